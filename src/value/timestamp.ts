@@ -8,7 +8,7 @@
 const NANOS_PER_SECOND = 1_000_000_000n;
 const SECONDS_PER_DAY = 86_400;
 /** Length of `YYYY-MM-DDThh:mm:ss`, the part before a fraction. */
-const WHOLE = 19;
+export const WHOLE_LENGTH = 19;
 const MAX_FRACTION_DIGITS = 9;
 /** 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z, in seconds. */
 const MIN_SECOND = -62_167_219_200n;
@@ -17,7 +17,12 @@ const MAX_SECOND = 253_402_300_799n;
 /** Whether `text` is a timestamp of SPEC §2. Reads characters only: this is on the path of every event. */
 export function isTimestamp(text: string): boolean {
   const { length } = text;
-  if (length < WHOLE + 1 || length > WHOLE + 2 + MAX_FRACTION_DIGITS || length === WHOLE + 2) return false;
+  if (
+    length < WHOLE_LENGTH + 1 ||
+    length > WHOLE_LENGTH + 2 + MAX_FRACTION_DIGITS ||
+    length === WHOLE_LENGTH + 2
+  )
+    return false;
   if (
     text.charCodeAt(4) !== 0x2d ||
     text.charCodeAt(7) !== 0x2d ||
@@ -28,9 +33,9 @@ export function isTimestamp(text: string): boolean {
   ) {
     return false;
   }
-  if (length > WHOLE + 1) {
-    if (text.charCodeAt(WHOLE) !== 0x2e) return false;
-    for (let i = WHOLE + 1; i < length - 1; i++) if (digitAt(text, i) < 0) return false;
+  if (length > WHOLE_LENGTH + 1) {
+    if (text.charCodeAt(WHOLE_LENGTH) !== 0x2e) return false;
+    for (let i = WHOLE_LENGTH + 1; i < length - 1; i++) if (digitAt(text, i) < 0) return false;
   }
   const century = twoDigits(text, 0);
   const yearOfCentury = twoDigits(text, 2);
@@ -57,7 +62,7 @@ export function parseTimestamp(text: string): bigint {
   );
   const seconds =
     days * SECONDS_PER_DAY + twoDigits(text, 11) * 3600 + twoDigits(text, 14) * 60 + twoDigits(text, 17);
-  const fraction = text.slice(WHOLE + 1, -1);
+  const fraction = text.slice(WHOLE_LENGTH + 1, -1);
   const nanos = fraction === '' ? 0n : BigInt(fraction.padEnd(MAX_FRACTION_DIGITS, '0'));
   return BigInt(seconds) * NANOS_PER_SECOND + nanos;
 }
@@ -76,12 +81,12 @@ export function compareTimestamps(a: string, b: string): -1 | 0 | 1 {
 export function orderTimestamps(a: string, b: string): -1 | 0 | 1 {
   if (a.length === b.length) return a < b ? -1 : a > b ? 1 : 0;
   // Every field has a fixed width, and a missing digit of the fraction is a 0: no need to build the instants.
-  for (let i = 0; i < WHOLE; i++) {
+  for (let i = 0; i < WHOLE_LENGTH; i++) {
     const difference = a.charCodeAt(i) - b.charCodeAt(i);
     if (difference !== 0) return difference < 0 ? -1 : 1;
   }
   const end = Math.max(a.length, b.length) - 1;
-  for (let i = WHOLE + 1; i < end; i++) {
+  for (let i = WHOLE_LENGTH + 1; i < end; i++) {
     const difference = fractionDigit(a, i) - fractionDigit(b, i);
     if (difference !== 0) return difference < 0 ? -1 : 1;
   }
@@ -104,7 +109,7 @@ export function formatInstant(instant: bigint): string {
     throw new RangeError('expected an instant in the years 0000 to 9999');
   }
   // Within these years Date writes exactly `YYYY-MM-DDThh:mm:ss.sssZ`.
-  const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, WHOLE);
+  const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, WHOLE_LENGTH);
   if (nanos === 0n) return `${whole}Z`;
   return `${whole}.${nanos.toString().padStart(MAX_FRACTION_DIGITS, '0').replace(/0+$/, '')}Z`;
 }

@@ -25,7 +25,7 @@ import { LOW_DIGITS } from '../ledger/quick-tables.js';
 import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
-import { orderTimestamps } from '../value/timestamp.js';
+import { orderTimestamps, WHOLE_LENGTH } from '../value/timestamp.js';
 import { MAX_ROW_TIME, MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
 import { ActionTable } from './action-table.js';
 import { BlockTexts, keyidIn } from './block-texts.js';
@@ -787,23 +787,23 @@ function orderTimes(
   bAt: number,
   bEnd: number,
 ): number {
-  const length = end - at;
-  if (length !== bEnd - bAt) return orderTimestamps(decodeLatin1(a, at, end), decodeLatin1(b, bAt, bEnd));
+  const isSameLength = end - at === bEnd - bAt;
+  const length = isSameLength ? end - at : WHOLE_LENGTH;
   for (let i = 0; i < length; i += 1) {
     const difference = a[at + i]! - b[bAt + i]!;
     if (difference !== 0) return difference;
   }
-  return 0;
+  return isSameLength ? 0 : orderTimestamps(decodeLatin1(a, at, end), decodeLatin1(b, bAt, bEnd));
 }
 
 function orderTo(bytes: Uint8Array, at: number, end: number, text: string): number {
-  const length = end - at;
-  if (length !== text.length) return orderTimestamps(decodeLatin1(bytes, at, end), text);
+  const isSameLength = end - at === text.length;
+  const length = isSameLength ? end - at : WHOLE_LENGTH;
   for (let i = 0; i < length; i += 1) {
     const difference = bytes[at + i]! - text.charCodeAt(i);
     if (difference !== 0) return difference;
   }
-  return 0;
+  return isSameLength ? 0 : orderTimestamps(decodeLatin1(bytes, at, end), text);
 }
 
 /** Whether the grants are valid at the instant that stands at a place. */
