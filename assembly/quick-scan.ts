@@ -1,8 +1,7 @@
 /**
  * `scanRecord` of `src/ledger/quick-scan.ts` for events of the types that have members of their own, in WebAssembly: the bytes of a
- * block lie in its memory, and the lines of it are scanned where they are. Besides what its records have to do with each other, and the nodes
- * of the Merkle tree over them (`tree-nodes.ts`).
- * Compiled by `build.js`; `src/batch/line-scanner.ts` is the only caller.
+ * block lie in its memory, and the lines of it are scanned where they are. Beside it `relate` of `src/ledger/quick-relate.ts`, and the
+ * nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled by `build.js`; `src/batch/line-scanner.ts` is the only caller.
  */
 
 import { Bytes, Rows, after } from './quick-primitives';
