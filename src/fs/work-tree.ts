@@ -5,6 +5,7 @@
 
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { decodeUtf8 } from '../bytes/text.js';
+import { withoutTrailing } from '../bytes/trim.js';
 import { kindOfPath, readSmallFile } from './file-system.js';
 
 /** A larger list of patterns is not read. */
@@ -47,7 +48,7 @@ async function isIgnored(file: string, folders: readonly string[]): Promise<bool
     }
     const names = relative(base, file).split(sep);
     for (const line of text.split('\n')) {
-      const pattern = line.replace(/\r$/, '').replace(/ +$/, '');
+      const pattern = withoutTrailing(line.replace(/\r$/, ''), ' ');
       if (pattern === '' || pattern.startsWith('#')) continue;
       const isNegated = pattern.startsWith('!');
       const matches = matcherOf(isNegated ? pattern.slice(1) : pattern);

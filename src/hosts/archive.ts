@@ -10,6 +10,7 @@
 import { gunzipSync } from 'node:zlib';
 
 import { decodeUtf8 } from '../bytes/text.js';
+import { withoutTrailing } from '../bytes/trim.js';
 import type { HostFile } from './host.js';
 
 /** The most bytes that an archive may unpack to. */
@@ -150,7 +151,7 @@ class TarReader {
 
   #member(kind: string, path: string, bytes: Uint8Array): void {
     const isFile = kind === '0' || kind === '\0' || kind === '7';
-    const plain = path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '');
+    const plain = withoutTrailing(path.replace(/^(?:\.\/)+/, ''), '/');
     if (plain !== '' && plain !== '.' && !isSafe(plain))
       this.#fault('ARCHIVE_PATH_UNSAFE', 'a path below the archive', 'another path', path);
     else if (kind === '5') return;

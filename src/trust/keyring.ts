@@ -12,7 +12,7 @@ import { makeNoteKey, type NoteKey } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { Key } from '../schema/generated/types.js';
 import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
-import { matchesPrincipalPattern } from '../value/principal.js';
+import { coversPrincipal, makePrincipalSet, type PrincipalSet } from '../value/principal-set.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { Entitlement, Role, SigningRule } from './authority.js';
 
@@ -339,7 +339,7 @@ export function findEntitlementProblem(
   const open = anyOf.find(({ role }) => key.roles.includes(role));
   return {
     code: 'KEY_NOT_FOR_PRINCIPAL',
-    expected: key.principals.join(' or '),
+    expected: patternsOf(key).words,
     actual: open?.principals.find((principal) => !covers(key, principal)) ?? '',
   };
 }
@@ -356,7 +356,25 @@ export function listRolesUsed({ key }: RingKey, { anyOf }: SigningRule): Role[] 
 }
 
 function covers(key: Key, principal: string): boolean {
-  return key.principals.some((pattern) => matchesPrincipalPattern(pattern, principal));
+  return coversPrincipal(patternsOf(key).set, principal);
+}
+
+interface KeyPatterns {
+  readonly set: PrincipalSet;
+  /** All of them, as findings name them. */
+  readonly words: string;
+}
+
+/** A line has room for thousands of patterns of one key: they are read and put into words once, not for each signature. */
+const patternsByKey = new WeakMap<Key, KeyPatterns>();
+
+function patternsOf(key: Key): KeyPatterns {
+  let known = patternsByKey.get(key);
+  if (known === undefined) {
+    known = { set: makePrincipalSet(key.principals), words: key.principals.join(' or ') };
+    patternsByKey.set(key, known);
+  }
+  return known;
 }
 
 /** Why a key may not sign a checkpoint's note at a position, or `undefined` when it may. */

@@ -8,6 +8,7 @@ import { isBundle } from '../../src/bundle/bundle-start.js';
 import { formatJournalHeader } from '../../src/journal/journal-file.js';
 import { recogniseOtherFile, refuseOtherFiles } from '../../src/fs/other-file.js';
 import { streamSource, type LedgerSource } from '../../src/fs/source.js';
+import { inTime } from '../in-time.js';
 
 const key = generatePrivateKey();
 const SECRET = 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzA';
@@ -92,6 +93,7 @@ it('a ledger of which the beginning was changed or lost is read', async () => {
 
 it.each(['\n', ' \n', '\n#\n', '#\n \n'])('nothing but lines as %j is read', async (line) => {
   const text = line.repeat(2_000);
+  expect(inTime(() => recogniseOtherFile(Buffer.from(text)))).toBeUndefined();
   expect(await readAll(sourceOf(text))).toBe(text.length);
 });
 

@@ -12,6 +12,7 @@ import {
   readArchive,
   type Archive,
 } from '../../src/hosts/archive.js';
+import { inTime } from '../in-time.js';
 import { tar, tarGz } from './clasper/kit.js';
 
 function readBytes(bytes: Uint8Array): Archive {
@@ -176,4 +177,14 @@ it('nothing makes it throw', () => {
     }),
     { numRuns: 200 },
   );
+});
+
+it('a path that is all but slashes costs what its length does', () => {
+  const name = `${'/'.repeat(65_000)}x\0`;
+  const members = Array.from({ length: 500 }, () => [
+    { name: 'long', kind: 'L', text: name },
+    { name: 'cut' },
+  ]).flat();
+  const bytes = tar(members);
+  expect(new Set(codesOf(inTime(() => readBytes(bytes))))).toEqual(new Set(['ARCHIVE_PATH_UNSAFE']));
 });

@@ -120,7 +120,7 @@ function documentOf({ bytes }: HostFile): SourceValue | undefined {
 type Shape = 'event' | 'http' | 'pack' | 'outcome';
 
 const PATHS =
-  /\/v1\/(?:adapters\/)?(register|evaluate|outcomes\/report|capacity\/signals|health|proposals\/[^/?#]{1,512}\/replay)\/?(?:[?#].*)?$/;
+  /\/v1\/(?:adapters\/)?(register|evaluate|outcomes\/report|capacity\/signals|health|proposals\/[^/?#]{1,512}\/replay)\/?(?:[?#][^]*)?$/;
 
 function shapeOf(value: SourceValue): Shape | undefined {
   if (!(value instanceof SourceObject)) return undefined;

@@ -582,9 +582,18 @@ export class AuditReader {
     const chains = [...this.#chains.values()].filter((chain) => chain.group === group);
     const traces = this.#storedTraces.get(group) ?? [];
     this.#tracesMissing(group, traces);
+    // A bundle may hold as many chains as entries: what all of them are held against is made once.
+    const rows = new Set((this.#rows.get(group) ?? []).map(({ value }) => rowKey(value as SourceObject)));
+    const byTenant = new Map<string | undefined, Part[]>();
+    for (const trace of traces) {
+      const tenant = textAt(trace.value, 'tenantId');
+      const others = byTenant.get(tenant);
+      if (others === undefined) byTenant.set(tenant, [trace]);
+      else others.push(trace);
+    }
     for (const chain of chains) {
-      this.#rowsMissing(chain, group);
-      this.#tracesIn(chain, traces);
+      if (!this.#scoped.has(group)) this.#rowsMissing(chain, rows);
+      this.#tracesIn(chain, byTenant.get(chain.tenant) ?? []);
       this.#stated(chain, files);
     }
     const empty = files.get('audit_chain.jsonl');
@@ -594,9 +603,7 @@ export class AuditReader {
   }
 
   /** Entries without a row. A bundle of one trace, workspace or time holds fewer rows than the chain has entries. */
-  #rowsMissing({ entries }: Chain, group: string): void {
-    if (this.#scoped.has(group)) return;
-    const rows = new Set((this.#rows.get(group) ?? []).map(({ value }) => rowKey(value as SourceObject)));
+  #rowsMissing({ entries }: Chain, rows: ReadonlySet<string>): void {
     const missing = entries.filter(({ entry }) => !rows.has(entryKey(entry)));
     if (missing.length === 0) return;
     this.#desk.find('CLA-9', 'AUDIT_ROW_MISSING', 'invalid', missing[0]!.part.at, {
@@ -633,7 +640,7 @@ export class AuditReader {
     if (narrow.some((name) => textAt(scope, name) !== undefined)) this.#scoped.add(group);
   }
 
-  /** Each trace was ingested, and the entry that says so was made after it was checked. */
+  /** Each trace of the chain's tenant was ingested, and the entry that says so was made after it was checked. */
   #tracesIn({ tenant, entries }: Chain, traces: readonly Part[]): void {
     // Of each execution, and of all, the last entry: one that is late enough is all that it takes.
     const last = new Map<string, string>();
@@ -645,7 +652,7 @@ export class AuditReader {
     }
     for (const trace of traces) {
       const checked = checkedAt(trace);
-      if (textAt(trace.value, 'tenantId') !== tenant || checked === '') continue;
+      if (checked === '') continue;
       const id = firstText(textAt(trace.value, 'id'));
       const execution = this.#state.executionOfTrace.get(keyOf(tenant, id));
       if ((last.get(execution === undefined ? ANY : `=${execution}`) ?? '') >= checked) continue;

@@ -1,5 +1,6 @@
 /** Recordings of the adapter API: one request with its answer on each line. */
 
+import { withoutTrailing } from '../../bytes/trim.js';
 import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { Check } from '../../schema/generated/types.js';
 import { stableHash, STABLE_FORM } from '../forms/stable.js';
@@ -46,10 +47,8 @@ const ROLES = ['viewer', 'operator', 'release_manager', 'admin'];
 
 /** The path of a recorded request. */
 export function pathOf(value: SourceValue): string {
-  return firstText(textAt(value, 'path'))
-    .replace(/^https?:\/\/[^/]*/, '')
-    .replace(/[?#].*$/s, '')
-    .replace(/\/+$/, '');
+  const path = firstText(textAt(value, 'path'));
+  return withoutTrailing(path.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*$/s, ''), '/');
 }
 
 /** Reads recordings. */

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { cgf, readPolicyBundle } from '../../../src/hosts/cgf/index.js';
 import { eventsOfClaims } from '../../../src/hosts/claims.js';
 import { decodeSourceJson } from '../../../src/json/source-json.js';
+import { inTime } from '../../in-time.js';
 import { hasRecordings, recordedText } from '../recorded.js';
 import { DOWN, fileOf, HTTP, LANGGRAPH, LIVE, linesOf, PACK, read, SERVER } from './kit.js';
 
@@ -164,4 +165,10 @@ describe('hostile files', () => {
     expect(() => cgf.read([], { aid: {} } as never)).toThrow(TypeError);
     expect(() => cgf.read([], { aids: { profile: fileOf('{}') } })).toThrow(RangeError);
   });
+});
+
+it('a request whose path names endpoints again and again costs what its length does', () => {
+  const path = `${'/v1/health?'.repeat(200_000)}\n`;
+  const file = linesOf([{ path, request: {}, response: {} }]);
+  expect(inTime(() => read([file])).items).toHaveLength(1);
 });

@@ -6,6 +6,7 @@ import { accountFor } from '../../../src/hosts/account.js';
 import { eventsOfClaims } from '../../../src/hosts/claims.js';
 import { clasper } from '../../../src/hosts/clasper/index.js';
 import type { HostFile, HostReading } from '../../../src/hosts/host.js';
+import { inTime } from '../../in-time.js';
 import { hasRecordings } from '../recorded.js';
 import {
   bundleFiles,
@@ -207,4 +208,24 @@ describe.skipIf(!hasRecordings)('an envelope alone', () => {
     // Without a key nothing says that the signature is right; the hash is told of all the same.
     expect(errorsOf(read([file('e.json', edited)]))).toEqual(['CLA-1 PAYLOAD_HASH_MISMATCH']);
   });
+});
+
+it('a request whose path is all but slashes costs what its length does', () => {
+  const path = `${'/'.repeat(2_000_000)}x`;
+  const call = JSON.stringify({ method: 'POST', path, status: 200, request: {}, response: {} });
+  expect(inTime(() => check([file('http.jsonl', call)])).claims).toEqual([]);
+});
+
+it.skipIf(!hasRecordings)('a bundle of as many chains as rows and traces costs what its size does', () => {
+  const texts = bundleTexts();
+  const many = (name: string, members: (n: number) => object): void => {
+    const line = JSON.parse((texts.get(name) as string).split('\n')[0]) as object;
+    const lines = Array.from({ length: 2_000 }, (_, n) => JSON.stringify({ ...line, ...members(n) }));
+    texts.set(name, `${lines.join('\n')}\n`);
+  };
+  many('audit_chain.jsonl', (n) => ({ tenantId: `tenant-${n}` }));
+  many('audits.jsonl', (n) => ({ id: n }));
+  many('traces.jsonl', (n) => ({ id: `trace-${n}` }));
+  const { findings } = inTime(() => read(bundleFiles(texts)));
+  expect(findings.filter(({ code }) => code === 'AUDIT_ROW_MISSING')).toHaveLength(2_000);
 });

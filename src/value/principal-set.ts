@@ -1,0 +1,41 @@
+/**
+ * Principal patterns, prepared: whether one of them matches costs some comparisons, however many they are. A key may have thousands
+ * (SPEC §7), and every signature by it asks.
+ */
+
+/** Patterns by kind. */
+export interface PrincipalSet {
+  readonly ids: ReadonlySet<string>;
+  /** What stands before a final `*`, sorted; of those that begin alike, the shortest. */
+  readonly prefixes: readonly string[];
+}
+
+/** Prepares well-formed patterns. */
+export function makePrincipalSet(patterns: readonly string[]): PrincipalSet {
+  const isPrefix = (pattern: string): boolean => pattern.endsWith('*');
+  const prefixes: string[] = [];
+  const sorted = patterns
+    .filter(isPrefix)
+    .map((pattern) => pattern.slice(0, -1))
+    .sort((a, b) => (a < b ? -1 : a === b ? 0 : 1));
+  for (const prefix of sorted) {
+    const last = prefixes.at(-1);
+    if (last === undefined || !prefix.startsWith(last)) prefixes.push(prefix);
+  }
+  return { ids: new Set(patterns.filter((pattern) => !isPrefix(pattern))), prefixes };
+}
+
+/** Whether some pattern matches a well-formed PrincipalID: a final `*` stands for one or more characters. */
+export function coversPrincipal({ ids, prefixes }: PrincipalSet, principal: string): boolean {
+  if (ids.has(principal)) return true;
+  // None begins with another, so the last one that is not after the id is the only one that it could begin with.
+  let low = 0;
+  let high = prefixes.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((prefixes[middle] as string) <= principal) low = middle + 1;
+    else high = middle;
+  }
+  const prefix = prefixes[low - 1];
+  return prefix !== undefined && principal.length > prefix.length && principal.startsWith(prefix);
+}
