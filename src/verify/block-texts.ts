@@ -1,6 +1,6 @@
 /**
  * The texts of a block's rows that come again and again, each cut out of the bytes once: the rows say which of them have the same
- * (`earlier-rows.ts`).
+ * (`ledger/quick-relate.ts`).
  */
 
 import { keyidAt, recallText } from '../ledger/quick-line.js';
