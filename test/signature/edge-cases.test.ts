@@ -268,7 +268,8 @@ test('every composition of a key, an R and an S has the verdict of the definitio
     }),
     { numRuns: 250 },
   );
-  expect(accepted).toBeGreaterThan(10);
+  // Some one in eight is accepted.
+  expect(accepted).toBeGreaterThan(3);
 });
 
 describe.each(['ed25519', 'p256'] as const)('%s', (alg) => {

@@ -228,7 +228,8 @@ describe('random ledgers', () => {
       }),
       { numRuns: times(80, 250) },
     );
-    expect(sealed).toBeGreaterThan(times(15, 50));
+    // Some three in ten are sealed.
+    expect(sealed).toBeGreaterThan(times(3, 20));
   });
 
   test('have one report in any chunks, gone on from anywhere, by either backend', async () => {
