@@ -16,11 +16,19 @@ import { coversPrincipal, makePrincipalSet, type PrincipalSet } from '../value/p
 import { compareTimestamps } from '../value/timestamp.js';
 import type { Entitlement, Role, SigningRule } from './authority.js';
 
+/** The principal patterns of a key. A line has room for thousands: they are prepared and put into words once, not for each signature. */
+interface KeyPatterns {
+  readonly set: PrincipalSet;
+  /** All of them, as findings name them. */
+  readonly words: string;
+}
+
 /** A key with its backend's prepared form. */
 export interface RingKey {
   readonly key: Key;
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
+  readonly patterns: KeyPatterns;
   /** Keyids of those who added it to the ledger; undefined for a key of genesis or of a policy, which is given. */
   readonly addedBy: readonly string[] | undefined;
   /** The record that added it. */
@@ -229,7 +237,9 @@ export class Keyring {
   }
 
   #enter(saved: SavedKey, publicKey: PublicKey): RingKey {
-    const ringKey = { ...saved, publicKey, verification: this.#backend.importKey(publicKey) };
+    const { principals } = saved.key;
+    const patterns = { set: makePrincipalSet(principals), words: principals.join(' or ') };
+    const ringKey = { ...saved, publicKey, verification: this.#backend.importKey(publicKey), patterns };
     this.#keys.set(saved.key.keyid, ringKey);
     return ringKey;
   }
@@ -332,49 +342,28 @@ export function findEntitlementProblem(
   { anyOf }: SigningRule,
   instant: string,
 ): EntitlementProblem | undefined {
-  const { key } = ringKey;
-  if (anyOf.some((each) => isEntitled(key, each))) return findValidityProblem(ringKey, instant);
+  const { key, patterns } = ringKey;
+  if (anyOf.some((each) => isEntitled(ringKey, each))) return findValidityProblem(ringKey, instant);
   const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
   if (problem !== undefined) return problem;
   const open = anyOf.find(({ role }) => key.roles.includes(role));
   return {
     code: 'KEY_NOT_FOR_PRINCIPAL',
-    expected: patternsOf(key).words,
-    actual: open?.principals.find((principal) => !covers(key, principal)) ?? '',
+    expected: patterns.words,
+    actual: open?.principals.find((principal) => !coversPrincipal(patterns.set, principal)) ?? '',
   };
 }
 
-function isEntitled(key: Key, { role, principals }: Entitlement): boolean {
-  return key.roles.includes(role) && principals.every((principal) => covers(key, principal));
+function isEntitled({ key, patterns }: RingKey, { role, principals }: Entitlement): boolean {
+  return key.roles.includes(role) && principals.every((each) => coversPrincipal(patterns.set, each));
 }
 
 /** The roles by which a key that is entitled to sign an event signs it. */
-export function listRolesUsed({ key }: RingKey, { anyOf }: SigningRule): Role[] {
+export function listRolesUsed(ringKey: RingKey, { anyOf }: SigningRule): Role[] {
   const roles: Role[] = [];
-  for (const each of anyOf) if (!roles.includes(each.role) && isEntitled(key, each)) roles.push(each.role);
+  for (const each of anyOf)
+    if (!roles.includes(each.role) && isEntitled(ringKey, each)) roles.push(each.role);
   return roles;
-}
-
-function covers(key: Key, principal: string): boolean {
-  return coversPrincipal(patternsOf(key).set, principal);
-}
-
-interface KeyPatterns {
-  readonly set: PrincipalSet;
-  /** All of them, as findings name them. */
-  readonly words: string;
-}
-
-/** A line has room for thousands of patterns of one key: they are read and put into words once, not for each signature. */
-const patternsByKey = new WeakMap<Key, KeyPatterns>();
-
-function patternsOf(key: Key): KeyPatterns {
-  let known = patternsByKey.get(key);
-  if (known === undefined) {
-    known = { set: makePrincipalSet(key.principals), words: key.principals.join(' or ') };
-    patternsByKey.set(key, known);
-  }
-  return known;
 }
 
 /** Why a key may not sign a checkpoint's note at a position, or `undefined` when it may. */

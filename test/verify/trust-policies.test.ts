@@ -219,6 +219,20 @@ describe('witnesses', () => {
   });
 });
 
+test('a policy that its caller changes is read anew by each verification', async () => {
+  const pinned = { ...all(a), principals: ['agent:*'] };
+  const options: VerifyOptions = { trust: { trust_version: '1', keys: [pinned] } };
+  const maker = begun();
+  maker.append(note(1, { principal_id: 'agent:a1' }), a);
+  const judged = async (): Promise<string[]> =>
+    (await codes(maker, options)).filter((code) => /in 2$/.test(code));
+  expect(await judged()).toEqual([]);
+  pinned.principals[0] = 'human:*';
+  expect(await judged()).toEqual(['KEY_NOT_FOR_PRINCIPAL in 2']);
+  pinned.principals[0] = 'agent:a1';
+  expect(await judged()).toEqual([]);
+});
+
 test('a policy drafted from any genesis can be read, and asks for what that promises', async () => {
   const keys = [
     all(a),
