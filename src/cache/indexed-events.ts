@@ -22,7 +22,7 @@ import { readRecordForm } from './record-texts.js';
 import { isCount, type Entries } from './tables.js';
 
 const ID_LENGTH = 43;
-/** So many ids that the ledger does not have are remembered from one writing to the next. */
+/** So many ids that the ledger does not have are remembered. */
 const MAX_ABSENT = 20_000;
 const ID_BYTES = 32;
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -137,7 +137,6 @@ export class IndexedEvents extends EventIndex {
       changes.push(this.#entries.changeText(eventKey(id), this.#textOf(super.find(id) as IndexedEvent)));
     }
     this.#changed.clear();
-    if (this.#absent.size > MAX_ABSENT) this.#absent.clear();
     return changes;
   }
 
@@ -146,7 +145,7 @@ export class IndexedEvents extends EventIndex {
     const unknown = ids.filter((id) => !this.#absent.has(id) && super.numberOf(id) === -1);
     if (unknown.length === 0) return;
     const missing = await this.#entries.listMissing(unknown.map((id) => eventKey(id)));
-    for (const key of missing) this.#absent.add(key.slice(eventKey('').length));
+    for (const key of missing) this.#noteAbsent(key.slice(eventKey('').length));
   }
 
   /** Lets go of all that is in memory. To be called when all changes are written. */
@@ -167,7 +166,7 @@ export class IndexedEvents extends EventIndex {
     if (this.#absent.has(id)) return false;
     const form = this.#entries.get(eventKey(id));
     if (form === undefined) {
-      this.#absent.add(id);
+      this.#noteAbsent(id);
       return false;
     }
     const { file, l: line, s: seq, k, g: grant = -1 } = form as Partial<EventForm>;
@@ -183,6 +182,11 @@ export class IndexedEvents extends EventIndex {
     super.add(id, { file, line, seq }, kind, grant);
     this.#ids.push(id);
     return true;
+  }
+
+  #noteAbsent(id: string): void {
+    if (this.#absent.size >= MAX_ABSENT) this.#absent.clear();
+    this.#absent.add(id);
   }
 
   /** One was added. */
