@@ -1,7 +1,7 @@
 /**
  * What can be said of the lines of a block without knowing any other: where each ends, its leaf hash, which of its signatures are
- * valid, the nodes of the Merkle tree over them, and what its records have in common. It is the part of verification that takes most of the time and needs no order, so that other threads can do it. What it gives
- * is numbers, a few for each line.
+ * valid, the nodes of the Merkle tree over them, and what its records have to do with each other. It is the part of verification that
+ * takes most of the time and needs no order, so that other threads can do it. What it gives is numbers, a few for each line.
  */
 
 import { examineFully, type ExaminedLine } from '../ledger/examine-line.js';
@@ -13,7 +13,6 @@ import {
   signatureAt,
   signatureCountOf,
 } from '../ledger/quick-line.js';
-import { writeHash } from '../ledger/quick-identity.js';
 import { ROW_WIDTH, SEQ_LOW } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { SEQ_BASE } from '../ledger/quick-tables.js';
@@ -178,6 +177,11 @@ export function examineBlock(
     declared,
     examined,
   };
+}
+
+/** Writes a hash, a binary string of 32 characters: for so few a loop costs less than `writeLatin1`. */
+function writeHash(target: Uint8Array, at: number, hash: string): void {
+  for (let i = 0; i < HASH_BYTES; i += 1) target[at + i] = hash.charCodeAt(i);
 }
 
 /** One of so many verdicts that others came to is computed again. */

@@ -1,6 +1,4 @@
-/**
- * The digests of usual records, over the rows that `scanRecord` filled: whether the two of an event are those of its content.
- */
+/** The digests of usual records, over the rows that `scanRecord` filled: whether the two of an event are those of its content. */
 
 import { isTextAt } from '../bytes/compare.js';
 import { PrefixViews } from '../bytes/prefix-views.js';
@@ -14,7 +12,6 @@ const { ROW_WIDTH } = row;
 
 /** What stands before the payload where the event's id is computed. */
 export const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
-const HASH_BYTES = 32;
 
 /** A payload in the forms that are hashed: {@link PREFIX} and the payload at a place. */
 export class PayloadViews {
@@ -28,16 +25,12 @@ export class PayloadViews {
   }
 }
 
-interface Scratch {
-  readonly bytes: Uint8Array;
-  readonly views: PayloadViews;
-}
-
 /** Made when it is first needed. */
-let scratch: Scratch | undefined;
+let scratch: { readonly bytes: Uint8Array; readonly views: PayloadViews } | undefined;
 
-function makeScratch(size: number): Scratch {
-  const bytes = new Uint8Array(size);
+/** Room for any payload, since no longer line is a usual record. */
+function makeScratch(): NonNullable<typeof scratch> {
+  const bytes = new Uint8Array(PREFIX.length + MAX_LINE_BYTES);
   bytes.set(PREFIX);
   return { bytes, views: new PayloadViews(bytes.buffer, 0) };
 }
@@ -50,10 +43,7 @@ function makeScratch(size: number): Scratch {
  */
 export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
   const base = at * ROW_WIDTH;
-  const room = PREFIX.length + rows[base + row.EVENT_END]! - rows[base + row.EVENT_START]!;
-  if (scratch === undefined || scratch.bytes.length < room) {
-    scratch = makeScratch(Math.max(room, PREFIX.length + MAX_LINE_BYTES));
-  }
+  scratch ??= makeScratch();
   const length = copyPayload(bytes, rows, base, scratch.bytes, PREFIX.length);
   return isIdentity(bytes, rows, base, scratch.views, length);
 }
@@ -93,9 +83,4 @@ export function isIdentity(
   const digest = sha256Base64url(payload.of(length));
   if (!isTextAt(bytes, rows[base + row.PAYLOAD_DIGEST]!, digest)) return false;
   return isTextAt(bytes, rows[base + row.EVENT_ID]!, sha256Base64url(prefixed.of(PREFIX.length + length)));
-}
-
-/** Writes a hash, a binary string of 32 characters. */
-export function writeHash(target: Uint8Array, at: number, hash: string): void {
-  for (let i = 0; i < HASH_BYTES; i += 1) target[at + i] = hash.charCodeAt(i);
 }
