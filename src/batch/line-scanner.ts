@@ -4,7 +4,7 @@
  */
 
 import { tryDecodeBase64 } from '../bytes/encoding.js';
-import { PrefixViews } from '../bytes/prefix-views.js';
+import { MAX_KEPT_LENGTH, PrefixViews } from '../bytes/prefix-views.js';
 import { sha256Latin1 } from '../bytes/sha256.js';
 import { SCAN_WASM } from '../ledger/generated/scan-wasm.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -134,8 +134,8 @@ const PAGE_BYTES = 65_536;
 const HASH_BYTES = 32;
 /** So many bytes behind the block can be read, and are zeros. */
 const PADDING = 128;
-/** Longer lines are hashed where they are. */
-const MAX_COPIED_BYTES = 4_095;
+/** Longer lines, whose views would not be kept, are hashed where they are. */
+const MAX_COPIED_BYTES = MAX_KEPT_LENGTH - 1;
 /** A usual record has more bytes. */
 const LEAST_RECORD_BYTES = 256;
 const INT_BYTES = 4;

@@ -3,8 +3,8 @@
  * lengths, so whoever hashes them from one place needs few views.
  */
 
-/** Views of other lengths are not kept. */
-const MAX_KEPT_LENGTH = 4_096;
+/** Longer views are not kept. */
+export const MAX_KEPT_LENGTH = 4_096;
 
 /** See the head of this file. */
 export class PrefixViews {

@@ -21,7 +21,7 @@ import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import { MeterReader, readDigits, recallText } from '../ledger/quick-line.js';
 import * as row from '../ledger/quick-scan.js';
-import { LOW_DIGITS } from '../ledger/quick-tables.js';
+import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from '../ledger/quick-tables.js';
 import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
@@ -35,10 +35,7 @@ import type { UnsealedRecords } from './seals.js';
 import { START_TYPE } from './starts.js';
 import type { SignerTally, VerifyState } from './state.js';
 
-const B64_LENGTH = 43;
 const HASH_BYTES = 32;
-/** `{"alg":"sha-256","b64":"` */
-const B64_IN_DIGEST = 24;
 /** What is never usual here: denials, whose executions are judged otherwise, doubts about a decision, and releases. */
 const NOT_SOUND = row.IS_DENY | row.HAS_FAILED_CHECK | row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
 /** What the higher part of an amount is multiplied by. */
