@@ -18,12 +18,15 @@ const COARSE = 1n << 40n;
 /** The odd part of what the numbers to 40 have in common, without fives: thirds, sevenths and the like are exact in every scale. */
 const ODD = 27n * 7n * 11n * 13n * 17n * 19n * 23n * 29n * 31n * 37n;
 const DECIMAL = (1n << 40n) * 5n ** 38n * ODD;
+/** Holds every double, the least of which is 2^−1074. */
+const BINARY = (1n << 1074n) * 5n ** 38n * ODD;
 const FINEST = (1n << 2720n) * 5n ** 38n * ODD;
 
 /** An amount in the least scale that it has; in the finest it is rounded down. */
 export function fractionOf({ n, d }: Rational): Fraction {
   if (d === 1n) return { n, d };
   if (DECIMAL % d === 0n) return d <= COARSE ? { n, d } : { n: n * (DECIMAL / d), d: DECIMAL };
+  if (BINARY % d === 0n) return { n: n * (BINARY / d), d: BINARY };
   return { n: (n * FINEST) / d, d: FINEST };
 }
 
@@ -63,9 +66,9 @@ export function inScale({ n, d }: Fraction, scale: bigint): bigint {
   return last.multiple;
 }
 
-/** Whether a fraction is rounded perhaps. */
-export function isFinest({ d }: Fraction): boolean {
-  return d === FINEST;
+/** Whether it costs far more to find the value of a fraction than to compare it. */
+export function isLong({ d }: Fraction): boolean {
+  return d > DECIMAL;
 }
 
 /**
@@ -75,8 +78,9 @@ export function isFinest({ d }: Fraction): boolean {
  *   millisecond to find one in the finest scale.
  */
 export function exactValue({ n, d }: Fraction, common = 0n): Rational {
-  if (d !== FINEST) return reduceRational(n, d);
+  if (d <= DECIMAL) return reduceRational(n, d);
   if (common !== 0n) return reduceRational(roundUp(n * common, d), common);
+  if (d === BINARY) return reduceRational(n, d);
   // Rounding took off less than 2^53 / d, so the sum is the last convergent within the limit (Hardy and Wright, theorem 184).
   let [a, b] = [n, d];
   let [before, denominator] = [1n, 0n];

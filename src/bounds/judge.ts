@@ -16,7 +16,7 @@ import {
   type Rational,
 } from '../value/rational.js';
 import { orderTimestamps, parseTimestamp } from '../value/timestamp.js';
-import { fractionOf, isFinest, sumOf, type Fraction } from './fraction.js';
+import { fractionOf, isLong, sumOf, type Fraction } from './fraction.js';
 import { grantChain, resourceKey, type Account, type Action, type Grant, type RateLimit } from './grant.js';
 import {
   checkActionCaps,
@@ -444,7 +444,7 @@ function findOver(
   const peak = peakFraction(timeline, from, to);
   if (started === undefined) {
     if (compareRationals(sumOf(peak, weight), limit) <= 0) return undefined;
-    return { value: () => exactOverlap(timeline, peak), isCostly: isFinest(peak) };
+    return { value: () => exactOverlap(timeline, peak), isCostly: isLong(peak) };
   }
   const before = addRationals(exactOverlap(timeline, peak), peakOverlap(started, from, to));
   if (compareRationals(addRationals(before, amount), limit) <= 0) return undefined;
