@@ -5,6 +5,7 @@ import { examineBlock, makeExaminer, type ExaminedBlock } from '../../src/batch/
 import { MeterReader, keyidAt } from '../../src/ledger/quick-line.js';
 import * as row from '../../src/ledger/quick-row.js';
 import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/ledger/quick-scan.js';
+import { B64_IN_DIGEST } from '../../src/ledger/quick-tables.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import { hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
 import { fixtureBytes } from '../fixtures/cases.js';
@@ -97,11 +98,12 @@ describe('what rows have in common', () => {
     },
   );
 
+  const b64Of = (at: number, words: number): string => {
+    const from = at * ROW_WIDTH + words;
+    return Buffer.from(rows.slice(from, from + 8).buffer).toString('base64url');
+  };
+
   test('the bytes of ids and links', () => {
-    const b64Of = (at: number, words: number): string => {
-      const from = at * ROW_WIDTH + words;
-      return Buffer.from(rows.slice(from, from + 8).buffer).toString('base64url');
-    };
     expect(each.map((at) => b64Of(at, row.ID_WORDS))).toEqual(
       each.map((at) => b64At(numberAt(at, row.EVENT_ID))),
     );
@@ -110,6 +112,33 @@ describe('what rows have in common', () => {
     expect(linked.map((at) => b64Of(at, row.LINK_WORDS))).toEqual(
       linked.map((at) => b64At(numberAt(at, row.LINK))),
     );
+  });
+
+  test.each([
+    ['intents', row.INTENT, row.INTENT_WORDS],
+    ['parameters', row.PARAMS, row.PARAMS_WORDS],
+    ['intents of users', row.USER_INTENT, row.USER_INTENT_WORDS],
+  ])('the bytes of digests of %s', (_, member, words) => {
+    const having = each.filter((at) => numberAt(at, member) !== 0);
+    expect(having.length).toBeGreaterThan(200);
+    expect(having.map((at) => b64Of(at, words))).toEqual(
+      having.map((at) => b64At(numberAt(at, member) + B64_IN_DIGEST)),
+    );
+  });
+
+  test.each([
+    ['2026-01-01T00:00:01Z', '2026-01-01T00:00:02Z', '2026-01-01T00:00:03Z', true],
+    ['2026-01-01T00:00:01Z', '2026-01-01T00:00:01Z', '2026-01-01T00:00:01Z', true],
+    // When an execution ended is not held against when it was recorded.
+    ['2026-01-01T00:00:01Z', '2026-01-01T00:00:03Z', '2026-01-01T00:00:02Z', true],
+    ['2026-01-01T00:00:02Z', '2026-01-01T00:00:01Z', '2026-01-01T00:00:03Z', false],
+    ['2026-01-01T00:00:02Z', '2026-01-01T00:00:03Z', '2026-01-01T00:00:01Z', false],
+  ])('from %s to %s, recorded %s: sound %s', (started, ended, occurred, expected) => {
+    const usage = WHOLE_EVENTS.findIndex((event) => 'meter_used' in event);
+    const times = { started_at: started, ended_at: ended, occurred_at: occurred };
+    const block = examine([recordBehind('', usage, times)]);
+    expect(isUsual(block, 0)).toBe(true);
+    expect(((block.rows[FLAGS] ?? 0) & row.HAS_SOUND_TIMES) !== 0).toBe(expected);
   });
 
   test.each([
