@@ -68,6 +68,8 @@ class Follower {
   readonly #wholeLines: boolean;
   /** Where reading ended, where more was there. */
   growth: SourceGrowth | undefined;
+  /** Segments that were seen and not begun, the last of them first. A folder is looked at again only once they are all begun. */
+  #pending: string[] = [];
   #onCaughtUp: (() => void) | undefined;
 
   constructor(path: string, { signal, onCaughtUp, wholeLines = false }: FollowOptions, pollMs: number) {
@@ -95,6 +97,7 @@ class Follower {
         continue;
       }
       last = next;
+      this.#pending.pop();
       const file = join(this.#path, next);
       const isOver = async (): Promise<boolean> => (await this.#nextSegment(next)) !== undefined;
       yield { file, firstSeq: Number(next.slice(0, 20)), chunks: this.#read(file, isOver) };
@@ -135,11 +138,14 @@ class Follower {
   }
 
   async #nextSegment(after: string): Promise<string | undefined> {
-    const names = await orIoError(readdir(this.#path), this.#path);
-    return names
-      .filter((name) => SEGMENT_NAME.test(name) && name > after)
-      .sort()
-      .at(0);
+    if (this.#pending.length === 0) {
+      const names = await orIoError(readdir(this.#path), this.#path);
+      this.#pending = names
+        .filter((name) => SEGMENT_NAME.test(name) && name > after)
+        .sort()
+        .reverse();
+    }
+    return this.#pending.at(-1);
   }
 
   #tellCaughtUp(): void {

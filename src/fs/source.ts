@@ -160,7 +160,8 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     segments.push({ file, firstSeq: Number(name.slice(0, 20)), chunks: read(file) });
   }
   const findGrowth = async (): Promise<SourceGrowth | undefined> => {
-    const next = (await listSegments(path)).find((name) => !names.includes(name));
+    const known = new Set(names);
+    const next = (await listSegments(path)).find((name) => !known.has(name));
     return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
   };
   const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>

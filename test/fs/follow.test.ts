@@ -103,6 +103,18 @@ it('following a folder goes from segment to segment, and loses nothing between',
   expect(reading.text).toBe('a\nb\nc\nd\n');
 });
 
+it('following a folder of many segments costs what their number does', async () => {
+  const path = join(folder, 'many-segments');
+  mkdirSync(path);
+  const count = 6_000;
+  for (let seq = 0; seq < count; seq += 1)
+    writeFileSync(join(path, `${String(seq).padStart(20, '0')}.jsonl`), seq === count - 1 ? 'a\n' : '');
+  const reading = new Reading(path);
+  await reading.until(() => reading.caughtUpAt !== undefined);
+  await reading.stop();
+  expect(reading.text).toBe('a\n');
+}, 60_000);
+
 it('refuses what is missing, what is no ledger, and options that it does not know', async () => {
   const { signal } = new AbortController();
   await expect(followLedger(join(folder, 'none'), { signal })).rejects.toMatchObject({
