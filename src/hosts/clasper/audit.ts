@@ -31,6 +31,8 @@ interface Entry {
 
 /** A chain as one file has it. */
 interface Chain {
+  /** How many come before it. */
+  readonly order: number;
   readonly group: string;
   readonly tenant: string;
   readonly entries: Entry[];
@@ -72,6 +74,8 @@ export class AuditReader {
   readonly #http: HttpReader;
   /** By group and tenant, in the order of their files. */
   readonly #chains = new Map<string, Chain>();
+  /** By tenant and number, the entries of the first two chains that have one: one of them is of another chain than any that is asked for. */
+  readonly #copies = new Map<string, { readonly chain: Chain; readonly entry: Entry }[]>();
   /** Rows of the audit log that stand in a chain, by group. */
   readonly #rows = new Map<string, Part[]>();
   readonly #storedTraces = new Map<string, Part[]>();
@@ -109,6 +113,7 @@ export class AuditReader {
     const key = keyOf(group, entry.tenant);
     const chain: Chain = this.#chains.get(key) ?? {
       ...{
+        order: this.#chains.size,
         group,
         tenant: entry.tenant,
         entries: [],
@@ -119,7 +124,7 @@ export class AuditReader {
     this.#chains.set(key, chain);
     const before = chain.entries.at(-1)?.entry;
     chain.entries.push({ part, entry });
-    if (!chain.bySeq.has(entry.seq)) chain.bySeq.set(entry.seq, { part, entry });
+    if (!chain.bySeq.has(entry.seq)) this.#enter(chain, { part, entry });
     chain.keys.add(entryKey(entry));
     for (const kind of checkChainEntry(entry, before)) this.#chainFault(at, kind, entry, before);
     const other = this.#sameIn(chain, entry);
@@ -154,13 +159,17 @@ export class AuditReader {
     });
   }
 
-  /** The entry of that number of another copy of the chain. */
+  #enter(chain: Chain, entry: Entry): void {
+    const { tenant, seq } = entry.entry;
+    chain.bySeq.set(seq, entry);
+    const key = keyOf(tenant, String(seq));
+    const copies = [...(this.#copies.get(key) ?? []), { chain, entry }];
+    this.#copies.set(key, copies.sort((a, b) => a.chain.order - b.chain.order).slice(0, 2));
+  }
+
+  /** The entry of that number of another copy of the chain: of the first that has one. */
   #sameIn(own: Chain, { tenant, seq }: ChainEntry): Entry | undefined {
-    for (const chain of this.#chains.values()) {
-      const found = chain === own || chain.tenant !== tenant ? undefined : chain.bySeq.get(seq);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+    return this.#copies.get(keyOf(tenant, String(seq)))?.find(({ chain }) => chain !== own)?.entry;
   }
 
   /** What an entry says happened, where nothing nearer said it. */
@@ -521,7 +530,13 @@ export class AuditReader {
         this.#desk.builder.find({ rule: 'CLA-10', code, severity, class: grade, at, expected, actual });
     for (const chain of this.#chains.values()) this.#anchor(chain, head);
     this.#lengths();
-    for (const bundle of bundles) this.#logged(bundle);
+    const byGroup = new Map<string, Chain[]>();
+    for (const chain of this.#chains.values()) {
+      const others = byGroup.get(chain.group);
+      if (others === undefined) byGroup.set(chain.group, [chain]);
+      else others.push(chain);
+    }
+    for (const bundle of bundles) this.#logged(bundle, byGroup.get(bundle.group) ?? []);
   }
 
   /** A cut end shows only against a head that is known from elsewhere. */
@@ -578,8 +593,7 @@ export class AuditReader {
   }
 
   /** What else in a bundle says what its chain must hold, and the other way round. */
-  #logged({ group, files }: BundleParts): void {
-    const chains = [...this.#chains.values()].filter((chain) => chain.group === group);
+  #logged({ group, files }: BundleParts, chains: readonly Chain[]): void {
     const traces = this.#storedTraces.get(group) ?? [];
     this.#tracesMissing(group, traces);
     // A bundle may hold as many chains as entries: what all of them are held against is made once.

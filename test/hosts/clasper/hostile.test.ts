@@ -229,3 +229,33 @@ it.skipIf(!hasRecordings)('a bundle of as many chains as rows and traces costs w
   const { findings } = inTime(() => read(bundleFiles(texts)));
   expect(findings.filter(({ code }) => code === 'AUDIT_ROW_MISSING')).toHaveLength(2_000);
 });
+
+it('as many copies of a chain as lines, each with another entry, cost what their size does', () => {
+  const common = { tenantId: 't', prevEventHash: null, eventHash: 'h', eventType: 'x', eventData: {} };
+  const lines = Array.from({ length: 35_000 }, (_, n) =>
+    JSON.stringify({ chain: [{ ...common, seq: n, createdAt: '2026-01-01T00:00:00Z' }] }),
+  );
+  const { claims } = inTime(() => read([file('exports.jsonl', `${lines.join('\n')}\n`)]));
+  expect(claims).toHaveLength(35_000);
+});
+
+it('an entry of two chains is a copy of the first of them that has it, however their files are mixed', () => {
+  const line = (seq: number, eventHash: string): string =>
+    JSON.stringify({
+      ...{ tenantId: 't', seq, prevEventHash: null, eventHash, eventType: 'x', eventData: {} },
+      createdAt: '2026-01-01T00:00:00Z',
+    });
+  const lines = (name: string, ...entries: string[]): HostFile => file(name, `${entries.join('\n')}\n`);
+  const { findings } = read([
+    lines('a.jsonl', line(1, 'a')),
+    lines('b.jsonl', line(1, 'b'), line(2, 'b')),
+    lines('a.jsonl', line(2, 'a')),
+    lines('c.jsonl', line(2, 'c')),
+  ]);
+  const forks = findings.filter(({ code }) => code === 'CHAIN_FORKED');
+  expect(forks.map(({ expected, actual }) => `${actual} of ${expected}`)).toEqual([
+    'a of b',
+    'b of a',
+    'c of a',
+  ]);
+});
