@@ -23,11 +23,56 @@ export interface Decision {
   readonly code: string;
   /** The id of its claim. */
   readonly id: string;
+  /** What its id begins with. */
+  readonly name: string;
   readonly tool: string;
   readonly paramsDigest: Digest | undefined;
   /** What the model is told of it; kept nowhere. */
   readonly reason?: string | undefined;
   readonly at: HostPlace;
+}
+
+/** What was decided of one tool use. A file may say as much of one as of all: none of it is looked through. */
+export class Decisions implements Iterable<Decision> {
+  readonly #all: Decision[] = [];
+  #denial: Decision | undefined;
+  readonly #allowedBy = new Map<string, Decision>();
+  readonly #counts = new Map<string, number>();
+  /** The reasons of denials, as results that are errors say them. */
+  readonly reasons = new Set<string>();
+
+  get length(): number {
+    return this.#all.length;
+  }
+
+  add(each: Decision): void {
+    const { decision, code, name, reason = '' } = each;
+    this.#all.push(each);
+    this.#counts.set(name, this.countOf(name) + 1);
+    if (decision === 'deny') {
+      this.#denial ??= each;
+      if (reason !== '') this.reasons.add(reason.trim());
+    } else if (!this.#allowedBy.has(code)) this.#allowedBy.set(code, each);
+  }
+
+  /** The first denial, or the first of that code that allows. */
+  first(decision: Decision['decision'], code: string): Decision | undefined {
+    return decision === 'deny' ? this.#denial : this.#allowedBy.get(code);
+  }
+
+  /** How many have ids that begin with this name. */
+  countOf(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  /** The one that counts: a denial is final, and of several that allow the last. */
+  get final(): Decision | undefined {
+    return this.#denial ?? this.#all.at(-1);
+  }
+
+  [Symbol.iterator](): Iterator<Decision> {
+    return this.#all.values();
+  }
 }
 
 /** That it ran. */
@@ -46,7 +91,7 @@ export interface Call {
   readonly id: string;
   readonly session: string;
   readonly proposals: Proposal[];
-  readonly decisions: Decision[];
+  readonly decisions: Decisions;
   ending: Ending | undefined;
   /** Whether a permission request was taken for its own. */
   wasRequested: boolean;
@@ -77,7 +122,7 @@ export class Calls {
         id,
         session,
         proposals: [],
-        decisions: [],
+        decisions: new Decisions(),
         ending: undefined,
         wasRequested: !isNamed,
         isNotCalled: false,
@@ -124,7 +169,7 @@ export class Calls {
   adopt(call: Call, tool: string, paramsDigest: Digest | undefined): void {
     const unnamed = this.#openOnes(call.session, tool, paramsDigest).find(({ isNamed }) => !isNamed);
     if (unnamed === undefined || call.decisions.length > 0) return;
-    call.decisions.push(...unnamed.decisions);
+    for (const decision of unnamed.decisions) call.decisions.add(decision);
     this.#calls.delete(unnamed.id);
     const key = keyOf(call.session, tool, paramsDigest!);
     this.#alike.set(
@@ -150,11 +195,6 @@ function keyOf(session: string, tool: string, params: Digest): string {
 /** The proposal that counts: a hook is told what is to run, a transcript what the model asked for. */
 export function proposalOf({ proposals }: Call): Proposal | undefined {
   return proposals.find(({ from }) => from === 'hook') ?? proposals[0];
-}
-
-/** The decision that counts: a denial is final, and of several that allow the last. */
-export function decisionOf({ decisions }: Call): Decision | undefined {
-  return decisions.find(({ decision }) => decision === 'deny') ?? decisions.at(-1);
 }
 
 /** Whether both are known, and they differ. */

@@ -184,10 +184,9 @@ export function denialOf(line: TranscriptLine, block: Block): string | undefined
     .find((code) => code !== undefined);
 }
 
-/** Whether a result is an error that says one of the reasons for which the tool was denied, and nothing else. */
-export function statesReason(line: TranscriptLine, block: Block, reasons: readonly string[]): boolean {
-  const said = errorTextsOf(line, block).map((text) => text.replace(/^Error: /, '').trim());
-  return reasons.some((reason) => said.includes(reason.trim()));
+/** Whether a result is an error that says one of the reasons, trimmed, for which the tool was denied, and nothing else. */
+export function statesReason(line: TranscriptLine, block: Block, reasons: ReadonlySet<string>): boolean {
+  return errorTextsOf(line, block).some((text) => reasons.has(text.replace(/^Error: /, '').trim()));
 }
 
 /** Why a result is none of a call, as a code; undefined where the tool was called. */

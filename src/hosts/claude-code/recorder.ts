@@ -4,15 +4,7 @@ import type { Digest } from '../../value/digest.js';
 import type { HostFinding, HostPlace } from '../host.js';
 import { principalOf } from '../names.js';
 import type { ReadingBuilder, SourceItem } from '../reading.js';
-import {
-  decisionOf,
-  differs,
-  proposalOf,
-  type Call,
-  type Calls,
-  type Decision,
-  type Ending,
-} from './calls.js';
+import { differs, proposalOf, type Call, type Calls, type Decision, type Ending } from './calls.js';
 
 /** Broken, contradictory or missing evidence. */
 export const INVALID = { severity: 'error', class: 'invalid' } as const;
@@ -56,18 +48,15 @@ export class Recorder {
     call: Call,
     { at, bytes }: SourceItem,
     said: Omit<Decision, 'at' | 'id'> & {
-      readonly name: string;
       readonly occurredAt: string;
     },
   ): boolean {
     const { decision, code, paramsDigest, name, tool, reason, occurredAt } = said;
-    const before = call.decisions.find(
-      (each) => each.decision === decision && (decision === 'deny' || each.code === code),
-    );
+    const before = call.decisions.first(decision, code);
     if (before !== undefined && !differs(before.paramsDigest, paramsDigest)) return false;
-    const nth = call.decisions.filter(({ id }) => id.startsWith(`${name}:`)).length;
+    const nth = call.decisions.countOf(name);
     const id = `${name}:${call.id}${nth === 0 ? '' : `:${nth + 1}`}`;
-    call.decisions.push({ decision, code, id, tool, paramsDigest, reason, at });
+    call.decisions.add({ decision, code, id, name, tool, paramsDigest, reason, at });
     this.reading.claim({
       kind: 'action',
       id,
@@ -100,7 +89,7 @@ export class Recorder {
       return false;
     }
     call.ending = { ...ending, at };
-    const decision = decisionOf(call);
+    const decision = call.decisions.final;
     const { paramsDigest, outputDigest, outcome, meters, occurredAt } = ending;
     this.reading.claim({
       kind: 'execution',
@@ -134,7 +123,7 @@ export class Recorder {
 
   /** Whether a denial and an execution are of one tool use, in whichever order they were read. */
   #findDenied(call: Call, { at }: Ending): void {
-    const denial = decisionOf(call);
+    const denial = call.decisions.final;
     this.find('CC-6', 'RAN_AFTER_DENIAL', VIOLATION, at, {
       about: call.id,
       expected: `no result, since it was denied: ${denial?.code ?? ''}`,
@@ -180,7 +169,7 @@ export class Recorder {
   finish(): void {
     for (const call of this.calls.all()) {
       const proposal = proposalOf(call);
-      const decision = decisionOf(call);
+      const decision = call.decisions.final;
       const { ending } = call;
       const isOpen = ending === undefined && decision?.decision !== 'deny' && !call.isNotCalled;
       if (call.isNamed && proposal !== undefined && isOpen) {

@@ -11,7 +11,7 @@ import type { HostPlace, ItemFate } from '../host.js';
 import { toolOf, wellFormed } from '../names.js';
 import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../usage.js';
 import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../values.js';
-import { decisionOf, proposalOf } from './calls.js';
+import { proposalOf } from './calls.js';
 import { ONE_CALL } from './hooks.js';
 import { blocksOf, denialOf, notCalledOf, statesReason, type Block, type TranscriptLine } from './lines.js';
 import { agentOf, INVALID, WARNING, type Recorder } from './recorder.js';
@@ -49,11 +49,11 @@ export class TranscriptReader {
         outcome: 'success',
         meters: metersOf({
           // The cache's tokens are beside those of the input here, and among them elsewhere.
-          'tokens.input': sumOf(
+          'tokens.input': sumOf([
             amounts['input_tokens'],
             amounts['cache_read_input_tokens'],
             amounts['cache_creation_input_tokens'],
-          ),
+          ]),
           'tokens.output': amounts['output_tokens'],
           'tokens.input.cache_read': amounts['cache_read_input_tokens'],
           'tokens.input.cache_creation': amounts['cache_creation_input_tokens'],
@@ -271,10 +271,7 @@ export class TranscriptReader {
       });
     }
     const { tool } = proposal;
-    const reasons = call.decisions.flatMap(({ decision, reason = '' }) =>
-      decision === 'deny' && reason !== '' ? [reason] : [],
-    );
-    if (statesReason(line, block, reasons)) return 'repeated';
+    if (statesReason(line, block, call.decisions.reasons)) return 'repeated';
     const denial = denialOf(line, block);
     if (denial !== undefined) {
       const { paramsDigest } = proposal;
@@ -295,7 +292,7 @@ export class TranscriptReader {
       call.isNotCalled = true;
       return 'evidence';
     }
-    const allowed = decisionOf(call);
+    const allowed = call.decisions.final;
     const isInterrupted = isOnly && valueAt(value, 'toolUseResult', 'interrupted') === true;
     const content = valueAt(block.value, 'content');
     const duration = isOnly ? amountOf(numberAt(value, 'toolUseResult', 'durationMs')) : undefined;

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { planImport, type HostFile } from '../../../src/index.js';
 import { claudeCode } from '../../../src/hosts/claude-code/index.js';
+import { inTime } from '../../in-time.js';
 import { fileOf, found, verifyPlan } from '../samples.js';
 
 const SESSION = '7d3f0c52-0d0c-4a55-9b0e-6f6a4f3f1c11';
@@ -194,4 +195,26 @@ it('does not call a transcript invalid for a parent that Claude Code never wrote
   expect(findings.filter(({ rule }) => rule === 'CC-4')).toMatchObject([
     { code: 'PARENT_NOT_FOUND', severity: 'warning', class: 'none' },
   ]);
+});
+
+it('many decisions of one tool use cost what their number is, and each has an id of its own', () => {
+  const decision = (n: number): object =>
+    hook(0, 'PreToolUse', {
+      ...{ tool_name: 'Bash', tool_use_id: 'toolu_1', tool_input: { n } },
+      output: {
+        hookSpecificOutput: {
+          hookEventName: 'PreToolUse',
+          permissionDecision: n % 2 === 0 ? 'allow' : 'deny',
+          permissionDecisionReason: `not ${n}`,
+        },
+      },
+    });
+  const log = fileOf(
+    'hooks.jsonl',
+    Array.from({ length: 25_000 }, (_, n) => decision(n)),
+  );
+  const { claims } = inTime(() => claudeCode.read([log]));
+  const ids = claims.flatMap(({ kind, id }) => (kind === 'action' ? [id] : []));
+  expect(ids).toHaveLength(25_000);
+  expect(ids[24_999]).toBe('pre_tool_use_decision:toolu_1:25000');
 });
