@@ -27,7 +27,7 @@ export function metersOf(amounts: StatedAmounts): MeterVector {
 }
 
 /** The sum of those that are stated; undefined where none is, and where no quantity holds it. */
-export function sumOf(...amounts: readonly (Quantity | undefined)[]): Quantity | undefined {
+export function sumOf(amounts: readonly (Quantity | undefined)[]): Quantity | undefined {
   const stated = amounts.filter((amount) => amount !== undefined);
   if (stated.length === 0) return undefined;
   try {

@@ -277,10 +277,10 @@ class SpendReader {
     };
     const sum =
       amounts.prompt_tokens !== undefined && amounts.completion_tokens !== undefined
-        ? sumOf(amounts.prompt_tokens, amounts.completion_tokens)
+        ? sumOf([amounts.prompt_tokens, amounts.completion_tokens])
         : undefined;
     // Some providers count what a model thinks beside its answer, and in the total.
-    const whole = sumOf(sum, amounts.reasoning_tokens);
+    const whole = sumOf([sum, amounts.reasoning_tokens]);
     if (sum !== undefined && differ(whole, amounts.total_tokens))
       this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts.total_tokens);
     for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {

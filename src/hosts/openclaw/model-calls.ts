@@ -330,7 +330,7 @@ function metersOf(usage: SourceObject, isOneCall: boolean): MeterVector {
   return metersOfAmounts({
     calls: isOneCall ? { t: 'int', v: '1' } : undefined,
     // The cache's tokens are beside those of the input here, and among them elsewhere.
-    'tokens.input': sumOf(input, cacheRead, cacheWrite),
+    'tokens.input': sumOf([input, cacheRead, cacheWrite]),
     'tokens.output': output,
     'tokens.input.cache_read': cacheRead,
     'tokens.input.cache_creation': cacheWrite,

@@ -305,7 +305,7 @@ class SpanReader {
     }
     for (const [agent, calls] of below) {
       for (const name of ['input_tokens', 'output_tokens']) {
-        const sum = sumOf(...calls.map(({ amounts }) => amounts[name]));
+        const sum = sumOf(calls.map(({ amounts }) => amounts[name]));
         const stated = agent.amounts[name];
         if (differ(sum, stated))
           this.#find('OT-10', 'TOTAL_DIFFERS', WARNING, agent, `${name} ${shown(sum)}`, shown(stated));

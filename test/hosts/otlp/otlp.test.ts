@@ -271,3 +271,25 @@ it('walks circles and long chains of parents', () => {
 it('reads whatever it is given', () => {
   holdsForBrokenFiles(otlp, [lines, whole]);
 });
+
+it('adds up as many calls below one agent as a file may hold', () => {
+  const traceId = 'a'.repeat(32);
+  const span = (n: number, operation: string, more: object): object => ({
+    traceId,
+    spanId: n.toString(16).padStart(16, '0'),
+    startTimeUnixNano: '1700000000000000000',
+    attributes: [
+      { key: 'gen_ai.operation.name', value: { stringValue: operation } },
+      { key: 'gen_ai.usage.input_tokens', value: { intValue: '3' } },
+    ],
+    ...more,
+  });
+  const calls = Array.from({ length: 130_000 }, (_, n) =>
+    span(n + 2, 'chat', { parentSpanId: '0000000000000001' }),
+  );
+  const spans = [span(1, 'invoke_agent', {}), ...calls];
+  const { findings } = otlp.read([fileOf('f', [{ resourceSpans: [{ scopeSpans: [{ spans }] }] }])]);
+  expect(findings.filter(({ rule }) => rule === 'OT-10')).toMatchObject([
+    { code: 'TOTAL_DIFFERS', expected: 'input_tokens 390000', actual: '3' },
+  ]);
+});
