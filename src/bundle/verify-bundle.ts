@@ -163,9 +163,8 @@ class Judge {
   /** That the records, in their places, are those of the tree. */
   #checkProof(): void {
     const { records, leaves, hashes, tree } = this.#bundle;
-    const known: PlacedLeaf[] = records.map(({ seq, line }) => ({ index: seq, leafHash: leafHash(line) }));
-    known.push(...leaves);
-    known.sort((a, b) => a.index - b.index);
+    const own = records.map(({ seq, line }): PlacedLeaf => ({ index: seq, leafHash: leafHash(line) }));
+    const known = [...own, ...leaves].sort((a, b) => a.index - b.index);
     if (multiProofRoot(known, hashes, tree.size) === tree.root) return;
     this.#add('PROOF_INVALID', `a proof of the records in the tree of ${tree.size}`, 'another');
   }

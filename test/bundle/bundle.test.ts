@@ -576,3 +576,20 @@ describe('decodeBundle', () => {
     expect(isBundle(ledgerOf(run.lines))).toBe(false);
   });
 });
+
+it('a bundle of as many leaf hashes as it may hold is judged', async () => {
+  const size = 300_000;
+  const [record] = valueOf(decodeBundle(await make())).bundle.records;
+  const leaves = Array.from({ length: size - 1 }, (_, n) => ({ index: n + 1, leafHash: 'x'.repeat(32) }));
+  const bundle: Bundle = {
+    ...valueOf(decodeBundle(await make())).bundle,
+    tree: { size, root: 'x'.repeat(32) },
+    records: [record],
+    leaves,
+    hashes: [],
+    stretches: [{ from: 0, to: size - 1 }],
+  };
+  const { problems, stretches } = await judge(formatBundle(bundle), {});
+  expect(problems.map(({ code }) => code)).toContain('PROOF_INVALID');
+  expect(stretches).toMatchObject([{ records: size, held: 1, claim: 'positions' }]);
+});

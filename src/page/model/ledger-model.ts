@@ -234,8 +234,7 @@ export class LedgerModel {
     const { state, ending } = result;
     this.#state = state;
     for (const { eventId } of listOpenAuthorizations(state)) this.#open.add(eventId);
-    this.#late.push(...ending.findings);
-    for (const finding of this.#late) {
+    for (const finding of [...this.#late, ...ending.findings]) {
       const ordinal = this.#placeOf(finding);
       if (ordinal === undefined) continue;
       this.#keep(ordinal, [finding]);
