@@ -88,6 +88,19 @@ export function casesOf({ entries }: Entries, options: HostOptions): Cases {
   return maker;
 }
 
+/** Nonces of episodes, as the files state them or as they follow. */
+interface KnownNonces {
+  /** The episode of each. */
+  readonly byNonce: ReadonlyMap<string, string>;
+  /** The first of them. */
+  readonly first: string | undefined;
+  /** Whether some episode has none. */
+  readonly isOpen: boolean;
+}
+
+/** Prefixes of nonces that are tried for an episode without its own: each takes a hash for each start of an episode. */
+const MAX_PREFIXES = 64;
+
 class Maker implements Cases {
   readonly episodes = new Map<string, Episode>();
   readonly profiles: Of<ProfileReading>[] = [];
@@ -102,6 +115,9 @@ class Maker implements Cases {
   readonly #episodeOfSession = new Map<string, string>();
   readonly #episodeOfRequest = new Map<string, string>();
   readonly #given: AdapterProfile[] = [];
+  /** How many episodes have a name, and the first of these. */
+  #named = 0;
+  #firstNamed: string | undefined;
 
   addGiven(file: HostFile): void {
     const { profile, faults } = readAdapterProfile(file.bytes);
@@ -186,6 +202,10 @@ class Maker implements Cases {
         hasResponses: false,
       };
       this.episodes.set(id, episode);
+      if (id !== '') {
+        this.#named += 1;
+        this.#firstNamed ??= id;
+      }
     }
     return episode;
   }
@@ -217,17 +237,19 @@ class Maker implements Cases {
   }
 
   #onlyEpisode(): string | undefined {
-    const named = [...this.episodes.keys()].filter((id) => id !== '');
-    return named.length === 1 ? named[0] : undefined;
+    return this.#named === 1 ? this.#firstNamed : undefined;
   }
 
   /** By the hash that the attribution states, and by nothing else. */
   selectProfiles(): void {
-    const usable = [...this.#given, ...this.profiles.flatMap(({ value }) => value.profile ?? [])];
-    for (const episode of this.episodes.values()) {
-      const hash = episode.attributions[0]?.value.hash('adapter_profile_hash');
-      episode.profile = usable.find((profile) => profile.hash === hash);
-    }
+    const byHash = new Map<string | undefined, AdapterProfile>();
+    for (const profile of this.#usable()) if (!byHash.has(profile.hash)) byHash.set(profile.hash, profile);
+    for (const episode of this.episodes.values())
+      episode.profile = byHash.get(episode.attributions[0]?.value.hash('adapter_profile_hash'));
+  }
+
+  #usable(): AdapterProfile[] {
+    return [...this.#given, ...this.profiles.flatMap(({ value }) => value.profile ?? [])];
   }
 
   addLogs(entries: readonly Entry[]): void {
@@ -238,16 +260,19 @@ class Maker implements Cases {
       if (log === undefined) logs.set(entry.at.file, [{ entry, index }]);
       else log.push({ entry, index });
     }
-    const nonces = this.#nonces();
-    for (const log of logs.values()) this.#addLog(log, nonces);
+    const byNonce = this.#nonces();
+    // A log may be that of an episode of which nothing says what its nonce is.
+    const known = new Set(byNonce.values());
+    const isOpen = [...this.episodes.keys()].some((id) => id !== '' && !known.has(id));
+    const [first] = byNonce.keys();
+    for (const log of logs.values()) this.#addLog(log, { byNonce, first, isOpen });
   }
 
   /** The episode of each nonce that the files state, or that follows from when they say that an episode began. */
   #nonces(): Map<string, string> {
     const nonces = new Map<string, string>();
-    const prefixes = [...this.#given, ...this.profiles.flatMap(({ value }) => value.profile ?? [])].flatMap(
-      ({ noncePrefix }) => noncePrefix ?? [],
-    );
+    const prefixes = [...new Set(this.#usable().flatMap(({ noncePrefix }) => noncePrefix ?? []))];
+    const tried = prefixes.length > MAX_PREFIXES ? [] : prefixes;
     for (const episode of this.episodes.values()) {
       for (const { value } of episode.spawns) {
         const nonce = value.text('nonce');
@@ -255,8 +280,8 @@ class Maker implements Cases {
         if (nonce !== undefined) nonces.set(nonce, episode.id);
         if (time === undefined || BigInt(time) >= 2n ** 64n) continue;
         const own = value.text('nonce_prefix') ?? episode.profile?.noncePrefix;
-        // Without the episode's own prefix any that the files have may be it; where they have none, the nonce does not follow.
-        const candidates = own === undefined ? [...new Set(prefixes)] : [own];
+        // Without the episode's own prefix any that the files have may be it; where they have none, or too many, the nonce does not follow.
+        const candidates = own === undefined ? tried : [own];
         for (const prefix of candidates)
           nonces.set(deriveNonce(prefix, episode.id, BigInt(time)), episode.id);
       }
@@ -264,11 +289,11 @@ class Maker implements Cases {
     return nonces;
   }
 
-  #addLog(log: readonly { entry: Entry; index: number }[], nonces: ReadonlyMap<string, string>): void {
+  #addLog(
+    log: readonly { entry: Entry; index: number }[],
+    { byNonce: nonces, first, isOpen }: KnownNonces,
+  ): void {
     const seen = log.map(({ entry }) => nonceOf(entry));
-    // A log may be that of an episode of which nothing says what its nonce is.
-    const known = new Set(nonces.values());
-    const isOpen = [...this.episodes.keys()].some((id) => id !== '' && !known.has(id));
     const isConfirmed =
       nonces.size > 0 && (!isOpen || seen.some((nonce) => nonce !== undefined && nonces.has(nonce)));
     const kernels = log.findIndex(({ entry }) => entry.said.kind === 'line' && entry.said.tag === 'TR1');
@@ -277,7 +302,7 @@ class Maker implements Cases {
     for (const [i, { entry, index }] of log.entries()) {
       if (entry.said.kind !== 'line') continue;
       const nonce = isConfirmed && seen[i] !== undefined && nonces.has(seen[i]) ? seen[i] : undefined;
-      const expected = isConfirmed ? (nonce ?? [...nonces.keys()][0]) : taken;
+      const expected = isConfirmed ? (nonce ?? first) : taken;
       const ofNonce = expected === undefined ? undefined : nonces.get(expected);
       const episodeId = ofNonce ?? this.#onlyEpisode();
       const profile = episodeId === undefined ? undefined : this.episodes.get(episodeId)?.profile;

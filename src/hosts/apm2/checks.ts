@@ -51,6 +51,8 @@ export function checkAll(context: CheckContext): readonly HostFinding[] {
 class Check {
   readonly findings: HostFinding[] = [];
   readonly #context: CheckContext;
+  readonly #withReceipts = new Set<Episode>();
+  #profileHashes: ReadonlySet<string | undefined> | undefined;
 
   constructor(context: CheckContext) {
     this.#context = context;
@@ -60,6 +62,7 @@ class Check {
     const { cases } = this.#context;
     this.#lines();
     for (const episode of cases.episodes.values()) {
+      if (hasReceipts(episode)) this.#withReceipts.add(episode);
       for (const each of episode.cases) this.#case(each, episode);
       this.#indexes(episode);
       this.#budget(episode);
@@ -261,7 +264,7 @@ class Check {
         request,
       );
     }
-    if (receipt === undefined && executed[0] !== undefined && hasReceipts(episode))
+    if (receipt === undefined && executed[0] !== undefined && this.#withReceipts.has(episode))
       this.#find(
         'AP-3',
         'RECEIPT_MISSING',
@@ -422,6 +425,8 @@ class Check {
       episode.cases.flatMap(({ receipts: own }) => own.map((of) => [of.value.hash, of] as const)),
     );
     const ordered = [...chunks].sort((a, b) => (a.value.firstSequence < b.value.firstSequence ? -1 : 1));
+    const whole = ordered.reduce((sum, { value }) => sum + BigInt(value.receiptHashes.length), 0n);
+    const byRequest = new Map(episode.cases.map((each) => [each.request, each]));
     const listed = new Set<string>();
     let next = 0n;
     let isBroken = false;
@@ -469,7 +474,7 @@ class Check {
           );
         last = receipt;
       }
-      this.#counts(episode, entry, value, found, ordered);
+      this.#counts(entry, value, found, { whole, byRequest });
     }
     this.#chunks(ordered, isBroken);
     const last = ordered.at(-1)!;
@@ -489,16 +494,14 @@ class Check {
   }
 
   #counts(
-    episode: Episode,
     entry: Entry,
     index: ToolLogIndex,
     found: readonly ToolReceipt[],
-    all: readonly Of<ToolLogIndex>[],
+    { whole, byRequest }: { readonly whole: bigint; readonly byRequest: ReadonlyMap<string, Case> },
   ): void {
     const { counts, receiptHashes } = index;
     const wrong = (name: string, expected: string, actual: bigint): void =>
       this.#find('AP-5', 'INDEX_COUNT_MISMATCH', ERROR, entry, `${name} ${expected}`, String(actual));
-    const whole = all.reduce((sum, { value }) => sum + BigInt(value.receiptHashes.length), 0n);
     const isOfAll = counts.executions === whole;
     if (counts.executions !== BigInt(receiptHashes.length) && !isOfAll)
       wrong('total_executions', String(receiptHashes.length), counts.executions);
@@ -509,7 +512,6 @@ class Check {
     const ns = found.reduce((sum, { durationNs }) => sum + durationNs, 0n);
     const most = (ns + 999_999n) / 1_000_000n + BigInt(found.length);
     if (counts.wallMs < ms || counts.wallMs > most) wrong('total_wall_ms', String(ms), counts.wallMs);
-    const byRequest = new Map(episode.cases.map((each) => [each.request, each]));
     const outcomes = found.map(({ requestId }) => {
       const executed = byRequest.get(requestId)?.executed[0];
       return executed === undefined ? undefined : outcomeTextOf(executed.value);
@@ -658,8 +660,8 @@ class Check {
     }
     const hash = first.value.hash('adapter_profile_hash');
     if (hash === undefined || episode.profile !== undefined) return;
-    const isInvalid = profiles.some(({ value }) => value.hash === hash);
-    if (isInvalid) return;
+    this.#profileHashes ??= new Set(profiles.map(({ value }) => value.hash));
+    if (this.#profileHashes.has(hash)) return;
     if (profiles.length > 0)
       this.#find(
         'AP-9',
@@ -707,6 +709,9 @@ class Check {
         episode.cases.flatMap(({ receipts }) => receipts.map(({ value }) => value.signerIdentity)),
       ),
     );
+    const tried = [...signers].filter(isKeyText).slice(0, MAX_KEYS);
+    const named = [...entries.keys].slice(0, MAX_NAMED_KEYS);
+    const hasMore = pinned === undefined && entries.keys.size > MAX_NAMED_KEYS;
     const chains: Record<LedgerRow['table'], Chain> = { core: newChain(), daemon: newChain() };
     let unchecked: { entry: Entry; count: number } | undefined;
     for (const entry of entries.entries) {
@@ -715,7 +720,7 @@ class Check {
       this.#link(entry, row, chains[row.table]);
       this.#columns(entry, row);
       if (row.table === 'core') this.#signedLink(entry, row, chains.core);
-      const strong = new Set(pinned ?? [...entries.keys, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
+      const strong = pinned ?? new Set([...named, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
       const isSigned = row.signature?.some((byte) => byte !== 0) === true;
       if (row.domain !== undefined && !domainsOf(row.eventType).includes(row.domain))
         this.#find(
@@ -737,7 +742,7 @@ class Check {
           'none',
           row.id,
         );
-      else if (strong.size > 0) {
+      else if (strong.size > 0 && !hasMore) {
         if (verifyRowSignature(row, strong) === 'invalid')
           this.#find(
             'AP-10',
@@ -748,7 +753,7 @@ class Check {
             'none',
             row.id,
           );
-      } else if (verifyRowSignature(row, [...signers].filter(isKeyText).slice(0, MAX_KEYS)) === 'invalid')
+      } else if (verifyRowSignature(row, hasMore ? strong : tried) === 'invalid')
         unchecked = { entry: unchecked?.entry ?? entry, count: (unchecked?.count ?? 0) + 1 };
     }
     if (unchecked !== undefined)
@@ -919,6 +924,8 @@ class Check {
 const GUESSES = 3;
 /** The most keys that a signature is tried with where none is trusted. */
 const MAX_KEYS = 8;
+/** So many of the keys that the files name are tried on each row: of rows by others it is said that they were not checked. */
+const MAX_NAMED_KEYS = 16;
 
 interface Chain {
   entry: Entry | undefined;

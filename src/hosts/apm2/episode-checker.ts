@@ -103,32 +103,67 @@ function checkEpisodes(
   return { items, findings: [...found, ...conformance.check()] };
 }
 
+/** See {@link Conformance}. */
+interface Facts {
+  readonly hasIntent: boolean;
+  /** Whether a tool was asked for, allowed and executed, with its receipt. */
+  readonly hasRun: boolean;
+  readonly hasLog: boolean;
+  /** Whether a log ends as it should. */
+  readonly hasEnding: boolean;
+}
+
+function isRun({ executed, receipts, decided }: Case): boolean {
+  return (
+    executed.length > 0 &&
+    receipts.some(({ value }) => verifyToolReceipt(value) === 'ok') &&
+    decided.some(({ value }) => decisionOf(value) === 'allow')
+  );
+}
+
 class Conformance {
   readonly #entries: Entries;
   readonly #cases: Cases;
   readonly #found: readonly HostFinding[];
   readonly #at: HostPlace;
   readonly #findings: HostFinding[] = [];
+  /** Requests of which no episode is stated: they may be of any. */
+  readonly #unnamed: Facts;
+  readonly #hasEnding: boolean;
 
   constructor(entries: Entries, cases: Cases, found: readonly HostFinding[], at: HostPlace) {
     this.#entries = entries;
     this.#cases = cases;
     this.#found = found;
     this.#at = at;
+    this.#unnamed = this.#factsOf(cases.episodes.get(''));
+    this.#hasEnding = [...entries.endings.values()].some((ending) => ending !== undefined);
   }
 
   check(): readonly HostFinding[] {
     const named = [...this.#cases.episodes.values()].filter(({ id }) => id !== '');
-    const unnamed = this.#cases.episodes.get('');
     if (named.length === 0)
       this.#fail('EP-6', 'ADAPTER_MISCONFIGURED', this.#at, 'an episode', 'none in the files', undefined);
-    for (const episode of named) this.#episode(episode, unnamed);
+    for (const episode of named) this.#episode(episode, episode === named[0]);
     this.#review();
     this.#closed();
     return this.#findings;
   }
 
-  #episode(episode: Episode, unnamed: Episode | undefined): void {
+  /** What the rules ask of an episode's requests and logs. */
+  #factsOf(episode: Episode | undefined): Facts {
+    const cases = episode?.cases ?? [];
+    const logs = [...(episode?.logs ?? [])];
+    return {
+      hasIntent: cases.some(({ intents }) => intents.length > 0),
+      hasRun: cases.some((each) => (each.requested.length > 0 || each.intents.length > 0) && isRun(each)),
+      hasLog: logs.length > 0,
+      hasEnding: logs.some((name) => this.#entries.endings.get(name) !== undefined),
+    };
+  }
+
+  /** @param isFirst - Whether it is told here what is wrong with requests of no stated episode. */
+  #episode(episode: Episode, isFirst: boolean): void {
     const { id, attributions, profile } = episode;
     const first = attributions[0];
     const at = first?.entry.at ?? this.#at;
@@ -171,24 +206,10 @@ class Conformance {
         profile.versionRegex,
         id,
       );
-    const all = [...episode.cases, ...(unnamed?.cases ?? [])];
-    if (!all.some(({ intents }) => intents.length > 0))
+    const [own, unnamed] = [this.#factsOf(episode), this.#unnamed];
+    if (!own.hasIntent && !unnamed.hasIntent)
       this.#fail('EP-2', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a ToolIntent', 'none', id);
-    this.#executions(all, at, id);
-    const logs = new Set([...episode.logs, ...(unnamed?.logs ?? [])]);
-    const { endings } = this.#entries;
-    const own = logs.size === 0 ? endings.keys() : logs;
-    const isStructured = [...own].some((name) => endings.get(name) !== undefined);
-    if (!isStructured)
-      this.#fail('EP-4', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a JSON object at the end of the log', 'none', id);
-  }
-
-  #executions(all: readonly Case[], at: HostPlace, id: string): void {
-    const isRun = ({ executed, receipts, decided }: Case): boolean =>
-      executed.length > 0 &&
-      receipts.some(({ value }) => verifyToolReceipt(value) === 'ok') &&
-      decided.some(({ value }) => decisionOf(value) === 'allow');
-    if (!all.some((each) => (each.requested.length > 0 || each.intents.length > 0) && isRun(each)))
+    if (!own.hasRun && !unnamed.hasRun)
       this.#fail(
         'EP-3',
         'TOOL_FAILED',
@@ -197,6 +218,14 @@ class Conformance {
         'none',
         id,
       );
+    this.#executions(episode.cases);
+    if (isFirst) this.#executions(this.#cases.episodes.get('')?.cases ?? []);
+    const isStructured = own.hasLog || unnamed.hasLog ? own.hasEnding || unnamed.hasEnding : this.#hasEnding;
+    if (!isStructured)
+      this.#fail('EP-4', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a JSON object at the end of the log', 'none', id);
+  }
+
+  #executions(all: readonly Case[]): void {
     for (const each of all) {
       const [execution] = each.executed;
       if (execution === undefined || each.receipts.length > 0) continue;

@@ -62,6 +62,7 @@ class Mapper {
     Case,
     { readonly id: string; readonly time: string; readonly file: string; readonly params: Digest }
   >();
+  readonly #decidedBy = new Map<Case, Of<Fields> | undefined>();
   readonly #runs = new Map<Case, ExecutionClaim>();
   readonly #receiptTimes = new Map<string, string>();
   /** When episodes were attributed, by the profile's hash. */
@@ -234,7 +235,7 @@ class Mapper {
 
   #decided(entry: Entry, index: number, found: Case, fields: Fields): void {
     const decision = decisionOf(fields);
-    const first = found.decided.find(({ value }) => decisionOf(value) !== undefined);
+    const first = this.#decisionIn(found);
     if (decision !== undefined && first?.entry !== entry) {
       this.#repeat(entry, 'DECISION_DUPLICATE');
       return;
@@ -538,12 +539,22 @@ class Mapper {
     this.#claim(claim);
   }
 
+  /** The first event that decides a request. There may be many that do not, so that it is looked for once. */
+  #decisionIn(found: Case): Of<Fields> | undefined {
+    if (!this.#decidedBy.has(found))
+      this.#decidedBy.set(
+        found,
+        found.decided.find(({ value }) => decisionOf(value) !== undefined),
+      );
+    return this.#decidedBy.get(found);
+  }
+
   /** A decision that another file has, which is read later. */
   #decisionElsewhere(
     found: Case,
     at: HostPlace,
   ): { readonly id: string; readonly params: Digest } | undefined {
-    const decision = found.decided.find(({ value }) => decisionOf(value) !== undefined);
+    const decision = this.#decisionIn(found);
     if (decision === undefined || decision.entry.at.file === at.file) return undefined;
     const { argsHash } = proposalOf(found, decision.index);
     const params = blake3Digest(argsHash) ?? notStated(SYSTEM, 'params');
@@ -642,7 +653,7 @@ class Mapper {
   }
 
   #consumed(found: Case): readonly Meter[] {
-    const decision = found.decided.find(({ value }) => decisionOf(value) !== undefined);
+    const decision = this.#decisionIn(found);
     return decision === undefined ? [] : budgetConsumed(decision.value);
   }
 
