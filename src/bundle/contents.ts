@@ -20,6 +20,8 @@ export interface NamedDigest {
 
 /** So many of the records that name a content are listed; all are counted. */
 export const MAX_NAMED_BY = 100;
+/** Characters of the pointers that are listed of all contents of a bundle: one pointer may be as long as a line. */
+export const MAX_NAMED_CHARACTERS = 1_048_576;
 
 /** The SHA-256 digests in an event, wherever they stand. */
 export function listDigests(value: JsonValue, path: readonly (string | number)[] = []): NamedDigest[] {

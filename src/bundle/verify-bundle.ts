@@ -33,7 +33,7 @@ import type { Anchor } from '../verify/anchors.js';
 import { VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
 import { decodeBundle, namesKey, type Bundle, type BundledRecord, type BundleFile } from './bundle-file.js';
-import { digestOf, isSalted, listDigests, MAX_NAMED_BY } from './contents.js';
+import { digestOf, isSalted, listDigests, MAX_NAMED_BY, MAX_NAMED_CHARACTERS } from './contents.js';
 import { holdsAll, runRecords, type RecordsRun } from './run-records.js';
 
 /** What a bundle is verified with. */
@@ -564,6 +564,7 @@ class ContentTally {
     string,
     { readonly bytes: Uint8Array; total: number; readonly by: { seq: number; pointer: string }[] }
   >;
+  #characters = 0;
 
   constructor(attachments: readonly Uint8Array[]) {
     this.#contents = new Map(attachments.map((bytes) => [digestOf(bytes), { bytes, total: 0, by: [] }]));
@@ -578,7 +579,10 @@ class ContentTally {
       const content = this.#contents.get(digest);
       if (content === undefined) continue;
       content.total += 1;
-      if (content.by.length < MAX_NAMED_BY) content.by.push({ seq, pointer });
+      if (content.by.length === MAX_NAMED_BY || this.#characters + pointer.length > MAX_NAMED_CHARACTERS)
+        continue;
+      this.#characters += pointer.length;
+      content.by.push({ seq, pointer });
     }
   }
 

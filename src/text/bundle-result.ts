@@ -181,12 +181,13 @@ function renderContents({ contents }: BundleResult): string[] {
       .slice(0, MAX_SHOWN)
       .map(({ digest, size_bytes: size, salted, named_by: by, named_total: total }) => {
         const [first] = by;
-        const where =
-          first === undefined ? 'by no record' : `by seq ${first.seq} ${printable(first.pointer)}`;
-        const more = total > 1 ? ` and ${grouped(total - 1)} more` : '';
+        const listed = first === undefined ? [] : [`by seq ${first.seq} ${printable(first.pointer)}`];
+        const rest = total - listed.length;
+        const others = listed.length === 0 ? `in ${count(rest, 'place')}` : `and ${grouped(rest)} more`;
+        const where = total === 0 ? ['by no record'] : rest === 0 ? listed : [...listed, others];
         return row(
           'content',
-          `${digest}, ${count(size, 'byte')}${salted ? ', salted' : ''}: named ${where}${more}`,
+          `${digest}, ${count(size, 'byte')}${salted ? ', salted' : ''}: named ${where.join(' ')}`,
         );
       }),
     ...(contents.length > MAX_SHOWN ? [row('content', `${grouped(contents.length - MAX_SHOWN)} more`)] : []),

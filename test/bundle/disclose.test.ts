@@ -3,9 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { attachContents, findContent } from '../../src/bundle/disclose.js';
 import { decodeBundle, formatBundle, replaceAttachments } from '../../src/bundle/bundle-file.js';
-import { digestOf, isSalted, MAX_SALTED_BYTES } from '../../src/bundle/contents.js';
+import { digestOf, isSalted, MAX_NAMED_CHARACTERS, MAX_SALTED_BYTES } from '../../src/bundle/contents.js';
 import { verifyBundle } from '../../src/bundle/verify-bundle.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
+import { plainPaint } from '../../src/text/report.js';
+import { renderBundleResult } from '../../src/text/bundle-result.js';
 import { sha256Digest } from '../../src/value/digest.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { linesOf } from '../verify/support.js';
@@ -45,6 +47,33 @@ describe('attachContents', () => {
     );
     // Attaching the same again changes nothing, whatever the order.
     expect(Buffer.from(attachContents(attached, contents.toReversed())).equals(attached)).toBe(true);
+  });
+
+  it('lists no more of where contents are named than a report has room for, and counts it all', async () => {
+    const many = Array.from({ length: 300 }, (_, n) => Buffer.from(`content ${n}`));
+    const digests = many.map((bytes) => sha256Digest(bytes));
+    let deep: object = digests;
+    for (let depth = 0; depth < 40; depth += 1) deep = { ['n'.repeat(250)]: deep };
+    const long = { event: event('x.note', { deep }), signers: [signer] };
+    const first = { event: genesis([keyOf(signer)]), signers: [signer] };
+    const wide = seal(
+      linesOf(ledger(first, long, { ...long, event: event('x.note', { deep, text: 'again' }) })),
+    );
+    const { file } = await bundleOf(wide.ledger, { checkpoint: wide.note });
+    const attached = attachContents(
+      file,
+      many.map((bytes, n) => ({ name: `${n}`, bytes })),
+    );
+    const result = await verifyBundle(attached, { trust: wide.trust });
+    expect(result.verdict).toBe('ok');
+    expect(result.contents.map(({ named_total: total }) => total)).toEqual(many.map(() => 2));
+    const pointers = result.contents.flatMap(({ named_by: by }) => by.map(({ pointer }) => pointer));
+    const characters = pointers.reduce((sum, { length }) => sum + length, 0);
+    expect(characters).toBeLessThanOrEqual(MAX_NAMED_CHARACTERS);
+    expect(characters).toBeGreaterThan(MAX_NAMED_CHARACTERS - 11_000);
+    // Whose places are not listed is named all the same.
+    expect(result.contents.some(({ named_by: by }) => by.length === 0)).toBe(true);
+    expect(renderBundleResult(result, 'wide.nrb', plainPaint)).not.toContain('by no record');
   });
 
   it('refuses what no record of the bundle names, and what is no bundle', async () => {

@@ -942,6 +942,9 @@ export interface BundleContent {
   digest: DigestText;
   size_bytes: SafeInteger;
   salted: boolean;
+  /**
+   * The first places in the bundle's records that name it: at most 100, and of all contents together at most 1,048,576 characters of pointers. `named_total` counts all.
+   */
   named_by: {
     seq: SafeInteger;
     pointer: string;

@@ -300,7 +300,9 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
                 h('code', {}, digest),
                 ` ${sizeText(size)}${salted ? ', salted' : ''}: `,
                 by.length === 0
-                  ? 'named by no record'
+                  ? total === 0
+                    ? 'named by no record'
+                    : `named in ${count(total, 'place')}`
                   : [
                       'named by ',
                       by
@@ -311,7 +313,8 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
                           ' at ',
                           h('code', {}, printable(pointer)),
                         ]),
-                      total > NAMED_SHOWN && ` and ${grouped(total - NAMED_SHOWN)} more`,
+                      total > Math.min(by.length, NAMED_SHOWN) &&
+                        ` and ${grouped(total - Math.min(by.length, NAMED_SHOWN))} more`,
                     ],
               ),
             ),
