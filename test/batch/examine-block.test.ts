@@ -98,6 +98,30 @@ describe('what rows have in common', () => {
     },
   );
 
+  test('of keyids, all characters', () => {
+    const sig = `${'A'.repeat(42)}E${'A'.repeat(43)}`;
+    const signedBy = (keyid: string): string =>
+      lineOf(recordOf(WHOLE_EVENTS[0] ?? {}, true, { signatures: [{ keyid, sig }] })).toString('utf8');
+    const keyids = ['E', 'I', 'E', 'M', 'I'].map((last) => `${'A'.repeat(42)}${last}`);
+    const block = examine(keyids.map(signedBy));
+    const same = keyids.map((_, at) => block.rows[at * ROW_WIDTH + row.SAME_KEYID]);
+    expect(block.rowAt.slice(0, 5)).toEqual(Int32Array.of(0, 1, 2, 3, 4));
+    // Those for whom there was no place are first themselves.
+    same.forEach((first = NaN, at) => {
+      expect(first).toBeLessThanOrEqual(at);
+      expect(keyids[first]).toBe(keyids[at]);
+    });
+  });
+
+  test('and nothing of another block', () => {
+    const [first, second] = [recordBehind('', 5), recordBehind('', 6, { principal_id: 'agent:other' })];
+    examine([first, second]);
+    // The same text in the same place, where it is the first row's.
+    const { rows: others, rowAt } = examine(['x'.repeat(Buffer.byteLength(first)), second]);
+    expect([...rowAt.slice(0, 2)]).toEqual([-1, 0]);
+    expect(others[row.SAME_PRINCIPAL]).toBe(0);
+  });
+
   const b64Of = (at: number, words: number): string => {
     const from = at * ROW_WIDTH + words;
     return Buffer.from(rows.slice(from, from + 8).buffer).toString('base64url');
