@@ -105,7 +105,7 @@ export interface ReadBlocksOptions {
 
 /** The most threads that are used unless more are asked for: one that orders what the others give has no more to do. */
 const MAX_DEFAULT_THREADS = 16;
-const BLOCK_BYTES = 1024 * 1024;
+const BLOCK_BYTES = 512 * 1024;
 /** The keys that the first lines declare are known to those who examine the others. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
 /** A thread takes as long to start as a ledger of this size takes to be verified. */
@@ -184,9 +184,12 @@ async function startThreads(
 type Pending = BlockTask | { readonly long: LongLine } | { readonly failure: unknown };
 
 /** Behind a block, for its facts: enough where records have 800 bytes or more. */
-const FACTS_BYTES = 704 * 1024;
-/** So many blocks for each thread are on their way, so that none waits for the thread that orders them. */
-const ROOMS_PER_THREAD = 5;
+const FACTS_BYTES = 352 * 1024;
+/**
+ * So many blocks for each thread are on their way, so that none waits for the thread that orders them, and that one for none: while
+ * others have a queue, it needs blocks of its own to examine.
+ */
+const ROOMS_PER_THREAD = 10;
 
 /** Other threads examine, and this one too wherever it would wait for them. */
 async function* readInThreads(

@@ -39,7 +39,7 @@ export type BlockAnswer =
 /** A thread that was silent for so many seconds, while it had work, hangs: the slowest block takes a few. */
 const PATIENCE_S = 120;
 /** So many blocks wait for a thread, with the one that it examines: it has some while this one is busy with its own. */
-const QUEUED = 4;
+const QUEUED = 6;
 
 interface Waiting {
   readonly room: SharedArrayBuffer;
