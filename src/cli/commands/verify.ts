@@ -55,6 +55,7 @@ import {
   wholeNumber,
 } from '../options.js';
 import { addOutputs, readBaseline, VerifyOutputs, type OutputOptions } from '../verify-output.js';
+import { holdYoungGeneration } from '../young-generation.js';
 import { assertFolderOf, filesOf } from '../targets.js';
 import { verifyBundleFile } from './verify-bundle.js';
 import { openPartFiles, partNumber, writePart, type PartNumber } from './verify-parts.js';
@@ -297,6 +298,7 @@ async function verify(
   if (watch) outputs.goLive();
   const predecessor = await openPredecessor(context, path, options.predecessor);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
+  const release = holdYoungGeneration(source.size);
   const { result, exitStatus } = await outputs.write(async () => {
     const verification = await runVerification(source, {
       maxFindings: outputs.maxKept,
@@ -315,7 +317,7 @@ async function verify(
       ...(options.maxMemory === undefined ? {} : { maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
       onFinding: (finding) => outputs.take(finding),
-    });
+    }).finally(release);
     if (options.state !== undefined) sayResumed(terminal, options.state, before, verification);
     const whole = buildLazyReport(verification);
     const outcome = match?.finish(whole, verification, maxFindings);
