@@ -172,10 +172,8 @@ describe('other files', () => {
       `{"tenant_id":"t","adapter_id":"a","execution_id":"e${n}","trace_id":"t","cost_usd":1,"recorded_at":"2026-01-01T00:00:00Z"}`;
     const count = 3000;
     const text = Array.from({ length: count }, (_, n) => `${request(n)}\n${cost(n)}`).join('\n');
-    const start = performance.now();
-    const reading = read([file('h.jsonl', text)], { occurredAt: '2026-01-01T00:00:00Z' });
+    const reading = inTime(() => read([file('h.jsonl', text)], { occurredAt: '2026-01-01T00:00:00Z' }));
     expect(reading.items).toHaveLength(2 * count);
-    expect(performance.now() - start).toBeLessThan(5000);
   });
 });
 
