@@ -134,7 +134,7 @@ const PAGE_BYTES = 65_536;
 const HASH_BYTES = 32;
 /** So many bytes behind the block can be read, and are zeros. */
 const PADDING = 128;
-/** Longer lines, whose views would not be kept, are hashed where they are. */
+/** Longer lines, whose views with the prefix of a leaf would not be kept, are hashed where they are. */
 const MAX_COPIED_BYTES = MAX_KEPT_LENGTH - 1;
 /** A usual record has more bytes. */
 const LEAST_RECORD_BYTES = 256;
