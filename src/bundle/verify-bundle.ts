@@ -579,9 +579,9 @@ class ContentTally {
       const content = this.#contents.get(digest);
       if (content === undefined) continue;
       content.total += 1;
-      if (content.by.length === MAX_NAMED_BY || this.#characters + pointer.length > MAX_NAMED_CHARACTERS)
-        continue;
-      this.#characters += pointer.length;
+      const characters = this.#characters + pointer.length;
+      if (content.by.length === MAX_NAMED_BY || characters > MAX_NAMED_CHARACTERS) continue;
+      this.#characters = characters;
       content.by.push({ seq, pointer });
     }
   }

@@ -181,14 +181,11 @@ function renderContents({ contents }: BundleResult): string[] {
       .slice(0, MAX_SHOWN)
       .map(({ digest, size_bytes: size, salted, named_by: by, named_total: total }) => {
         const [first] = by;
-        const listed = first === undefined ? [] : [`by seq ${first.seq} ${printable(first.pointer)}`];
-        const rest = total - listed.length;
-        const others = listed.length === 0 ? `in ${count(rest, 'place')}` : `and ${grouped(rest)} more`;
-        const where = total === 0 ? ['by no record'] : rest === 0 ? listed : [...listed, others];
-        return row(
-          'content',
-          `${digest}, ${count(size, 'byte')}${salted ? ', salted' : ''}: named ${where.join(' ')}`,
-        );
+        const more = total > 1 ? ` and ${grouped(total - 1)} more` : '';
+        const unlisted = total === 0 ? 'by no record' : `in ${count(total, 'place')}`;
+        const where =
+          first === undefined ? unlisted : `by seq ${first.seq} ${printable(first.pointer)}${more}`;
+        return row('content', `${digest}, ${count(size, 'byte')}${salted ? ', salted' : ''}: named ${where}`);
       }),
     ...(contents.length > MAX_SHOWN ? [row('content', `${grouped(contents.length - MAX_SHOWN)} more`)] : []),
   ];

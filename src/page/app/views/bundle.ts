@@ -293,31 +293,29 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
           { class: 'contents' },
           contents
             .slice(0, SHOWN)
-            .map(({ digest, size_bytes: size, salted, named_by: by, named_total: total }) =>
-              h(
+            .map(({ digest, size_bytes: size, salted, named_by: by, named_total: total }) => {
+              const shown = by.slice(0, NAMED_SHOWN);
+              return h(
                 'li',
                 {},
                 h('code', {}, digest),
                 ` ${sizeText(size)}${salted ? ', salted' : ''}: `,
-                by.length === 0
+                shown.length === 0
                   ? total === 0
                     ? 'named by no record'
                     : `named in ${count(total, 'place')}`
                   : [
                       'named by ',
-                      by
-                        .slice(0, NAMED_SHOWN)
-                        .map(({ seq, pointer }, index) => [
-                          index > 0 && ', ',
-                          recordLink(seq),
-                          ' at ',
-                          h('code', {}, printable(pointer)),
-                        ]),
-                      total > Math.min(by.length, NAMED_SHOWN) &&
-                        ` and ${grouped(total - Math.min(by.length, NAMED_SHOWN))} more`,
+                      shown.map(({ seq, pointer }, index) => [
+                        index > 0 && ', ',
+                        recordLink(seq),
+                        ' at ',
+                        h('code', {}, printable(pointer)),
+                      ]),
+                      total > shown.length && ` and ${grouped(total - shown.length)} more`,
                     ],
-              ),
-            ),
+              );
+            }),
           contents.length > SHOWN &&
             h('li', { class: 'muted' }, `and ${grouped(contents.length - SHOWN)} more`),
         ),
