@@ -326,7 +326,7 @@ export function* readTimeline(
         const sum = sumOf(value, above);
         const step = { at, overlap: exactValue(sum), denominator };
         // What is the first of a node is kept even where nothing changes.
-        const isChange = before === undefined ? sum.n > 0n : compareRationals(before.overlap, sum) !== 0;
+        const isChange = compareRationals(before?.overlap ?? ZERO, step.overlap) !== 0;
         before = step;
         if (isChange || denominator !== 1n) yield step;
       }

@@ -49,23 +49,25 @@ function naivePeak(list: readonly Interval[], from: bigint, to: bigint): Rationa
     .reduce((a, b) => (compareRationals(a, b) < 0 ? b : a));
 }
 
+/** What a timeline of these intervals says once it is saved. */
+function readAll(list: readonly Interval[]): TimelineStep[] {
+  const timeline = emptyTimeline();
+  for (const { from, to, weight: own } of list) addInterval(timeline, from, to, own);
+  const nodes = new Map<number, SavedNode>();
+  const saved = saveTimeline(timeline, 'all', (node) => nodes.set(node.id, node));
+  return [...readTimeline(saved, (id) => nodes.get(id)!)];
+}
+
 describe('timeline', () => {
   test('an empty one has no overlap', () => {
     expect(peakOverlap(emptyTimeline(), 0n, 10n)).toEqual(ZERO);
   });
 
   test('says the same of the same intervals, in whatever order they came', () => {
-    const read = (list: readonly Interval[]): TimelineStep[] => {
-      const timeline = emptyTimeline();
-      for (const { from, to, weight: own } of list) addInterval(timeline, from, to, own);
-      const nodes = new Map<number, SavedNode>();
-      const saved = saveTimeline(timeline, 'all', (node) => nodes.set(node.id, node));
-      return [...readTimeline(saved, (id) => nodes.get(id)!)];
-    };
     fc.assert(
       fc.property(fc.array(interval, { maxLength: 25 }), (list) => {
-        const steps = read(list);
-        expect(read([...list].reverse())).toEqual(steps);
+        const steps = readAll(list);
+        expect(readAll([...list].reverse())).toEqual(steps);
         for (const { at, overlap } of steps) expect(overlap).toEqual(naivePeak(list, at, at + 1n));
         const kept = list.filter(({ from, to, weight: own }) => from < to && own.n > 0n);
         const isStep = (at: bigint): boolean =>
@@ -75,6 +77,17 @@ describe('timeline', () => {
         expect(new Set(steps.map(({ at }) => at))).toEqual(new Set(ends));
       }),
     );
+  });
+
+  test('says the same of rounded amounts, also where nothing changes at the first instant of a node', () => {
+    const all = { from: -1n, to: 1_000n, weight: { n: 1n, d: 41n } };
+    const list = Array.from({ length: 200 }, (_, n): Interval => {
+      return { from: BigInt(n), to: BigInt(n + 1), weight: { n: 2n, d: 1n } };
+    });
+    const [even, odd] = [0n, 1n].map((rest) => list.filter(({ from }) => from % 2n === rest));
+    const steps = readAll([all, ...list]);
+    expect(readAll([all, ...even, ...odd])).toEqual(steps);
+    expect(steps.map(({ at }) => at)).toEqual([-1n, 0n, 200n, 1_000n]);
   });
 
   test('its peaks are those of the list of its intervals, at every step', () => {
