@@ -66,6 +66,11 @@ export function inScale({ n, d }: Fraction, scale: bigint): bigint {
   return last.multiple;
 }
 
+/** Whether most sums are exact as doubles in a scale. */
+export function isCoarse(scale: bigint): boolean {
+  return scale <= COARSE;
+}
+
 /** Whether it costs far more to find the value of a fraction than to compare it. */
 export function isLong({ d }: Fraction): boolean {
   return d > DECIMAL;

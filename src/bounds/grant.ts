@@ -129,7 +129,7 @@ export function makeGrant(
     accounts: new Map(caps.map(({ unit, amount }) => [unit, openAccount(toRational(amount))])),
     rates: rates.map(({ unit, amount }) => {
       const { meter, window } = tryParseRateUnit(unit) as RateUnit;
-      return { unit, meter, window, limit: toRational(amount), timeline: emptyTimeline() };
+      return { unit, meter, window, limit: toRational(amount), timeline: emptyTimeline(window) };
     }),
     concurrency:
       bounds.concurrency_limit === undefined

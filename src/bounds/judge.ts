@@ -27,7 +27,7 @@ import {
   uncapped,
   type Judgement,
 } from './judgement.js';
-import { addInterval, exactOverlap, fitsWindows, peakFraction, peakOverlap } from './timeline.js';
+import { addInterval, exactOverlap, findExcess, fitsWindows, peakOverlap } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
 /** An execution as the rules of rates and concurrency see it. */
@@ -441,12 +441,12 @@ function findOver(
   amount: Rational,
   weight: Fraction,
 ): Fullness | undefined {
-  const peak = peakFraction(timeline, from, to);
   if (started === undefined) {
-    if (compareRationals(sumOf(peak, weight), limit) <= 0) return undefined;
-    return { value: () => exactOverlap(timeline, peak), isCostly: isLong(peak) };
+    const isEnough = (overlap: Fraction): boolean => compareRationals(sumOf(overlap, weight), limit) <= 0;
+    const peak = findExcess(timeline, from, to, isEnough);
+    return peak && { value: () => exactOverlap(timeline, peak), isCostly: isLong(peak) };
   }
-  const before = addRationals(exactOverlap(timeline, peak), peakOverlap(started, from, to));
+  const before = addRationals(peakOverlap(timeline, from, to), peakOverlap(started, from, to));
   if (compareRationals(addRationals(before, amount), limit) <= 0) return undefined;
   return { value: () => before, isCostly: false };
 }

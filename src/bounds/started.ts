@@ -63,7 +63,7 @@ function addStarted(grant: Grant, running: readonly Running[]): Grant {
     ...grant,
     accounts: new Map([...accounts].map(([unit, account]) => [unit, hold(unit, account, running)])),
     rates: rates.map((rate) => {
-      const started = emptyTimeline();
+      const started = emptyTimeline(rate.window);
       for (const each of running) {
         const from = parseTimestamp(each.start.startedAt);
         const amount = rate.meter === 'calls' ? ONE : mayUse(rate.meter, each);

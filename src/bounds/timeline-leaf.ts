@@ -8,9 +8,10 @@ import { ChangeColumn } from './change-column.js';
 import { TOO_FINE, commonOf } from './common-denominator.js';
 import { commonScale, inScale, type Fraction } from './fraction.js';
 import { IntColumn } from './int-column.js';
+import type { Step } from './recent-intervals.js';
 
 /** How many instants a leaf may have, and how many where their overlaps are too long for doubles. */
-const MAX_LENGTH = 256;
+export const MAX_LENGTH = 256;
 const MAX_LONG_LENGTH = 32;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
@@ -47,6 +48,20 @@ export class Leaf {
   /** Undefined where it must be looked for. */
   #max: Fraction | undefined;
 
+  /** The leaves of these steps, no more of them than fit in one where overlaps are short; overlaps are in multiples of 1/scale. */
+  static of(steps: readonly Step[], scale: bigint): Leaf[] {
+    const leaf = new Leaf();
+    leaf.#scale = scale;
+    const values = columnOf(steps.map(({ overlap }) => overlap));
+    const denominators = steps.map(({ denominator }) => denominator);
+    leaf.#fill(
+      steps.map(({ at }) => at),
+      values,
+      denominators,
+    );
+    return [leaf, ...(leaf.length > leaf.#room() ? leaf.#cutInto(MAX_LONG_LENGTH) : [])];
+  }
+
   static restore(saved: SavedLeaf): Leaf {
     const leaf = new Leaf();
     leaf.id = saved.id;
@@ -70,6 +85,11 @@ export class Leaf {
   /** Its first instant; it has at least one. */
   get first(): bigint {
     return this.#keyAt(0);
+  }
+
+  /** Its last one. */
+  get last(): bigint {
+    return this.#keyAt(this.length - 1);
   }
 
   get max(): Fraction {

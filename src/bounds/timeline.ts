@@ -11,6 +11,9 @@
  * nothing is ever too old to matter; but where what begins at an instant is as much as what ends there, nothing changes, and nothing
  * is kept. What is saved is saved node by node, and read again as far as it is asked.
  *
+ * Most intervals come in the order of their times. Those are kept as plain sums at first (`recent-intervals.ts`), beside the tree, and are put into it
+ * when something is asked or saved that takes the tree.
+ *
  * What is added up are whole multiples of one of few scales (`fraction.ts`), so that no number is longer than some thousand bits, and
  * none is ever reduced. They stand for exact sums as long as {@link fitsWindows} holds of whatever is added.
  */
@@ -18,230 +21,33 @@
 import { ZERO, compareRationals, type Rational } from '../value/rational.js';
 import { TOO_FINE, commonOf } from './common-denominator.js';
 import { exactValue, fractionOf, sumOf, type Fraction } from './fraction.js';
-import { Leaf, isSavedLeaf, type SavedLeaf } from './timeline-leaf.js';
+import { RecentIntervals } from './recent-intervals.js';
+import { Leaf } from './timeline-leaf.js';
+import {
+  Inner,
+  contradiction,
+  greater,
+  loadNode,
+  treeOf,
+  type Node,
+  type NodeLoader,
+  type SavedNode,
+} from './timeline-node.js';
 
-/** How many children a node may have. */
-const MAX_CHILDREN = 16;
+/** For so many recent intervals more, one that comes late is put among them once more. */
+const FEW = 16;
 
-/** An inner node as plain data. Children are named by their numbers, which a timeline's nodes get when they are saved. */
-export interface SavedInner {
-  readonly id: number;
-  /** How far above the leaves it is. */
-  readonly level: number;
-  readonly children: readonly number[];
-  /** Of each child the first instant, the greatest overlap without what is still to be added below it, that, and the common denominator. */
-  readonly firsts: readonly bigint[];
-  readonly max: readonly Fraction[];
-  readonly pending: readonly Fraction[];
-  readonly common: readonly bigint[];
-}
-
-/** A node as plain data. */
-export type SavedNode = SavedInner | SavedLeaf;
-
-/** Gives the node of a number; nodes are asked for when a question first leads to them. */
-export type NodeLoader = (id: number) => SavedNode;
-
-type Node = Inner | Leaf;
-
-class Inner {
-  readonly level: number;
-  /** Its number where it was saved, else 0. */
-  id = 0;
-  /** Whether it is not saved as it is. */
-  isDirty = true;
-  /** A number stands for a node that was not asked for yet. */
-  readonly children: (Node | number)[] = [];
-  readonly firsts: bigint[] = [];
-  /** Without what is pending, or what those above still have to add. */
-  readonly maxima: Fraction[] = [];
-  readonly pending: Fraction[] = [];
-  readonly commons: bigint[] = [];
-  /** Of each child the greatest overlap with what is pending: asked far more often than it changes. */
-  readonly #tops: Fraction[] = [];
-  /** Undefined where they must be looked for. */
-  #max: Fraction | undefined;
-  #common: bigint | undefined;
-  readonly #load: NodeLoader | undefined;
-
-  constructor(level: number, load?: NodeLoader) {
-    this.level = level;
-    this.#load = load;
-  }
-
-  static of(children: readonly Node[]): Inner {
-    const inner = new Inner((children[0]?.level ?? 0) + 1);
-    inner.insert(0, children);
-    return inner;
-  }
-
-  static restore({ id, level, children, firsts, max, pending, common }: SavedInner, load: NodeLoader): Inner {
-    const inner = new Inner(level, load);
-    inner.id = id;
-    inner.isDirty = false;
-    inner.children.push(...children);
-    inner.firsts.push(...firsts);
-    inner.maxima.push(...max);
-    inner.pending.push(...pending);
-    inner.commons.push(...common);
-    inner.#tops.push(...max.map((own, index) => sumOf(own, pending[index] as Fraction)));
-    return inner;
-  }
-
-  get first(): bigint {
-    return this.firsts[0] as bigint;
-  }
-
-  get max(): Fraction {
-    return (this.#max ??= this.#tops.reduce(greater, ZERO));
-  }
-
-  /** The greatest overlap below a child, but for what those above still have to add. */
-  topOf(index: number): Fraction {
-    return this.#tops[index] as Fraction;
-  }
-
-  get common(): bigint {
-    return (this.#common ??= this.commons.reduce(commonOf, 1n));
-  }
-
-  childAt(index: number): Node {
-    const child = this.children[index] as Node | number;
-    if (typeof child !== 'number') return child;
-    const node = loadNode(child, this.level - 1, this.#load);
-    this.children[index] = node;
-    return node;
-  }
-
-  /** The child in which a key stands or would stand: the last that begins at or before it, else the first. */
-  route(key: bigint): number {
-    let low = 1;
-    let high = this.firsts.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.firsts[middle] as bigint) <= key) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
-  }
-
-  insert(index: number, nodes: readonly Node[]): void {
-    if (nodes.length === 0) return;
-    this.children.splice(index, 0, ...nodes);
-    this.firsts.splice(index, 0, ...nodes.map(({ first }) => first));
-    this.maxima.splice(index, 0, ...nodes.map(({ max }) => max));
-    this.#tops.splice(index, 0, ...nodes.map(({ max }) => max));
-    this.pending.splice(index, 0, ...nodes.map(() => ZERO));
-    this.commons.splice(index, 0, ...nodes.map(({ common }) => common));
-    this.#forget();
-  }
-
-  /** Notes what became of a child to which nothing is still to be added, and the nodes that were split off it. */
-  update(index: number, { first, max, common }: Node, others: readonly Node[]): void {
-    this.firsts[index] = first;
-    if (this.maxima[index] !== max) this.#max = undefined;
-    this.maxima[index] = max;
-    this.#tops[index] = max;
-    if (this.commons[index] !== common) this.#common = undefined;
-    this.commons[index] = common;
-    this.isDirty = true;
-    this.insert(index + 1, others);
-  }
-
-  /** Adds a weight to everything below a child. */
-  raiseChild(index: number, weight: Fraction): void {
-    this.pending[index] = sumOf(this.pending[index] as Fraction, weight);
-    this.#tops[index] = sumOf(this.topOf(index), weight);
-    this.#max = undefined;
-    this.isDirty = true;
-  }
-
-  /** Adds to a child what is still to be added below it; the child may be split. */
-  pushDown(index: number): void {
-    const pending = this.pending[index] as Fraction;
-    if (pending.n === 0n) return;
-    const child = this.childAt(index);
-    this.pending[index] = ZERO;
-    if (child instanceof Leaf) {
-      this.update(index, child, child.raise(0, child.length, pending));
-      return;
-    }
-    for (let i = 0; i < child.children.length; i += 1) child.raiseChild(i, pending);
-    this.update(index, child, []);
-  }
-
-  /** What is too much for one node, in nodes of its own. */
-  split(): Inner[] {
-    const nodes: Inner[] = [];
-    while (this.children.length > MAX_CHILDREN) {
-      const keep = Math.max(this.children.length - MAX_CHILDREN, this.children.length >>> 1);
-      const node = new Inner(this.level, this.#load);
-      node.children.push(...this.children.splice(keep));
-      node.firsts.push(...this.firsts.splice(keep));
-      node.maxima.push(...this.maxima.splice(keep));
-      node.pending.push(...this.pending.splice(keep));
-      node.#tops.push(...this.#tops.splice(keep));
-      node.commons.push(...this.commons.splice(keep));
-      nodes.unshift(node);
-      this.#forget();
-    }
-    return nodes;
-  }
-
-  #forget(): void {
-    this.#max = undefined;
-    this.#common = undefined;
-    this.isDirty = true;
-  }
-
-  save(): SavedInner {
-    const children = this.children.map((child) => (typeof child === 'number' ? child : child.id));
-    return {
-      id: this.id,
-      level: this.level,
-      children,
-      firsts: [...this.firsts],
-      max: [...this.maxima],
-      pending: [...this.pending],
-      common: [...this.commons],
-    };
-  }
-}
-
-function loadNode(id: number, level: number, load: NodeLoader | undefined): Node {
-  if (load === undefined) throw new TypeError('a saved timeline needs its nodes');
-  const saved = load(id);
-  // Each level is below the last, so that nothing goes round in a circle.
-  if (level !== -1 && saved.level !== level) throw contradiction();
-  return 'children' in saved ? Inner.restore(saved, load) : Leaf.restore(saved);
-}
-
-function contradiction(): RangeError {
-  return new RangeError('the nodes of a timeline contradict each other');
-}
-
-/** Whether a value has the form of a node. */
-export function isSavedNode(value: unknown): value is SavedNode {
-  const { id, level, children, firsts, max, pending, common } = (value ?? {}) as Partial<SavedInner>;
-  if (!isNumber(id) || !isNumber(level)) return false;
-  if (level === 0) return isSavedLeaf(value);
-  const lists: readonly unknown[] = [children, firsts, max, pending, common];
-  const isWhole =
-    lists.every((list) => Array.isArray(list) && list.length > 0 && list.length === children?.length) &&
-    children?.every(isNumber) === true &&
-    [firsts, common].every((list) => list?.every((each) => typeof each === 'bigint')) &&
-    [max, pending].every((list) => list?.every((each) => typeof each.n === 'bigint' && each.d > 0n));
-  return isWhole;
-}
-
-function isNumber(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-/** Intervals of instants in nanoseconds. */
+/** Intervals of instants in nanoseconds: each is in the tree, or among the recent ones. */
 export interface Timeline {
+  /** How long each is, where all have one length. */
+  readonly length: bigint | undefined;
   /** A number stands for a root that was not asked for yet. */
   root: Node | number | undefined;
+  /** An instant after which none of those in the tree begins; undefined where that must be looked for. */
+  latest: bigint | undefined;
+  recent: RecentIntervals;
+  /** How often a question was one that only the tree can answer. */
+  forced: number;
   readonly load: NodeLoader | undefined;
   /** How many of its nodes have a number. */
   saved: number;
@@ -266,6 +72,7 @@ export function saveTimeline(
   scope: SavingScope,
   put: (node: SavedNode) => void,
 ): SavedTimeline {
+  settle(timeline);
   const root = scope === 'all' ? rootOf(timeline) : timeline.root;
   const nodes: Node[] = [];
   // Whatever is changed below a node changes the node: what is clean has nothing to be saved under it.
@@ -286,8 +93,8 @@ export function saveTimeline(
 }
 
 /** The timeline that {@link saveTimeline} saved. */
-export function restoreTimeline({ root, saved }: SavedTimeline, load: NodeLoader): Timeline {
-  return { root: root === 0 ? undefined : root, load, saved };
+export function restoreTimeline({ root, saved }: SavedTimeline, load: NodeLoader, length?: bigint): Timeline {
+  return { ...emptyTimeline(length), root: root === 0 ? undefined : root, load, saved };
 }
 
 /** From an instant on, to the next one: how much overlaps, and the common denominator of the weights of what begins there. */
@@ -346,14 +153,41 @@ export function* readTimeline(
   if (count !== saved) throw new RangeError('a timeline has other nodes than it says');
 }
 
-/** A timeline without intervals. */
-export function emptyTimeline(): Timeline {
-  return { root: undefined, load: undefined, saved: 0 };
+/**
+ * A timeline without intervals.
+ *
+ * @param length - How long all of them will be, where they have one length.
+ */
+export function emptyTimeline(length?: bigint): Timeline {
+  const recent = new RecentIntervals(length);
+  return { length, root: undefined, latest: undefined, recent, forced: 0, load: undefined, saved: 0 };
 }
 
 function rootOf(timeline: Timeline): Node | undefined {
   if (typeof timeline.root === 'number') timeline.root = loadNode(timeline.root, -1, timeline.load);
   return timeline.root;
+}
+
+/** Puts the recent intervals into the tree. */
+function settle(timeline: Timeline): void {
+  const { recent, length } = timeline;
+  if (recent.count === 0) return;
+  timeline.recent = new RecentIntervals(length);
+  if (timeline.root === undefined) {
+    timeline.root = treeOf(recent.steps(), recent.scale);
+    timeline.latest = recent.latest;
+    return;
+  }
+  for (const { from, to, weight } of recent.list()) addToTree(timeline, from, to, weight, fractionOf(weight));
+}
+
+/** Whether none of the intervals in the tree begins after an instant. */
+function treeBeginsBy(timeline: Timeline, instant: bigint): boolean {
+  const root = rootOf(timeline);
+  if (root === undefined) return true;
+  // Which of its instants are beginnings a tree does not say, but the last one is an end.
+  timeline.latest ??= root.last - (timeline.length ?? 0n);
+  return timeline.latest <= instant;
 }
 
 /**
@@ -364,8 +198,10 @@ function rootOf(timeline: Timeline): Node | undefined {
  * the denominator longer, so there are few.
  */
 export function fitsWindows(timeline: Timeline, at: bigint, window: bigint, { d }: Rational): boolean {
-  const root = rootOf(timeline);
-  if (root === undefined || commonOf(root.common, d) !== TOO_FINE) return true;
+  if (commonOf(commonWeight(timeline), d) !== TOO_FINE) return true;
+  timeline.forced += 1;
+  settle(timeline);
+  const root = rootOf(timeline) as Node;
   const first = at - window + 1n;
   const before = commonOf(d, denominatorWithin(root, first, at + 1n));
   const after = commonOf(d, denominatorWithin(root, at, at + window));
@@ -379,6 +215,11 @@ export function fitsWindows(timeline: Timeline, at: bigint, window: bigint, { d 
     common = commonOf(common, finer.denominator);
     from = finer.at;
   }
+}
+
+/** The common denominator of all weights. */
+function commonWeight(timeline: Timeline): bigint {
+  return commonOf(rootOf(timeline)?.common ?? 1n, timeline.recent.common);
 }
 
 /** The common denominator of the weights of the intervals that begin in [from, to). */
@@ -418,18 +259,59 @@ function lastFiner(
 
 /** The greatest overlap at any instant in [from, to); zero for an empty interval. */
 export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Rational {
-  return exactOverlap(timeline, peakFraction(timeline, from, to));
+  return from >= to ? ZERO : exactOverlap(timeline, peakFraction(timeline, from, to));
 }
 
 /** The value of an overlap that a timeline had once. */
 export function exactOverlap(timeline: Timeline, overlap: Fraction): Rational {
-  return exactValue(overlap, rootOf(timeline)?.common);
+  return exactValue(overlap, commonWeight(timeline));
 }
 
 /** The same as it is kept: to find its value may cost far more than to compare it. */
-export function peakFraction(timeline: Timeline, from: bigint, to: bigint): Fraction {
+function peakFraction(timeline: Timeline, from: bigint, to: bigint): Fraction {
+  if (isFallingFrom(timeline, from)) return mostOverlap(timeline, from, to);
+  if (peakOfTree(timeline, from, to).n === 0n) {
+    const peak = timeline.recent.peak(from, to);
+    if (peak !== undefined) return peak;
+  }
+  timeline.forced += 1;
+  settle(timeline);
+  return peakOfTree(timeline, from, to);
+}
+
+/**
+ * The greatest overlap at any instant in [from, to), as it is kept, where that is too much; else undefined.
+ *
+ * @param isEnough - Says whether an overlap is not too much; none that is less than one that is not.
+ */
+export function findExcess(
+  timeline: Timeline,
+  from: bigint,
+  to: bigint,
+  isEnough: (overlap: Fraction) => boolean,
+): Fraction | undefined {
+  if (from >= to) return undefined;
+  const most = mostOverlap(timeline, from, to);
+  if (isEnough(most)) return undefined;
+  const isPeak = timeline.recent.count === 0 || isFallingFrom(timeline, from);
+  const peak = isPeak ? most : peakFraction(timeline, from, to);
+  return isEnough(peak) ? undefined : peak;
+}
+
+/** Whether no interval begins after an instant: everything only becomes less then. */
+function isFallingFrom(timeline: Timeline, from: bigint): boolean {
+  const { latest } = timeline.recent;
+  return (latest === undefined || latest <= from) && treeBeginsBy(timeline, from);
+}
+
+function peakOfTree(timeline: Timeline, from: bigint, to: bigint): Fraction {
   const root = rootOf(timeline);
-  return root === undefined || from >= to ? ZERO : peakWithin(root, from, to);
+  return root === undefined ? ZERO : peakWithin(root, from, to);
+}
+
+/** At least the greatest overlap at any instant in [from, to), for less. */
+function mostOverlap(timeline: Timeline, from: bigint, to: bigint): Fraction {
+  return sumOf(peakOfTree(timeline, from, to), timeline.recent.within(from, to));
 }
 
 /** Of those below a node: the greatest of what is there at `from`, and begins in [from, to). */
@@ -463,6 +345,16 @@ export function addInterval(
   fraction = fractionOf(weight),
 ): void {
   if (from >= to || weight.n === 0n) return;
+  const { recent, forced } = timeline;
+  // Where questions are ever again for the tree, it is put there at once.
+  const isWelcome =
+    rootOf(timeline)?.common !== TOO_FINE && (recent.count >= forced * FEW || isFallingFrom(timeline, from));
+  if (isWelcome && recent.add({ from, to, weight }, fraction)) return;
+  addToTree(timeline, from, to, weight, fraction);
+}
+
+function addToTree(timeline: Timeline, from: bigint, to: bigint, weight: Rational, fraction: Fraction): void {
+  if (treeBeginsBy(timeline, from)) timeline.latest = from;
   const isKnownFrom = ensureAt(timeline, from, weight.d);
   const isKnownTo = ensureAt(timeline, to, 1n);
   const root = rootOf(timeline) as Node;
@@ -531,9 +423,4 @@ function grow(timeline: Timeline, root: Node, others: readonly Node[]): void {
     nodes = [above, ...above.split()];
   }
   timeline.root = nodes[0];
-}
-
-/** The first of two that are the same. */
-function greater(a: Fraction, b: Fraction): Fraction {
-  return compareRationals(a, b) < 0 ? b : a;
 }

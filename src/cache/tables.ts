@@ -1,7 +1,7 @@
 /** The tables of a verification's state over an index: read when they are asked, and what was changed kept until it is written. */
 
 import type { Grant } from '../bounds/grant.js';
-import { isSavedNode, type SavedNode } from '../bounds/timeline.js';
+import { isSavedNode, type SavedNode } from '../bounds/timeline-node.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { GrantTable } from '../verify/grant-table.js';
 import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';

@@ -11,7 +11,7 @@
 import { deserialize, serialize } from 'node:v8';
 import type { Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
-import type { SavedNode } from '../bounds/timeline.js';
+import type { SavedNode } from '../bounds/timeline-node.js';
 import { printable } from '../bytes/printable.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';

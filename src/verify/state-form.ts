@@ -4,13 +4,8 @@
  */
 
 import type { Action, Grant, RateLimit } from '../bounds/grant.js';
-import {
-  restoreTimeline,
-  saveTimeline,
-  type SavedNode,
-  type SavedTimeline,
-  type SavingScope,
-} from '../bounds/timeline.js';
+import type { SavedNode } from '../bounds/timeline-node.js';
+import { restoreTimeline, saveTimeline, type SavedTimeline, type SavingScope } from '../bounds/timeline.js';
 import { fromDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
 import type { CheckpointTally, Seals } from './seals.js';
@@ -89,7 +84,7 @@ export function restoreGrant(
     ...plain,
     rates: rates.map((rate, number) => ({
       ...rate,
-      timeline: restoreTimeline(rate.timeline, (id) => loadNode(number, id)),
+      timeline: restoreTimeline(rate.timeline, (id) => loadNode(number, id), rate.window),
     })),
     concurrency: concurrency && {
       limit: concurrency.limit,

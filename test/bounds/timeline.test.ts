@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { SavedNode } from '../../src/bounds/timeline-node.js';
 import {
   addInterval,
   emptyTimeline,
@@ -10,7 +11,6 @@ import {
   readTimeline,
   restoreTimeline,
   saveTimeline,
-  type SavedNode,
   type TimelineStep,
 } from '../../src/bounds/timeline.js';
 import { allowsTool, coversPattern, makeToolSet } from '../../src/bounds/tool-set.js';
@@ -194,8 +194,8 @@ describe('timeline', () => {
     }
   });
 
-  test('what begins where as much ends is not kept', () => {
-    const timeline = emptyTimeline();
+  test.each([60n, undefined])('what begins where as much ends is not kept (length %s)', (length) => {
+    const timeline = emptyTimeline(length);
     for (let n = 0n; n < 10_000n; n += 1n) addInterval(timeline, n, n + 60n, { n: 2n, d: 1n });
     let kept = 0;
     saveTimeline(timeline, 'all', (node) => {

@@ -1,0 +1,132 @@
+/**
+ * Amounts at instants, sorted, each with the sum of all up to there: to ask for the sum of a span of time takes two lookups. What comes in
+ * the order of time, or nearly so, costs next to nothing; what comes later than many others is not taken. An amount takes 16 bytes while
+ * all sums are exact as doubles.
+ */
+
+/** How many amounts may be later than one that comes; how many where sums are too long for doubles. */
+const MAX_LATER = 4_096;
+const MAX_LATER_LONG = 64;
+const FIRST_ROOM = 16;
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** See the head of this file. */
+export class RunningSum {
+  #instants = new BigInt64Array(FIRST_ROOM);
+  /** As long as the instants, or as many as there are. */
+  #sums: Float64Array | bigint[] = new Float64Array(FIRST_ROOM);
+  #length = 0;
+  /** Where it was looked last: what is asked moves on with time. */
+  #last = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  instantAt(index: number): bigint {
+    return this.#instants[index]!;
+  }
+
+  /** The sum of the first so many amounts. */
+  sumOf(count: number): bigint {
+    return count === 0 ? 0n : BigInt(this.#sums[count - 1]!);
+  }
+
+  amountAt(index: number): bigint {
+    return this.sumOf(index + 1) - this.sumOf(index);
+  }
+
+  /** The sum of the amounts at and before an instant. */
+  upTo(instant: bigint): bigint {
+    return this.sumOf(this.countUpTo(instant));
+  }
+
+  /** How many amounts there are at and before an instant. */
+  countUpTo(instant: bigint): number {
+    const instants = this.#instants;
+    const length = this.#length;
+    if (length === 0 || instants[length - 1]! <= instant) return length;
+    // From where it was looked last, in strides that double.
+    let low = Math.min(this.#last, length - 1);
+    let high = low;
+    if (instants[low]! <= instant) {
+      for (let stride = 1; high < length && instants[high]! <= instant; stride *= 2) {
+        low = high + 1;
+        high = Math.min(high + stride, length);
+      }
+    } else {
+      for (let stride = 1; low > 0 && instants[low]! > instant; stride *= 2) {
+        high = low;
+        low = Math.max(low - stride, 0);
+      }
+    }
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (instants[middle]! <= instant) low = middle + 1;
+      else high = middle;
+    }
+    this.#last = low;
+    return low;
+  }
+
+  /** Whether an amount at this instant can be added: one that 64 bits hold, with not too many after it. */
+  takes(instant: bigint): boolean {
+    const later = this.#length - this.countUpTo(instant);
+    return (
+      later <= (Array.isArray(this.#sums) ? MAX_LATER_LONG : MAX_LATER) &&
+      BigInt.asIntN(64, instant) === instant
+    );
+  }
+
+  /**
+   * Adds an amount at an instant that it takes, behind those that are there at that instant.
+   *
+   * @returns The number of the amount.
+   */
+  add(instant: bigint, amount: bigint): number {
+    const length = this.#length;
+    const index = this.countUpTo(instant);
+    if (length === this.#instants.length) this.#grow();
+    this.#instants.copyWithin(index + 1, index, length);
+    this.#instants[index] = instant;
+    this.#fit(this.sumOf(length) + amount);
+    const sums = this.#sums;
+    if (Array.isArray(sums)) {
+      sums.splice(index, 0, this.sumOf(index));
+      for (let i = index; i <= length; i += 1) sums[i]! += amount;
+    } else {
+      const addend = Number(amount);
+      for (let i = length; i > index; i -= 1) sums[i] = sums[i - 1]! + addend;
+      sums[index] = (index === 0 ? 0 : sums[index - 1]!) + addend;
+    }
+    this.#length = length + 1;
+    return index;
+  }
+
+  /** Counts in units that are smaller by a factor. */
+  multiply(factor: bigint): void {
+    if (factor === 1n) return;
+    this.#fit(this.sumOf(this.#length) * factor);
+    const sums = this.#sums;
+    for (let i = 0; i < this.#length; i += 1) {
+      if (Array.isArray(sums)) sums[i]! *= factor;
+      else sums[i]! *= Number(factor);
+    }
+  }
+
+  /** Makes room for a sum that is too long for doubles. */
+  #fit(sum: bigint): void {
+    if (sum <= MAX_SAFE || Array.isArray(this.#sums)) return;
+    this.#sums = Array.from(this.#sums.subarray(0, this.#length), BigInt);
+  }
+
+  #grow(): void {
+    const room = Math.ceil(this.#length * 1.5);
+    const [instants, sums] = [this.#instants, this.#sums];
+    this.#instants = new BigInt64Array(room);
+    this.#instants.set(instants);
+    if (Array.isArray(sums)) return;
+    this.#sums = new Float64Array(room);
+    this.#sums.set(sums);
+  }
+}
