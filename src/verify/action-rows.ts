@@ -33,9 +33,8 @@ export class Names {
   }
 }
 
-/** The most units that a row has room for, and the most characters of a timestamp. */
+/** The most units that a row has room for. */
 export const MAX_ROW_UNITS = 6;
-export const MAX_ROW_TIME = 28;
 
 /* Where things lie in a row, in bytes, and in numbers of their size. */
 const ROW_BYTES = 256;
@@ -47,11 +46,12 @@ const USER_INTENT = 64;
 const HAS_USER_INTENT = 96;
 const TIME_LENGTH = 97;
 const UNIT_COUNT = 98;
+/** Up to 30 characters, the longest timestamp. */
 const TIME = 100;
-const GRANT = 128 / 4;
-const FILE = 132 / 2;
-const PRINCIPAL = 134 / 2;
-const TOOL = 136 / 2;
+const GRANT = 132 / 4;
+const FILE = 136 / 2;
+const PRINCIPAL = 138 / 2;
+const TOOL = 140 / 2;
 const LINE = 144 / 8;
 const SEQ = 152 / 8;
 const UNITS = 160 / 2;
@@ -105,7 +105,7 @@ export class ActionRows {
   /** Puts an action into a free row; -1 where it has no room in one. */
   add(action: UsualAction): number {
     const { bytes, words, unitCount, units, time, timeEnd } = action;
-    if (unitCount > MAX_ROW_UNITS || timeEnd - time > MAX_ROW_TIME) return -1;
+    if (unitCount > MAX_ROW_UNITS) return -1;
     const file = this.#names.numberOf(action.file);
     const principal = this.#names.numberOf(action.principalId);
     const tool = this.#names.numberOf(action.toolName);

@@ -26,7 +26,7 @@ import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
 import { orderTimestamps, WHOLE_LENGTH } from '../value/timestamp.js';
-import { MAX_ROW_TIME, MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
+import { MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
 import { ActionTable } from './action-table.js';
 import { BlockTexts, keyidIn } from './block-texts.js';
 import { findUnsealed } from './checkpoints.js';
@@ -435,7 +435,7 @@ export class UsualStep {
     if (orderTo(bytes, time, timeEnd, grant.occurredAt) < 0 || !isWithin(view, bytes, time, timeEnd))
       return false;
     const toolName = this.#texts.tools.at(bytes, rows, base);
-    if (!view.allowsTool(toolName) || timeEnd - time > MAX_ROW_TIME) return false;
+    if (!view.allowsTool(toolName)) return false;
     if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
     const draft = this.#draft;
     for (let i = 0; i < this.#amountCount; i += 1) {
