@@ -125,9 +125,12 @@ export interface UnitBounds {
 
 const MAX_REMEMBERED = 1_000;
 
-/** The bounds of a grant and of all that it was delegated from, as far as they can be looked at so. */
+/** Before every instant that can be named but the first. */
+const EARLIEST = '0000-01-01T00:00:00Z';
+
+/** The bounds of a grant and of all that it was delegated from, or of none, as far as they can be looked at so. */
 export class BoundsView {
-  readonly grant: Grant;
+  readonly grant: Grant | undefined;
   readonly chain: readonly Grant[];
   /** Whether rates or concurrency are limited, or resources. */
   readonly hasWindows: boolean;
@@ -142,14 +145,14 @@ export class BoundsView {
   readonly #accounts: Map<Account, ScaledAccount>;
 
   /** @param accounts - Shared by all views of a ledger. */
-  constructor(grant: Grant, accounts: Map<Account, ScaledAccount>) {
+  constructor(grant: Grant | undefined, accounts: Map<Account, ScaledAccount>) {
     this.grant = grant;
     this.#accounts = accounts;
     this.chain = grantChain(grant);
     this.hasWindows = this.chain.some((each) => each.rates.length > 0 || each.concurrency !== undefined);
     this.limitsResources = this.chain.some(({ resources }) => resources !== undefined);
     this.isDigestOnly = this.chain.some(({ outputMode }) => outputMode === 'digest_only');
-    this.latest = this.chain.reduce((last, { occurredAt }) => later(last, occurredAt), grant.occurredAt);
+    this.latest = this.chain.reduce((last, { occurredAt }) => later(last, occurredAt), EARLIEST);
     this.notBefore = this.chain.map((each) => each.notBefore).reduce(later, undefined);
     this.expiresAt = this.chain.map((each) => each.expiresAt).reduce(earlier, undefined);
   }

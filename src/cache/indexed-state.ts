@@ -139,7 +139,7 @@ function decodeFinding(form: unknown): Finding {
 }
 
 /** What is found at a usual line. */
-const USUAL = { verdict: 'ok', own: [], waiting: undefined } as const;
+const USUAL = { own: [], waiting: undefined } as const;
 
 /** See the head of this file. */
 export class IndexedState {
@@ -254,10 +254,10 @@ export class IndexedState {
         if (line.length > 0 && line.terminated)
           this.last = { file: segment.file, offset: line.offset, length: line.length };
       },
-      afterUsualLine: (line, segment, examined) => {
+      afterUsualLine: (line, segment, examined, verdict) => {
         for (const grant of records.above) this.#grants.touch(grant);
         const signatures = this.#noteSigners(examined);
-        records.afterLine(line, segment, { examined, signatures, ...USUAL });
+        records.afterLine(line, segment, { examined, signatures, verdict, ...USUAL });
         this.last = { file: segment.file, offset: line.offset, length: line.length };
       },
     };

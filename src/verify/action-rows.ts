@@ -1,5 +1,5 @@
 /**
- * Open actions in rows of 256 bytes: what an execution is held against, as the bytes of the records say it. Only actions of the usual
+ * Actions that are open, or were denied, in rows of 256 bytes: what an execution is held against, as the bytes of the records say it. Only actions of the usual
  * form have room there (`UsualAction`); all others are packed (`action-table.ts`).
  */
 
@@ -46,6 +46,7 @@ const USER_INTENT = 64;
 const HAS_USER_INTENT = 96;
 const TIME_LENGTH = 97;
 const UNIT_COUNT = 98;
+const IS_DENIED = 99;
 /** Up to 30 characters, the longest timestamp. */
 const TIME = 100;
 const GRANT = 132 / 4;
@@ -62,7 +63,7 @@ const SCALES = 16;
 
 const PIECE_ROWS = 1_024;
 
-/** An allowed action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
+/** An action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
 export interface UsualAction {
   /** Where the words of its id and its digests stand; -1 for a user intent that is absent. */
   words: Int32Array;
@@ -79,7 +80,8 @@ export interface UsualAction {
   seq: number;
   principalId: string;
   toolName: string;
-  /** The number of its grant. */
+  isDenied: boolean;
+  /** The number of its grant; -1 for none. */
   grant: number;
   /** What it reserves: so many multiples of 10^−scale of each unit. */
   unitCount: number;
@@ -126,6 +128,7 @@ export class ActionRows {
     target[at + HAS_USER_INTENT] = action.userIntent === -1 ? 0 : 1;
     target[at + TIME_LENGTH] = timeEnd - time;
     target[at + UNIT_COUNT] = unitCount;
+    target[at + IS_DENIED] = action.isDenied ? 1 : 0;
     for (let i = time; i < timeEnd; i += 1) target[at + TIME + i - time] = bytes[i]!;
     own[word + GRANT] = action.grant;
     const short = at / 2;
@@ -155,14 +158,15 @@ export class ActionRows {
     for (let i = 0; i < this.unitCount(row); i += 1)
       reservation.set(this.unit(row, i), rationalOfDecimal(this.amount(row, i), this.scale(row, i)));
     const file = this.#names.at(this.#short(row, FILE));
+    const grant = this.grant(row);
     return {
       place: { file, line: this.#number(row, LINE), seq: this.seq(row), eventId: this.eventId(row) },
-      decision: 'allow',
+      decision: this.isDenied(row) ? 'deny' : 'allow',
       principalId: this.principalId(row),
       occurredAt: decodeLatin1(bytes, at + TIME, at + TIME + bytes[at + TIME_LENGTH]!),
       intent: digest(INTENT),
       userIntent: bytes[at + HAS_USER_INTENT] === 0 ? undefined : digest(USER_INTENT),
-      grant: grantAt(this.grant(row)),
+      grant: grant === -1 ? undefined : grantAt(grant),
       toolName: this.toolName(row),
       params: digest(PARAMS),
       reservation,
@@ -174,10 +178,15 @@ export class ActionRows {
     return this.#digest(row, ID);
   }
 
+  isDenied(row: number): boolean {
+    return this.#bytes[Math.floor(row / PIECE_ROWS)]![(row % PIECE_ROWS) * ROW_BYTES + IS_DENIED] === 1;
+  }
+
   seq(row: number): number {
     return this.#number(row, SEQ);
   }
 
+  /** -1 for none. */
   grant(row: number): number {
     return this.#words[Math.floor(row / PIECE_ROWS)]![((row % PIECE_ROWS) * ROW_BYTES) / 4 + GRANT]!;
   }

@@ -38,6 +38,8 @@ export class ActionTable implements Actions {
   readonly #packed = new Map<string, string>();
   /** Rows by the number of the event. */
   #placed = new RowColumn();
+  /** How many of those in rows were denied. */
+  #denied = 0;
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
@@ -85,7 +87,7 @@ export class ActionTable implements Actions {
   }
 
   countOpen(): number {
-    let count = this.#placed.size;
+    let count = this.#placed.size - this.#denied;
     for (const [id, packed] of this.#packed)
       if (this.#unpackHead(id, new Reader(packed)).decision === 'allow') count += 1;
     return count;
@@ -93,11 +95,14 @@ export class ActionTable implements Actions {
 
   *open(): Generator<OpenAction, void, void> {
     const listed = this.#inOrder(
-      (row): OpenAction => ({
-        eventId: this.rows.eventId(row),
-        seq: this.rows.seq(row),
-        toolName: this.rows.toolName(row),
-      }),
+      (row): OpenAction | undefined =>
+        this.rows.isDenied(row)
+          ? undefined
+          : {
+              eventId: this.rows.eventId(row),
+              seq: this.rows.seq(row),
+              toolName: this.rows.toolName(row),
+            },
       (id, packed): OpenAction | undefined => {
         const { decision, place, toolName } = this.#unpackHead(id, new Reader(packed));
         return decision === 'allow' ? { eventId: place.eventId, seq: place.seq, toolName } : undefined;
@@ -134,6 +139,7 @@ export class ActionTable implements Actions {
   /** Adds an action that is not in the table, which lies in a row. */
   place(number: number, row: number): void {
     this.#placed.set(number, row);
+    if (this.rows.isDenied(row)) this.#denied += 1;
   }
 
   /** Removes the action with this number; false where it lies in no row. */
@@ -141,6 +147,7 @@ export class ActionTable implements Actions {
     const row = this.#placed.at(number);
     if (row === -1) return false;
     this.#placed.remove(number);
+    if (this.rows.isDenied(row)) this.#denied -= 1;
     this.rows.free(row);
     return true;
   }
@@ -149,6 +156,7 @@ export class ActionTable implements Actions {
   clear(): void {
     for (const [, row] of this.#placed.entries()) this.rows.free(row);
     this.#placed = new RowColumn();
+    this.#denied = 0;
     this.#packed.clear();
   }
 

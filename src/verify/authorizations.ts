@@ -111,6 +111,9 @@ export function settlePending(state: VerifyState): Finding[] {
     .sort(({ at: a }, { at: b }) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
+/** Clocks that differ do so in many events. */
+export const TIME_CAUSE = 'time';
+
 function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {
   const { links } = state;
   if (links.latest === undefined || orderTimestamps(occurredAt, links.latest) >= 0) {
@@ -122,7 +125,7 @@ function checkTime(state: VerifyState, occurredAt: string, findings: LineFinding
     pointer: '/occurred_at',
     expected: `${links.latest} or later, as an event before it`,
     actual: occurredAt,
-    cause: 'time',
+    cause: TIME_CAUSE,
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
-import type { Finding, FindingContext, Place } from '../finding/finding.js';
+import type { Finding, FindingContext, Place, Severity } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine, LineFacts } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
@@ -148,13 +148,11 @@ export class LineFindings {
     if (finding.class === 'violation') this.violation = true;
     if (finding.severity === 'warning') this.#state.warnings += 1;
     const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
-    const cause = folds ? `${code} ${finding.severity} ${detail.cause}` : undefined;
+    const cause = folds ? foldCause(code, finding.severity, detail.cause) : undefined;
     if (cause === undefined || this.#causes?.has(cause) !== true) (this.#own ??= []).push(finding);
     if (cause !== undefined) (this.#causes ??= new Set()).add(cause);
-    const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
-    if (cause !== undefined && root !== undefined) {
-      root.folded = (root.folded ?? 0) + 1;
-      this.#state.foldRoots.set(cause, root);
+    const root = cause === undefined ? undefined : foldOne(this.#state, cause);
+    if (root !== undefined) {
       this.addFolded({ finding, root });
       return;
     }
@@ -193,6 +191,20 @@ export class LineFindings {
   #digestLine(): string {
     return (this.#lineDigest ??= toDigestText(hashToBase64url(hashLine(this.#line))));
   }
+}
+
+/** Under what a finding folds: an earlier one of the same code and severity whose rule names the same cause. */
+export function foldCause(code: FindingCode, severity: Severity, cause: string): string {
+  return `${code} ${severity} ${cause}`;
+}
+
+/** Counts one more under the finding with this cause, and gives that; undefined where there is none. */
+export function foldOne({ foldRoots }: Pick<VerifyState, 'foldRoots'>, cause: string): Finding | undefined {
+  const root = foldRoots.get(cause);
+  if (root === undefined) return undefined;
+  root.folded = (root.folded ?? 0) + 1;
+  foldRoots.set(cause, root);
+  return root;
 }
 
 /** What findings say of the event that they are about, as it says itself. */

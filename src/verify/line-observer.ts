@@ -2,6 +2,7 @@
 
 import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
+import type { EventVerdict } from './state.js';
 import type { LineResult, SegmentName } from './verify-line.js';
 
 /** See the head of this file. It changes nothing in the state. */
@@ -11,5 +12,5 @@ export interface LineObserver {
   /** Called with every line, when the state is as it is after it. */
   afterLine(line: RawLine, segment: SegmentName, result: LineResult): void;
   /** Called instead with a line that the quick step (`usual-step.ts`) went over: it says nothing of what it changed in place. */
-  afterUsualLine(line: RawLine, segment: SegmentName, examined: WellFormedLine): void;
+  afterUsualLine(line: RawLine, segment: SegmentName, examined: WellFormedLine, verdict: EventVerdict): void;
 }

@@ -294,7 +294,10 @@ export async function runVerification(
     onPartOfLine: onProgress,
   });
   // Nobody is told of lines that it steps over.
-  const usualStep = options.onRecord === undefined && isQuickPathOn() ? UsualStep.of(state) : undefined;
+  const usualStep =
+    options.onRecord === undefined && isQuickPathOn()
+      ? UsualStep.of(state, { canFold: options.show === undefined })
+      : undefined;
   try {
     if (source.openScratch !== undefined) index?.bound(maxMemory, source.openScratch);
     for await (const lines of blocks) {

@@ -1,6 +1,6 @@
 /**
- * The step over a usual record in which no rule finds anything: the same changes to the state as `verifyLine` makes, without the objects
- * that findings need. It first looks at everything and changes nothing; where it is not sure that a record is sound it says no, and
+ * The step over a usual record in which no rule finds anything, or only that it is late, as others before it were: the same changes to the
+ * state as `verifyLine` makes, without the objects that findings need. It first looks at everything and changes nothing; where it is not sure that a record is sound it says no, and
  * `verifyLine` is asked, which alone defines what a step does. So it can only ever save time.
  *
  * What it counts it keeps to itself as numbers, until {@link UsualStep.settle}.
@@ -17,6 +17,7 @@ import { isDigestAt } from '../bytes/base64url-at.js';
 import { hasSameBytes, isTextAt } from '../bytes/compare.js';
 import { judgeWindows } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
+import { CODE_PAGES } from '../finding/catalog.js';
 import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import { MeterReader, readDigits, recallText } from '../ledger/quick-line.js';
@@ -29,15 +30,19 @@ import { orderTimestamps, WHOLE_LENGTH } from '../value/timestamp.js';
 import { MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
 import { ActionTable } from './action-table.js';
 import { BlockTexts, keyidIn } from './block-texts.js';
+import { TIME_CAUSE } from './authorizations.js';
 import { findUnsealed } from './checkpoints.js';
 import { EventIndex } from './event-index.js';
+import { foldCause, foldOne } from './line-findings.js';
 import type { UnsealedRecords } from './seals.js';
 import { START_TYPE } from './starts.js';
 import type { SignerTally, VerifyState } from './state.js';
 
 const HASH_BYTES = 32;
-/** What is never usual here: denials, whose executions are judged otherwise, doubts about a decision, and releases. */
-const NOT_SOUND = row.IS_DENY | row.HAS_FAILED_CHECK | row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
+/** What is never usual here: releases, and digests of another kind. */
+const NOT_SOUND = row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
+/** Under what the findings fold that events are late. */
+const LATE = foldCause('TIME_REGRESSION', CODE_PAGES.TIME_REGRESSION.severity, TIME_CAUSE);
 /** What the higher part of an amount is multiplied by. */
 const LOW_BASE = 10 ** LOW_DIGITS;
 const NO_BYTES = new Uint8Array();
@@ -75,6 +80,7 @@ interface Change {
 /** See the head of this file. */
 export class UsualStep {
   readonly #state: VerifyState;
+  readonly #canFold: boolean;
   readonly #events: EventIndex;
   readonly #actions: ActionTable;
   readonly #rows: ActionRows;
@@ -92,9 +98,13 @@ export class UsualStep {
   #signerCount = 0;
   #group: UnsealedRecords | undefined;
   readonly #authorizationRules = new Map<string, SigningRule>();
+  readonly #ownRules = new Map<string, SigningRule>();
   readonly #otherRules = new Map<string, SigningRule>();
   readonly #signers = new Map<string, Signer>();
-  /** Where the latest time of an event stands. */
+  /** Whether the event that is looked at is earlier than one before it. */
+  #isLate = false;
+  /** Where the latest time of an event stands, and whether that is the event of the line before. */
+  #isTipLatest = false;
   #latest: Uint8Array = NO_BYTES;
   #latestAt = 0;
   #latestEnd = 0;
@@ -117,13 +127,19 @@ export class UsualStep {
   #opened = -1;
   #spent = -1;
   #spentNumber = -1;
+  /** Whether the event that is looked at denies, or allows something under no grant. */
+  #isDenied = false;
+  #isOwn = false;
+  /** What bounds what is under no grant: nothing. */
+  readonly #unbounded = new BoundsView(undefined, this.#accounts);
   /** What bounds the execution that is looked at. */
   #view: BoundsView | undefined;
   #windows: Judgement | undefined;
   readonly #position = { file: '', line: 0, seq: 0 };
   readonly #draft: UsualAction;
 
-  private constructor(state: VerifyState, events: EventIndex, actions: ActionTable) {
+  private constructor(state: VerifyState, events: EventIndex, actions: ActionTable, canFold: boolean) {
+    this.#canFold = canFold;
     this.#state = state;
     this.#events = events;
     this.#actions = actions;
@@ -143,6 +159,7 @@ export class UsualStep {
       seq: 0,
       principalId: '',
       toolName: '',
+      isDenied: false,
       grant: 0,
       unitCount: 0,
       units: [],
@@ -154,13 +171,17 @@ export class UsualStep {
   /**
    * The step for a state whose events and actions are in memory, as far as a step asks for them; undefined for any other.
    *
-   * @param isTold - Whether the state's observer is told of each line, and what a line changes in place is set again in its table.
+   * @param uses - `isTold`: whether the state's observer is told of each line, and what a line changes in place is set again in its
+   *   table. `canFold`: whether nobody asks for findings that only add to the count of an earlier one.
    */
-  static of(state: VerifyState, isTold = false): UsualStep | undefined {
+  static of(
+    state: VerifyState,
+    { isTold = false, canFold = false }: { readonly isTold?: boolean; readonly canFold?: boolean } = {},
+  ): UsualStep | undefined {
     const { events, links, assumedSignatures, observer } = state;
     if (!(events instanceof EventIndex && links.actions instanceof ActionTable)) return undefined;
     if (assumedSignatures === 'ordinary' || (observer !== undefined && !isTold)) return undefined;
-    return new UsualStep(state, events, links.actions);
+    return new UsualStep(state, events, links.actions, canFold);
   }
 
   /**
@@ -176,8 +197,12 @@ export class UsualStep {
     const base = at * row.ROW_WIDTH;
     const state = this.#state;
     if (state.layout !== 'records' || state.records === 0) return false;
-    if ((rows[base + row.FLAGS]! & NOT_SOUND) !== 0 || !this.#isNext(bytes, rows, base)) return false;
+    const flags = rows[base + row.FLAGS]!;
+    if ((flags & NOT_SOUND) !== 0 || !this.#isNext(bytes, rows, base)) return false;
     const type = rows[base + row.TYPE]!;
+    this.#isDenied = (flags & row.IS_DENY) !== 0;
+    // An allow that is in doubt.
+    if (!this.#isDenied && (flags & row.HAS_FAILED_CHECK) !== 0) return false;
     const typeName =
       type === row.AUTHORIZATION
         ? 'authorization'
@@ -185,9 +210,12 @@ export class UsualStep {
           ? 'execution'
           : this.#extensionType(bytes, rows, base);
     const count = typeName === undefined ? undefined : state.countsByType.get(typeName);
-    if (typeName === undefined || count === undefined || this.#isLate(bytes, rows, base)) return false;
+    if (typeName === undefined || count === undefined) return false;
+    this.#isLate = this.#isLateEvent(bytes, rows, base);
+    if (this.#isLate && !this.#findsLate()) return false;
     if (facts !== this.#facts) this.#beginBlock(facts);
     const principal = this.#texts.principals.at(bytes, rows, base);
+    this.#isOwn = type === row.AUTHORIZATION && !this.#isDenied && rows[base + row.LINK]! === 0;
     if (!this.#findSigners(line, base, principal, type)) return false;
     const previous = rows[base + row.PREVIOUS_ID]!;
     if (previous !== 0 && !this.#isTip(bytes, previous) && this.#events.locate(bytes, previous) === -1)
@@ -222,6 +250,11 @@ export class UsualStep {
     state.links.latest = decodeLatin1(this.#latest, this.#latestAt, this.#latestEnd);
   }
 
+  /** That of the line that was stepped over last. */
+  get verdict(): 'ok' | 'denied' {
+    return this.#isDenied ? 'denied' : 'ok';
+  }
+
   /** How many leaves the tree has, those among them that {@link UsualStep.settle} adds to it. */
   get treeSize(): number {
     return this.#state.tree.size + this.#leavesTo - this.#leavesFrom;
@@ -231,6 +264,7 @@ export class UsualStep {
   forget(): void {
     this.#signers.clear();
     this.#authorizationRules.clear();
+    this.#ownRules.clear();
     this.#otherRules.clear();
   }
 
@@ -286,10 +320,9 @@ export class UsualStep {
   }
 
   /** Whether the event is earlier than one before it. */
-  #isLate(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
+  #isLateEvent(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
     if (this.#hasStepped) {
-      // The latest was that of the line before.
-      if ((rows[base + row.FLAGS]! & row.IS_IN_ORDER) !== 0) return false;
+      if (this.#isTipLatest && (rows[base + row.FLAGS]! & row.IS_IN_ORDER) !== 0) return false;
     } else {
       this.#latest = encodeLatin1(this.#state.links.latest ?? '');
       this.#latestAt = 0;
@@ -301,6 +334,11 @@ export class UsualStep {
     return orderTimes(bytes, at, end, this.#latest, this.#latestAt, this.#latestEnd) < 0;
   }
 
+  /** Whether the finding that an event is late folds under an earlier one. */
+  #findsLate(): boolean {
+    return this.#canFold && this.#state.foldRoots.get(LATE) !== undefined;
+  }
+
   /** Step 9: who signed, where all of them were entitled to, and are known to have signed before. */
   #findSigners({ facts, bytes, index }: UsualLine, base: number, principal: string, type: number): boolean {
     const { rows, verdicts, verdictsAt } = facts;
@@ -308,7 +346,7 @@ export class UsualStep {
     const first = verdictsAt[index]!;
     const count = verdictsAt[index + 1]! - first;
     this.#signerCount = count;
-    if (count === 0) return !state.signaturesRequired;
+    if (count === 0) return !state.signaturesRequired && !(this.#isOwn && state.keyring.hasAuthority);
     if (count > MAX_SIGNERS) return false;
     for (let i = 0; i < count; i += 1) {
       if (verdicts[first + i] !== VALID) return false;
@@ -339,7 +377,7 @@ export class UsualStep {
     }
     const group = this.#group as UnsealedRecords;
     group.last = records;
-    group.counts.ok += 1;
+    group.counts[this.verdict] += 1;
   }
 
   #signerOf(keyid: string): Signer | undefined {
@@ -384,13 +422,15 @@ export class UsualStep {
 
   #ruleFor(principalId: string, type: number): SigningRule {
     const isAuthorization = type === row.AUTHORIZATION;
-    const rules = isAuthorization ? this.#authorizationRules : this.#otherRules;
+    const isOwn = this.#isOwn;
+    const rules = isOwn ? this.#ownRules : isAuthorization ? this.#authorizationRules : this.#otherRules;
     const known = rules.get(principalId);
     if (known !== undefined) return known;
     const { hasAuthority } = this.#state.keyring;
-    // An action that is under a grant, which is asked for below.
+    // Which grant an action is under does not matter, and a denial has the same rule as one that is.
+    const grantId = isOwn ? undefined : '';
     const act = isAuthorization
-      ? ({ type: 'authorization', principalId, isAllow: true, isAction: true, grantId: '' } as const)
+      ? ({ type: 'authorization', principalId, isAllow: true, isAction: true, grantId } as const)
       : ({ type: 'execution', principalId } as const);
     const rule = signingRuleOf(act, { hasAuthority });
     if (rules.size >= MAX_REMEMBERED) rules.clear();
@@ -415,15 +455,59 @@ export class UsualStep {
     return view;
   }
 
-  /** An allowed action, under its grant, of which no rule finds anything (SPEC §8, rules 3, 4, 5 and 14). */
+  /** An action of which no rule finds anything (SPEC §8, rules 3, 4, 5 and 14). */
   #judgeAction(line: UsualLine, base: number, principal: string): boolean {
     const { bytes, facts, segment } = line;
     const { rows } = facts;
-    const link = rows[base + row.LINK]!;
-    if (link === 0) return false;
-    const grant = this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base));
-    const view = grant && this.#viewOf(grant.index);
-    if (grant === undefined || view === undefined || grant.principalId !== principal) return false;
+    const grant =
+      rows[base + row.LINK]! === 0
+        ? undefined
+        : this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base));
+    const view = this.#isOwn ? this.#unbounded : grant && this.#viewOf(grant.index);
+    const isUnlinked = this.#isDenied && rows[base + row.LINK]! === 0;
+    if (view === undefined && !isUnlinked) return false;
+    if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
+    if (!this.#isDenied && !this.#allowsAction(view as BoundsView, bytes, rows, base, principal))
+      return false;
+    const userIntent = rows[base + row.USER_INTENT]!;
+    const draft = this.#draft;
+    for (let i = 0; i < this.#amountCount; i += 1) {
+      const amount = this.#amounts[i]!;
+      draft.units[i] = amount.unit;
+      draft.amounts[i] = amount.value;
+      draft.scales[i] = amount.scale;
+    }
+    draft.words = rows;
+    draft.id = base + row.ID_WORDS;
+    draft.intent = base + row.INTENT_WORDS;
+    draft.params = base + row.PARAMS_WORDS;
+    draft.userIntent = userIntent === 0 ? -1 : base + row.USER_INTENT_WORDS;
+    draft.bytes = bytes;
+    draft.time = rows[base + row.OCCURRED_AT]!;
+    draft.timeEnd = rows[base + row.OCCURRED_AT + 1]!;
+    draft.file = segment.file;
+    draft.line = line.number;
+    draft.seq = this.#state.chain.seq;
+    draft.principalId = principal;
+    draft.toolName = this.#texts.tools.at(bytes, rows, base);
+    draft.isDenied = this.#isDenied;
+    draft.grant = grant?.index ?? -1;
+    draft.unitCount = this.#amountCount;
+    this.#opened = this.#rows.add(draft);
+    return this.#opened !== -1;
+  }
+
+  /** Whether an action that was allowed was so within its grant, and what it reserves is there. */
+  #allowsAction(
+    view: BoundsView,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+    principal: string,
+  ): boolean {
+    const { grant } = view;
+    if (grant === undefined) return true;
+    if (grant.principalId !== principal) return false;
     const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
     const userIntent = rows[base + row.USER_INTENT]!;
     const isLinked =
@@ -434,37 +518,15 @@ export class UsualStep {
     const timeEnd = rows[base + row.OCCURRED_AT + 1]!;
     if (orderTo(bytes, time, timeEnd, grant.occurredAt) < 0 || !isWithin(view, bytes, time, timeEnd))
       return false;
-    const toolName = this.#texts.tools.at(bytes, rows, base);
-    if (!view.allowsTool(toolName)) return false;
-    if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
-    const draft = this.#draft;
+    if (!view.allowsTool(this.#texts.tools.at(bytes, rows, base))) return false;
     for (let i = 0; i < this.#amountCount; i += 1) {
       const amount = this.#amounts[i]!;
-      draft.units[i] = amount.unit;
-      draft.amounts[i] = amount.value;
-      draft.scales[i] = amount.scale;
       if (amount.value === 0) continue;
       const bounds = view.unit(amount.unit);
       if (bounds === undefined || bounds.accounts.length === 0 || !isCapped(amount, bounds)) return false;
       for (const account of bounds.accounts) if (!this.#reserve(account, amount)) return false;
     }
-    draft.words = rows;
-    draft.id = base + row.ID_WORDS;
-    draft.intent = base + row.INTENT_WORDS;
-    draft.params = base + row.PARAMS_WORDS;
-    draft.userIntent = userIntent === 0 ? -1 : base + row.USER_INTENT_WORDS;
-    draft.bytes = bytes;
-    draft.time = time;
-    draft.timeEnd = timeEnd;
-    draft.file = segment.file;
-    draft.line = line.number;
-    draft.seq = this.#state.chain.seq;
-    draft.principalId = principal;
-    draft.toolName = toolName;
-    draft.grant = grant.index;
-    draft.unitCount = this.#amountCount;
-    this.#opened = this.#rows.add(draft);
-    return this.#opened !== -1;
+    return true;
   }
 
   #reserve(account: ScaledAccount, { value, scale }: Amount): boolean {
@@ -486,12 +548,12 @@ export class UsualStep {
     const { starts, grants } = this.#state.links;
     if (starts.size > 0 && starts.has(this.#texts.links.at(bytes, rows, base))) return false;
     const action = kind === 'action' ? this.#actions.rowOf(number) : -1;
-    if (kind === 'action' && action === -1) return false;
+    if (kind === 'action' && (action === -1 || this.#rows.isDenied(action))) return false;
     const index =
       kind === 'action'
         ? this.#rows.grant(action)
         : grants.get(this.#texts.links.at(bytes, rows, base))?.index;
-    const view = index === undefined ? undefined : this.#viewOf(index);
+    const view = index === undefined ? undefined : index === -1 ? this.#unbounded : this.#viewOf(index);
     if (view === undefined) return false;
     const flags = rows[base + row.FLAGS]!;
     if (view.isDigestOnly && (flags & row.HAS_OUTPUT_REF) !== 0) return false;
@@ -520,6 +582,7 @@ export class UsualStep {
     tool: string,
   ): boolean {
     if (action === -1) {
+      if (grant === undefined) return false;
       const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
       return grant.principalId === principal && isDigestText(bytes, intent, grant.intent);
     }
@@ -585,7 +648,9 @@ export class UsualStep {
       while (place < reserved && all.unit(action, place) !== amount.unit) place += 1;
       const isReserved = place < reserved;
       if (isReserved && !isAtMost(amount, all.amount(action, place), all.scale(action, place))) return false;
-      if (!isReserved && amount.value !== 0 && bounds.accounts.length === 0) return false;
+      // Nothing caps what is under no grant.
+      if (!isReserved && amount.value !== 0 && bounds.accounts.length === 0 && view.grant !== undefined)
+        return false;
       const [back, backScale] = isReserved ? [all.amount(action, place), all.scale(action, place)] : [0, 0];
       for (const account of bounds.accounts)
         if (!this.#count(account, amount, back, backScale, isEstimated)) return false;
@@ -682,6 +747,9 @@ export class UsualStep {
   }
 
   #applyLinks({ segment, number }: UsualLine): void {
+    const { keyring } = this.#state;
+    if (this.#isLate) foldOne(this.#state, LATE);
+    if (this.#isOwn && !keyring.hasAuthority) this.#state.selfIssuable += 1;
     for (let i = 0; i < this.#changeCount; i += 1) {
       const { account, used, estimated, reserved } = this.#changes[i]!;
       account.used = used;
@@ -699,10 +767,11 @@ export class UsualStep {
     } else if (this.#view !== undefined) {
       this.#windows?.apply();
       for (const grant of this.#view.chain) grant.executions += 1;
-      this.#events.addLocated(position, 'execution', this.#view.grant.index);
+      const grant = this.#view.grant?.index ?? -1;
+      this.#events.addLocated(position, 'execution', grant);
       if (this.#spent !== -1) {
         this.#actions.remove(this.#spentNumber);
-        this.#events.spendNumber(this.#spentNumber, this.#view.grant.index);
+        this.#events.spendNumber(this.#spentNumber, grant);
       }
     } else this.#events.addLocated(position, 'other', -1);
   }
@@ -752,10 +821,13 @@ export class UsualStep {
     }
     this.#leavesTo = index + 1;
     state.records += 1;
-    state.countsByVerdict.ok += 1;
-    this.#latest = bytes;
-    this.#latestAt = rows[base + row.OCCURRED_AT]!;
-    this.#latestEnd = rows[base + row.OCCURRED_AT + 1]!;
+    state.countsByVerdict[this.verdict] += 1;
+    this.#isTipLatest = !this.#isLate;
+    if (!this.#isLate) {
+      this.#latest = bytes;
+      this.#latestAt = rows[base + row.OCCURRED_AT]!;
+      this.#latestEnd = rows[base + row.OCCURRED_AT + 1]!;
+    }
     this.#tipBytes = bytes;
     this.#tipAt = rows[base + row.EVENT_ID]!;
     this.#hasStepped = true;

@@ -11,7 +11,7 @@ import { relate } from '../ledger/quick-relate.js';
 import { ROW_WIDTH } from '../ledger/quick-row.js';
 import { isQuickPathOn, signatureCountOf } from '../ledger/quick-line.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
-import type { VerifyState } from '../verify/state.js';
+import type { EventVerdict, VerifyState } from '../verify/state.js';
 import { UsualStep } from '../verify/usual-step.js';
 
 const HASH_BYTES = 32;
@@ -48,7 +48,7 @@ export class MadeSteps {
 
   /** The steps over lines that follow a state; undefined where each is `verifyLine`'s. */
   static of(state: VerifyState): MadeSteps | undefined {
-    const step = isQuickPathOn() ? UsualStep.of(state, true) : undefined;
+    const step = isQuickPathOn() ? UsualStep.of(state, { isTold: true }) : undefined;
     return step && new MadeSteps(state, step);
   }
 
@@ -60,11 +60,11 @@ export class MadeSteps {
   /**
    * Steps over the line of a usual record that was placed.
    *
-   * @returns False where `verifyLine` is to be asked, after {@link MadeSteps.leave}; nothing was changed then.
+   * @returns Its verdict; undefined where `verifyLine` is to be asked, after {@link MadeSteps.leave}: nothing was changed then.
    */
-  take({ rows, at, line: examined }: UsualEvent, line: RawLine, file: string): boolean {
+  take({ rows, at, line: examined }: UsualEvent, line: RawLine, file: string): EventVerdict | undefined {
     const count = signatureCountOf(rows, at);
-    if (count > MAX_SIGNATURES) return false;
+    if (count > MAX_SIGNATURES) return undefined;
     const { observer } = this.state;
     observer?.beforeLine(examined);
     const index = 1 - this.#index;
@@ -78,13 +78,14 @@ export class MadeSteps {
     facts.verdictsAt[index] = 0;
     facts.verdictsAt[index + 1] = count;
     const segment = { file, firstSeq: undefined };
-    if (!this.#step.take({ facts, bytes, segment, index, number, offset, length })) return false;
+    if (!this.#step.take({ facts, bytes, segment, index, number, offset, length })) return undefined;
+    const { verdict } = this.#step;
     this.#index = index;
     this.#prev = hashToBase64url(leaf);
-    if (observer === undefined) return true;
+    if (observer === undefined) return verdict;
     this.settle();
-    observer.afterUsualLine(line, segment, examined);
-    return true;
+    observer.afterUsualLine(line, segment, examined, verdict);
+    return verdict;
   }
 
   /** Puts what was counted into the state, before anybody else looks at it. */

@@ -41,7 +41,7 @@ export interface MadeLine {
 }
 
 /** What is said of a record that no rule finds anything at. */
-const SOUND: Judged = { findings: [], verdict: 'ok' };
+const NO_FINDINGS: readonly Finding[] = [];
 
 /** A record that somebody else appended. */
 export interface OtherRecord {
@@ -227,9 +227,10 @@ export class RunningVerification {
     const { file, line: number, byteOffset: offset } = this.#next;
     this.#next = { file, line: number + 1, byteOffset: offset + line.length };
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
-    if (usual !== undefined && this.#made?.take(usual, raw, file) === true) {
+    const sound = usual && this.#made?.take(usual, raw, file);
+    if (sound !== undefined) {
       this.#noteOwn(examined);
-      return SOUND;
+      return { findings: NO_FINDINGS, verdict: sound };
     }
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);

@@ -3,12 +3,15 @@
 import { createHash } from 'node:crypto';
 import { meters, type AnyEvent } from '../../src/index.js';
 import type { Signer } from '../../src/format.js';
-import { event, genesis, keyOf, ledger, type Item } from '../docs/ledger-kit.js';
+import { event, genesis, keyOf, ledger, makeSigner, type Item } from '../docs/ledger-kit.js';
 
 const digest = (text: string, alg: 'sha-256' | 'sha-512' = 'sha-256'): object => ({
   alg,
   b64: createHash(alg.replace('-', '')).update(text).digest('base64url'),
 });
+
+/** Signs nothing, and yet it alone may authorize. */
+const AUTHORITY = keyOf(makeSigner(), { roles: ['authority'] });
 
 /** Beyond 2^53 in their own multiples, or not, or just so. */
 const CAPS = [
@@ -28,7 +31,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
   const pick = <T>(list: readonly T[]): T => list[below(list.length)];
   let second = 0;
   const at = (): string => {
-    second += random() < 0.01 ? -below(4) : below(4);
+    second += random() < 0.05 ? -below(4) : below(4);
     const text = new Date(Date.UTC(2026, 0, 2) + second * 1000).toISOString();
     return random() < 0.7
       ? `${text.slice(0, 19)}Z`
@@ -37,15 +40,24 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
         : `${text.slice(0, 19)}.${below(1e9) || 1}Z`;
   };
   const items: Item[] = [];
+  const signing = random() < 0.5 ? 'required' : 'optional';
   const put = (made: AnyEvent): AnyEvent => {
-    items.push({ event: made, signers: signer === undefined ? [] : [signer] });
+    const isUnsigned = signer === undefined || (signing === 'optional' && random() < 0.2);
+    items.push({ event: made, signers: isUnsigned ? [] : [signer] });
     return made;
   };
   put(
     genesis(
       signer === undefined
         ? []
-        : [keyOf(signer, random() < 0.5 ? {} : { valid_from: '2026-01-01T00:00:00Z' })],
+        : [
+            keyOf(signer, {
+              ...(random() < 0.5 && { valid_from: '2026-01-01T00:00:00Z' }),
+              ...(random() < 0.4 && { roles: ['event', 'authority'] }),
+            }),
+            ...(random() < 0.3 ? [AUTHORITY] : []),
+          ],
+      { signing: { events: signer === undefined ? 'optional' : signing, checkpoints: 'optional' } },
     ),
   );
   const units = UNITS.slice(0, 1 + below(random() < 0.1 ? UNITS.length : 4));
@@ -113,10 +125,17 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
       const made = event('authorization', {
         ...members,
         ...allow,
-        ...(random() < 0.05 && { decision: 'deny' }),
+        ...(random() < 0.15 && {
+          decision: 'deny',
+          checks: [{ check: 'spend', result: random() < 0.5 ? 'fail' : 'pass' }],
+        }),
         ...(random() < 0.05 && { principal_id: 'agent:other' }),
         ...(random() < 0.2 && { intents: { ...intents, user_intent_digest: digest('intent', alg) } }),
-        authorization: { kind: 'action', action, grant_event_id: grant.event_id },
+        authorization: {
+          kind: 'action',
+          action,
+          ...(random() < 0.85 && { grant_event_id: grant.event_id }),
+        },
       });
       open.push(put(made));
     } else if (kind < 0.9) {

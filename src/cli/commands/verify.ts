@@ -304,7 +304,9 @@ async function verify(
       maxFindings: outputs.maxKept,
       // What is watched ends with a report when it is stopped.
       ...(watch ? {} : { signal }),
-      show: (finding) => matchesFilter(finding, filter) && !known.has(finding),
+      ...(isFiltered || onlyNew
+        ? { show: (finding) => matchesFilter(finding, filter) && !known.has(finding) }
+        : {}),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...(trust === undefined ? {} : { trust }),
       ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
