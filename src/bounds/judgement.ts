@@ -95,15 +95,21 @@ type LimitWords = Required<Pick<RuleFinding, 'expected' | 'actual' | 'limit'>>;
  * @param words - Must say the same whenever it is called.
  */
 export function overLimit(
-  finding: Pick<RuleFinding, 'code' | 'pointer' | 'related'>,
+  finding: Required<Pick<RuleFinding, 'code' | 'pointer' | 'related'>>,
   isCostly: boolean,
   words: () => LimitWords,
 ): RuleFinding {
-  if (!isCostly) return { ...finding, ...words() };
+  const { code, pointer, related } = finding;
+  if (!isCostly) {
+    const { limit, expected, actual } = words();
+    return { code, pointer, related, limit, expected, actual };
+  }
   let found: LimitWords | undefined;
   const recall = (): LimitWords => (found ??= words());
   return {
-    ...finding,
+    code,
+    pointer,
+    related,
     isWordedLate: true,
     get limit() {
       return recall().limit;

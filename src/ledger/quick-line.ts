@@ -263,8 +263,11 @@ export class QuickLine {
   }
 
   #readAction(): ActionOutline {
+    const { kind, decision, grantId } = this.#readTerms();
     return {
-      ...this.#readTerms(),
+      kind,
+      decision,
+      grantId,
       hasDoubts: (this.#get(row.FLAGS) & row.HAS_FAILED_CHECK) !== 0,
       principalId: this.principalId,
       occurredAt: this.occurredAt,

@@ -251,20 +251,26 @@ export interface FindingPlace extends Omit<Place, 'pointer'> {
 export function makeFinding(
   code: FindingCode,
   detail: Omit<RuleFinding, 'code'>,
-  { seq, eventId, ...place }: FindingPlace,
+  { seq, eventId, file, line, byteOffset, byteLength }: FindingPlace,
   context: FindingContext = {},
   pointer = detail.pointer,
 ): Finding {
   const page = CODE_PAGES[code];
   const severity = detail.severity ?? page.severity;
-  const { file, line, byteOffset, byteLength } = place;
-  const at = { file, line, byteOffset, byteLength, ...(pointer === undefined ? {} : { pointer }) };
+  // Member by member: of a ledger of which every record breaks several limits, copying objects would take most of the time.
+  const at: { -readonly [K in keyof Place]: Place[K] } = { file, line, byteOffset, byteLength };
+  if (pointer !== undefined) at.pointer = pointer;
   const kind = severity === 'error' ? page.class : 'none';
   const id = eventId === '' ? undefined : eventId;
-  const finding = { code, severity, class: kind, at, seq, eventId: id, context };
   if (detail.isWordedLate === true) {
     return {
-      ...finding,
+      code,
+      severity,
+      class: kind,
+      at,
+      seq,
+      eventId: id,
+      context,
       get expected() {
         return cut(detail.expected ?? '');
       },
@@ -274,12 +280,19 @@ export function makeFinding(
       related: detail.related ?? [],
     };
   }
-  return {
-    ...finding,
-    ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
-    ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
-    ...(detail.related === undefined ? {} : { related: detail.related }),
+  const finding: { -readonly [K in keyof Finding]: Finding[K] } = {
+    code,
+    severity,
+    class: kind,
+    at,
+    seq,
+    eventId: id,
+    context,
   };
+  if (detail.expected !== undefined) finding.expected = cut(detail.expected);
+  if (detail.actual !== undefined) finding.actual = cut(detail.actual);
+  if (detail.related !== undefined) finding.related = detail.related;
+  return finding;
 }
 
 /** The beginning of a long text; not cut between the halves of a surrogate pair. */
