@@ -17,8 +17,8 @@ export interface Interval {
   readonly weight: Rational;
 }
 
-/** How many may begin later than where a peak is looked for. */
-const MAX_LATER = 256;
+/** A peak is looked for at no more instants than this. */
+const MAX_INSTANTS = 256;
 
 /** From an instant on: how much overlaps, in multiples of what is said elsewhere, and the common denominator of what begins there. */
 export interface Step {
@@ -76,7 +76,7 @@ export class RecentIntervals {
     const starts = this.#starts;
     const first = starts.countUpTo(from);
     const end = starts.countUpTo(to - 1n);
-    if (end - first > MAX_LATER) return undefined;
+    if (end - first > MAX_INSTANTS) return undefined;
     let peak = starts.sumOf(first) - this.#endedBy(from);
     for (let i = first; i < end; i += 1) {
       const overlap = starts.sumOf(i + 1) - this.#endedBy(starts.instantAt(i));

@@ -5,6 +5,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Interval } from '../../src/bounds/recent-intervals.js';
 import type { SavedNode } from '../../src/bounds/timeline-node.js';
 import {
   addInterval,
@@ -25,12 +26,6 @@ import {
   subtractRationals,
   type Rational,
 } from '../../src/value/rational.js';
-
-interface Interval {
-  readonly from: bigint;
-  readonly to: bigint;
-  readonly weight: Rational;
-}
 
 const ONE: Rational = { n: 1n, d: 1n };
 /** More than is rounded off of a sum, and far less than sums differ by. */

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Interval } from '../../src/bounds/recent-intervals.js';
 import type { SavedNode } from '../../src/bounds/timeline-node.js';
 import {
   addInterval,
@@ -22,12 +23,6 @@ import {
   type Rational,
 } from '../../src/value/rational.js';
 import { coversToolPattern, isToolName, isToolPattern, matchesToolPattern } from '../../src/value/tool.js';
-
-interface Interval {
-  readonly from: bigint;
-  readonly to: bigint;
-  readonly weight: Rational;
-}
 
 const key = fc.oneof(fc.bigInt(-3n, 12n), fc.bigInt(-(10n ** 20n), 10n ** 20n));
 const weight = fc
