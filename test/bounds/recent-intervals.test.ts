@@ -136,6 +136,8 @@ describe('many of them', () => {
     'some late by a few': (random) => (random % 7 === 0 ? random % 50 : 0),
     'some late by many': (random) => (random % 40 === 0 ? random % 1_000 : random % 5),
     'a few later than nearly all': (random, n) => (random % 500 === 0 ? n : 0),
+    'in blocks, every two of which have changed places': (_, n) =>
+      Math.floor(n / 400) % 2 === 0 ? -400 : 400,
     'in blocks, each in the other order': (_, n) => 2 * (n % 600),
     'in the other order': (_, n) => 2 * n,
   };
