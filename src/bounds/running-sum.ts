@@ -105,7 +105,6 @@ export class RunningSum {
 
   /** Counts in units that are smaller by a factor. */
   multiply(factor: bigint): void {
-    if (factor === 1n) return;
     this.#fit(this.sumOf(this.#length) * factor);
     const sums = this.#sums;
     for (let i = 0; i < this.#length; i += 1) {

@@ -125,7 +125,7 @@ export interface UnitBounds {
 
 const MAX_REMEMBERED = 1_000;
 
-/** Before every instant that can be named but the first. */
+/** The first instant that can be named. */
 const EARLIEST = '0000-01-01T00:00:00Z';
 
 /** The bounds of a grant and of all that it was delegated from, or of none, as far as they can be looked at so. */

@@ -34,7 +34,7 @@ import {
   type SavedNode,
 } from './timeline-node.js';
 
-/** For so many recent intervals more, one that comes late is put among them once more. */
+/** Each question that took the tree asks for so many recent intervals more before one that comes late is put among them. */
 const FEW = 16;
 
 /** Intervals of instants in nanoseconds: each is in the tree, or among the recent ones. */
@@ -346,7 +346,7 @@ export function addInterval(
 ): void {
   if (from >= to || weight.n === 0n) return;
   const { recent, forced } = timeline;
-  // Where questions are ever again for the tree, it is put there at once.
+  // Where questions took the tree again and again, what comes late is put there at once.
   const isWelcome =
     rootOf(timeline)?.common !== TOO_FINE && (recent.count >= forced * FEW || isFallingFrom(timeline, from));
   if (isWelcome && recent.add({ from, to, weight }, fraction)) return;

@@ -1,6 +1,6 @@
 /**
- * Actions that are open, or were denied, in rows of 256 bytes: what an execution is held against, as the bytes of the records say it. Only actions of the usual
- * form have room there (`UsualAction`); all others are packed (`action-table.ts`).
+ * Actions that are open, or were denied, in rows of 256 bytes: what an execution is held against, as the bytes of the records say it.
+ * Only actions of the usual form have room there (`UsualAction`); all others are packed (`action-table.ts`).
  */
 
 import type { Action, Grant } from '../bounds/grant.js';

@@ -459,16 +459,14 @@ export class UsualStep {
   #judgeAction(line: UsualLine, base: number, principal: string): boolean {
     const { bytes, facts, segment } = line;
     const { rows } = facts;
-    const grant =
-      rows[base + row.LINK]! === 0
-        ? undefined
-        : this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base));
-    const view = this.#isOwn ? this.#unbounded : grant && this.#viewOf(grant.index);
-    const isUnlinked = this.#isDenied && rows[base + row.LINK]! === 0;
-    if (view === undefined && !isUnlinked) return false;
+    const isLinked = rows[base + row.LINK]! !== 0;
+    const grant = isLinked
+      ? this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base))
+      : undefined;
+    const view = isLinked ? grant && this.#viewOf(grant.index) : this.#unbounded;
+    if (view === undefined) return false;
     if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
-    if (!this.#isDenied && !this.#allowsAction(view as BoundsView, bytes, rows, base, principal))
-      return false;
+    if (!this.#isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;
     const userIntent = rows[base + row.USER_INTENT]!;
     const draft = this.#draft;
     for (let i = 0; i < this.#amountCount; i += 1) {
