@@ -10,6 +10,7 @@ import { HygieneCounter } from './hygiene.js';
 import type { HygieneReport, HygieneStatus } from './hygiene.js';
 import { JsonParser } from './parse.js';
 import type { ParseCode } from './parse.js';
+import { parseQuick } from './quick-text.js';
 import { MAX_DEPTH } from './scan.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
@@ -77,11 +78,13 @@ export function ingestJson(
 ): Ingested {
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`expected a Uint8Array, found ${typeof bytes}`);
   const { numbers = 'exact' } = options;
-  if (typeof numbers === 'function') return new Ingestion(bytes, numbers).run();
-  if (numbers !== 'exact' && numbers !== 'double' && numbers !== 'quantity') {
+  const isOne = numbers === 'exact' || numbers === 'double' || numbers === 'quantity';
+  if (!isOne && typeof numbers !== 'function') {
     throw new TypeError(`expected numbers to be exact, double or quantity, found ${String(numbers)}`);
   }
-  return new Ingestion(bytes, () => numbers).run();
+  const value = parseQuick(bytes, isOne && numbers !== 'quantity');
+  if (value !== undefined) return { value, report: new HygieneCounter().report(), issues: [] };
+  return new Ingestion(bytes, isOne ? () => numbers : numbers).run();
 }
 
 const FINDINGS: Readonly<Record<Exclude<ParseCode, 'NOT_CANONICAL'>, readonly [IngestCode, HygieneStatus]>> =

@@ -1,10 +1,12 @@
 /** Permissive ingestion: what a text from outside becomes, and what the hygiene report says of it. */
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { MAX_INGEST_ISSUES, ingestJson } from '../../src/json/ingest.js';
 import type { NumberMode } from '../../src/json/ingest.js';
 import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
+import { canonicalValue } from './arbitrary.js';
 import { bytesOf, nestedArrays } from './canonical-cases.js';
 
 function ingest(text: string | Uint8Array, numbers?: NumberMode): ReturnType<typeof ingestJson> {
@@ -220,6 +222,97 @@ describe('the report', () => {
     expect(issues).toHaveLength(MAX_INGEST_ISSUES + 1);
     expect(issues[99]).toEqual({ code: 'NUMBER_COERCED', offset: 199, pointer: '/99' });
     expect(issues[100]).toEqual({ code: 'NOT_JSON', offset: 501, pointer: '/250' });
+  });
+});
+
+describe('a text in which there is nothing to find', () => {
+  // Where a function says what becomes of numbers, a text that has one is read the slow way.
+  const slowly = (bytes: Uint8Array): unknown => ingestJson(bytes, { numbers: () => 'exact' });
+  const piece = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom('{"a":', '[', ']', '}', ',', ',"a":', ',"b":', '"a"', '1', ' ') },
+    fc.constantFrom(
+      '\\u0061',
+      '"\\u0061":1',
+      '"\\ud800"',
+      '"\\ud83d\\ude00"',
+      '"\\n"',
+      '"\\',
+      '"é"',
+      'é',
+      '\ufeff',
+      '"',
+    ),
+    fc.constantFrom(
+      'true',
+      'null',
+      'e',
+      '-',
+      '-0',
+      '01',
+      '1.0',
+      '1.5',
+      '1e5',
+      '1e+21',
+      '1E400',
+      '-12',
+      '"\t"',
+    ),
+    fc.constantFrom('999999999999999', '9007199254740991', '9007199254740993', '0.1', '0.10000000000000001'),
+    fc.constantFrom(
+      '"__proto__":1',
+      '"constructor":{"a":1,"a":2}',
+      '"\\u0062":2',
+      '{"":0}',
+      '"a:b"',
+      '"a\\":"',
+    ),
+  );
+  const soup = fc.array(piece, { maxLength: 12 }).map((pieces) => bytesOf(`[7,${pieces.join('')}]`));
+  const value = fc
+    .tuple(canonicalValue, fc.constantFrom(undefined, 1))
+    .map(([some, indent]) => bytesOf(JSON.stringify([some, 7, { a: some }], undefined, indent)));
+  const changed = fc
+    .tuple(value, fc.nat(), fc.constantFrom(0x22, 0x2c, 0x3a, 0x5c, 0x7d, 0x00, 0xff, 0xc3))
+    .map(([bytes, at, byte]) => {
+      const copy = Uint8Array.from(bytes);
+      copy[at % copy.length] = byte;
+      return copy;
+    });
+
+  test('is read as any other', () => {
+    fc.assert(
+      fc.property(fc.oneof(soup, value, changed), (bytes) => {
+        expect(ingestJson(bytes)).toEqual(slowly(bytes));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test.each([
+    ['a key that comes twice, escaped', '[7,{"a":1,"\\u0061":2}]'],
+    ['a key that comes twice, deep within', '[7,[{"x":{"b":1,"a":[],"b":1}}]]'],
+    ['as many colons in texts as members are lost', '[7,{"a":1,"a":":"},"::"]'],
+    ['an escaped quote before a key', '[7,{"a\\"":1,"a\\"":2}]'],
+    ['an integer that is no double', '[7,9007199254740993]'],
+    ['an integer of sixteen digits that is one', '[7,1234567890123456]'],
+    ['a power of ten', '[1e22,1e+22]'],
+    ['a negative zero', '[7,-0]'],
+    ['a byte order mark', '\ufeff[7]'],
+    ['a byte order mark within', '[7,\ufeff8]'],
+    ['64 levels', `[7,${nestedArrays(63)}]`],
+    ['65 levels', `[7,${nestedArrays(64)}]`],
+    ['a member named __proto__', '[7,{"__proto__":{"a":1}}]'],
+  ])('or else is found out: %s', (_what, text) => {
+    expect(ingest(text)).toEqual(slowly(bytesOf(text)));
+  });
+
+  test('keeps members in the order of the text, and a prototype that is a member', () => {
+    const { value } = ingest('{"b":1,"a":2,"__proto__":{"c":3}}');
+    expect(Object.entries(value as object)).toEqual([
+      ['b', 1],
+      ['a', 2],
+      ['__proto__', { c: 3 }],
+    ]);
   });
 });
 

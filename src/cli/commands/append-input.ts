@@ -163,7 +163,7 @@ function toEntry(payload: Uint8Array, foreignAs: string | undefined): ReadInput 
 function readEntry(text: JsonText, name: string, { type, quantities }: InputOptions): ReadInput {
   assertWhole(text);
   const ingested = ingestJson(text.bytes, {
-    numbers: (pointer) => (quantities && AMOUNT.test(pointer) ? 'quantity' : 'exact'),
+    numbers: quantities ? (pointer) => (AMOUNT.test(pointer) ? 'quantity' : 'exact') : 'exact',
   });
   const { report } = ingested;
   const value = ingested.value && quantities ? readTexts(ingested.value) : ingested.value;
