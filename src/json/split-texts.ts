@@ -78,6 +78,14 @@ export class JsonTextSplitter {
   *push(chunk: Uint8Array): Generator<JsonText, void, void> {
     let start = 0;
     for (let at = 0; at < chunk.length && !this.#isOver; at += 1, this.#offset += 1) {
+      if (this.#begun !== undefined && this.#isString && !this.#isEscaped) {
+        // Most bytes are within strings.
+        const longest = start + this.#maxBytes - this.#carried;
+        const end = endOfPlain(chunk, at, Math.min(chunk.length, longest));
+        this.#offset += end - at;
+        at = end;
+        if (at === chunk.length) break;
+      }
       const byte = chunk[at] as number;
       if (this.#begun === undefined) {
         start = at;
@@ -212,6 +220,16 @@ export function placeInText({ bytes, line, column }: JsonText, offset: number): 
   let at = { line, column: column + offset };
   for (let i = bytes.indexOf(NEWLINE); i !== -1 && i < offset; i = bytes.indexOf(NEWLINE, i + 1)) {
     at = { line: at.line + 1, column: offset - i - 1 };
+  }
+  return at;
+}
+
+/** Where the bytes end that are nothing but text, in a string. */
+function endOfPlain(bytes: Uint8Array, from: number, end: number): number {
+  let at = from;
+  for (; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) break;
   }
   return at;
 }

@@ -49,6 +49,7 @@ describe('texts', () => {
   it('may hold brackets, quotes and commas in strings, and arrays', () => {
     const text = '{"a]}\\"[":["x\\\\",{},"},{"],\n "b":{}}';
     expect(texts(`[${text},${text}]`)).toEqual([text, text]);
+    expect(texts('{"\\n":"\\u0041\\t"}{}')).toEqual(['{"\\n":"\\u0041\\t"}', '{}']);
   });
 
   it('may be no objects: whoever parses them says so', () => {
@@ -137,6 +138,7 @@ describe('faults', () => {
     expect(text).toMatchObject({ fault: 'long', line: 1 });
     expect(text?.text.length).toBeLessThan(200);
     expect(others).toEqual([]);
+    expect(split(`{"a":"${'x'.repeat(10_000)}`, [], 100).map(({ text }) => text.length)).toEqual([101]);
     expect(split(`{"a":"${'x'.repeat(92)}"}`, [], 100)).toMatchObject([{ line: 1 }]);
     expect(split(`{"a":"${'x'.repeat(93)}"}`, [], 100)).toMatchObject([{ fault: 'long' }]);
   });
