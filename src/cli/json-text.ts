@@ -18,7 +18,11 @@ export function safeSink(sink: ByteSink): ByteSink {
   return { write: (piece) => sink.write(typeof piece === 'string' ? escapeUnsafe(piece) : piece) };
 }
 
+/** Text in which none of that can be: most is. */
+const PLAIN = /^[\n -"$-~]*$/;
+
 function escapeUnsafe(json: string): string {
+  if (PLAIN.test(json)) return json;
   return json.replace(UNSAFE, (character) =>
     Array.from(
       { length: character.length },

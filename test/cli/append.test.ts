@@ -53,6 +53,25 @@ describe('append', () => {
     expectOk(shop.run(['verify', 'ledger.jsonl']));
   });
 
+  it('answers thousands in their order, up to the first that is refused', () => {
+    const notes = Array.from({ length: 4_500 }, (_, n) => note(n));
+    const input = `${ndjson(notes)}{"event_type":"x.note","n":-0}\n${ndjson([note('after')])}`;
+    const args = [
+      'append',
+      'many.jsonl',
+      '--origin',
+      'example.com/many',
+      '--unsigned',
+      '--principal',
+      'service:many',
+    ];
+    const { status, stdout, stderr } = shop.run(args, { input });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('stdin:4501: NEGATIVE_ZERO')]);
+    expect(parseLines(stdout).map(({ seq }) => seq)).toEqual(notes.map((_, n) => n + 1));
+    const appended = records('many.jsonl').slice(1);
+    expect(appended.map(({ event }) => event.n)).toEqual(notes.map((_, n) => n));
+  });
+
   it('reads several files, and standard input where - stands, in order', () => {
     shop.write('one.jsonl', ndjson([note('one')]));
     shop.write('three.jsonl', ndjson([note('three')]));

@@ -20,6 +20,7 @@ import {
   type Notice,
   type Signer,
 } from '../../index.js';
+import { Backlog } from '../backlog.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { exitStatusForRefusal } from '../exit-status.js';
@@ -33,6 +34,7 @@ import {
   seconds,
   wholeNumber,
 } from '../options.js';
+import { ResultLines } from '../result-lines.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { withEntitledKeys } from './append-draft.js';
 import {
@@ -158,10 +160,10 @@ async function append(
     terminal.say(describeNotice(of));
   };
   const ledger = await openLedger(context, path, options, publish, notice);
-  const waiting: Promise<void>[] = [];
+  const waiting = new Backlog();
+  const results = new ResultLines(terminal);
   let refusal: { readonly error: unknown; readonly order: number; readonly place: string } | undefined;
   let order = 0;
-  let written = Promise.resolve();
 
   /** Results come out in the order of the events, each when it is on disk. */
   const report = async (read: ReadInput, order: number, place: string): Promise<void> => {
@@ -178,8 +180,7 @@ async function append(
       }
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
       const told = findings.length === 0 ? {} : { findings: findings.map(toResultFinding) };
-      const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene, ...told })}\n`;
-      written = written.then(() => terminal.write(result));
+      results.add(`${jsonText({ seq, event_id: eventId, status, ...hygiene, ...told })}\n`);
     } catch (error) {
       refuse(error, order, place);
     }
@@ -190,8 +191,8 @@ async function append(
     refusal = { error, order, place: error instanceof InputError ? error.place : place };
   };
   const settle = async (): Promise<void> => {
-    await Promise.all(waiting.splice(0));
-    await written;
+    await waiting.shrinkTo(0);
+    await results.written();
   };
   const ids = new Map<string, string>();
   /** The id of an event of the ledger, also of one that was given before. */
@@ -209,12 +210,15 @@ async function append(
         const { entry, lossy } = read();
         const resolved = await resolveEntry(entry, async (wanted) => ids.get(wanted) ?? find(wanted));
         const isNew = options.existing === 'refuse';
-        waiting.push(report({ entry: { ...resolved, refusesExisting: isNew }, lossy }, order, place));
+        waiting.add(report({ entry: { ...resolved, refusesExisting: isNew }, lossy }, order, place));
       } catch (error) {
         refuse(error, order, place);
       }
       order += 1;
-      if (waiting.length >= MAX_WAITING) await settle();
+      if (waiting.size >= MAX_WAITING) {
+        await waiting.shrinkTo(MAX_WAITING / 2);
+        await results.written();
+      }
       if (refusal !== undefined) break;
     }
   } finally {
