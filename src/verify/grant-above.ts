@@ -8,23 +8,26 @@ import { fromDigestText, toDigestText } from '../value/digest.js';
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
 export function findNamed(line: ExaminedLine): string | undefined {
-  const named = namedByOutline(line);
-  if (named !== undefined) return toDigestText(named);
-  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = line.json() ?? {};
-  return readEventId(authorization) ?? readEventId(objectOf(own)['grant_event_id']) ?? readEventId(adjusted);
-}
-
-/** base64url; undefined where it names none, or the event itself has to be asked. */
-function namedByOutline(line: ExaminedLine): string | undefined {
+  // Only what is well-formed has a type, and such an event has no other members than those of its type.
   switch (line.type) {
     case 'execution':
-      return line.outline().authorizationId;
-    case 'authorization':
-      return line.terms().grantId;
+      return toDigestText(line.outline().authorizationId);
+    case 'authorization': {
+      const { grantId } = line.terms();
+      return grantId === undefined ? undefined : toDigestText(grantId);
+    }
     case 'adjustment':
-      return line.outline().grantId;
-    default:
-      return undefined;
+      return toDigestText(line.outline().grantId);
+    default: {
+      const {
+        auth_event_id: authorization,
+        authorization: own,
+        grant_event_id: adjusted,
+      } = line.json() ?? {};
+      return (
+        readEventId(authorization) ?? readEventId(objectOf(own)['grant_event_id']) ?? readEventId(adjusted)
+      );
+    }
   }
 }
 
