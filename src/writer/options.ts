@@ -192,7 +192,17 @@ export function willSeal({ checkpoints = false, checkpointEvery }: LedgerOptions
   return checkpoints || checkpointEvery !== undefined;
 }
 
-/** The present. */
+let lastMs = NaN;
+let lastText = '';
+
+/** The present; asked for with every append, and written anew when the clock has moved. */
 export function nowOf(options: LedgerOptions): string {
-  return options.now?.() ?? new Date().toISOString();
+  const told = options.now?.();
+  if (told !== undefined) return told;
+  const ms = Date.now();
+  if (ms !== lastMs) {
+    lastMs = ms;
+    lastText = new Date(ms).toISOString();
+  }
+  return lastText;
 }

@@ -17,7 +17,7 @@ export interface TurnOptions {
 }
 
 /** A turn is given back after so long even where more waits to be written: whoever asks for it need not wait for longer. */
-const MAX_HOLD_MS = 200;
+const MAX_HOLD_MS = 500;
 /** Where the turn came only after so long, others had it. */
 const LONG_WAIT_MS = 100;
 /** So long after the last sign of others they may come again. */
