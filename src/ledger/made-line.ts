@@ -18,18 +18,27 @@ import {
   SIGNATURE_COUNT,
   scanRecord,
 } from './quick-scan.js';
+import { BEFORE_KEYID } from './quick-tables.js';
 import { EVENT_START, HEAD, formatTail } from './record.js';
 
 const NO_TIP = 'A'.repeat(43);
-const UNPLACED = encodeLatin1(formatTail({ prev: NO_TIP, seq: 0, signatures: [] }));
+const NO_SIGNATURE = { keyid: NO_TIP, sig: 'A'.repeat(86) };
+const UNPLACED = formatTail({ prev: NO_TIP, seq: 0, signatures: [] });
+const UNPLACED_SIGNED = formatTail({ prev: NO_TIP, seq: 0, signatures: [NO_SIGNATURE] });
 /** The longest tail with one signature of 64 bytes. */
 const MAX_TAIL = formatTail({
   prev: NO_TIP,
   seq: Number.MAX_SAFE_INTEGER,
-  signatures: [{ keyid: NO_TIP, sig: 'A'.repeat(86) }],
+  signatures: [NO_SIGNATURE],
 }).length;
-const BEFORE_SEQ = `,"prev":{"alg":"sha-256","b64":"${NO_TIP}"},"seq":`.length;
+const BEFORE_PREV = ',"prev":{"alg":"sha-256","b64":"'.length;
+const BEFORE_SEQ = BEFORE_PREV + `${NO_TIP}"},"seq":`.length;
 const BEFORE_SIGNATURES = ',"signatures":['.length;
+const BEFORE_SIG = BEFORE_KEYID + `${NO_TIP}","sig":"`.length;
+const UNPLACED_BYTES = encodeLatin1(UNPLACED);
+/** What stands behind `seq`. */
+const AFTER_SEQ = encodeLatin1(UNPLACED.slice(BEFORE_SEQ + 1));
+const AFTER_SEQ_SIGNED = encodeLatin1(UNPLACED_SIGNED.slice(BEFORE_SEQ + 1));
 
 /** What an event is to be written with, so that its line can be made around it. */
 export const LINE_ROOM: Room = { before: EVENT_START, after: MAX_TAIL };
@@ -51,7 +60,7 @@ let used = 0;
 /** An event in {@link LINE_ROOM} whose ids are true, where it is a usual one. */
 export function readMade(whole: Uint8Array): UsualEvent | undefined {
   whole.set(HEAD);
-  whole.set(UNPLACED, whole.length - MAX_TAIL);
+  whole.set(UNPLACED_BYTES, whole.length - MAX_TAIL);
   if (used * ROW_WIDTH === rows.length) {
     rows = new Int32Array(ROWS_AT_ONCE * ROW_WIDTH);
     used = 0;
@@ -75,17 +84,26 @@ export function placeMade(
   seq: number,
   signature: SignatureEntry | undefined,
 ): { readonly bytes: Uint8Array; readonly examined: WellFormedLine } | undefined {
-  const signatures = signature === undefined ? [] : [signature];
-  const tail = formatTail({ prev, seq, signatures });
   const start = whole.length - MAX_TAIL;
-  const length = start + tail.length;
+  const digits = String(seq);
+  const afterSeq = start + BEFORE_SEQ + digits.length;
+  const rest = signature === undefined ? AFTER_SEQ : AFTER_SEQ_SIGNED;
+  const length = afterSeq + rest.length;
   if (length - 1 > MAX_LINE_BYTES) return undefined;
-  writeLatin1(whole, tail, start);
+  const signatures = afterSeq + BEFORE_SIGNATURES;
+  // The rest of what stands before `seq` was written with the event.
+  writeLatin1(whole, prev, start + BEFORE_PREV);
+  writeLatin1(whole, digits, start + BEFORE_SEQ);
+  whole.set(rest, afterSeq);
+  if (signature !== undefined) {
+    writeLatin1(whole, signature.keyid, signatures + BEFORE_KEYID);
+    writeLatin1(whole, signature.sig, signatures + BEFORE_SIG);
+  }
   const base = at * ROW_WIDTH;
   own[base + LINE_END] = length - 1;
   own[base + SEQ_LOW] = seq % SEQ_BASE;
   own[base + SEQ_HIGH] = Math.floor(seq / SEQ_BASE);
-  own[base + SIGNATURES] = start + BEFORE_SEQ + String(seq).length + BEFORE_SIGNATURES;
-  own[base + SIGNATURE_COUNT] = signatures.length;
+  own[base + SIGNATURES] = signatures;
+  own[base + SIGNATURE_COUNT] = signature === undefined ? 0 : 1;
   return { bytes: whole.subarray(0, length), examined: line };
 }
