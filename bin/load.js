@@ -63,7 +63,8 @@ export function run(script) {
 
 /** A module whose members are asked for by their names, as the bundle does. */
 function lazily(name, require) {
-  return new Proxy({}, { get: (_target, member) => require(name)[member] });
+  let module;
+  return new Proxy({}, { get: (_target, member) => (module ??= require(name))[member] });
 }
 
 export function hashBoth(source, code) {
