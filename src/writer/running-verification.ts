@@ -247,6 +247,8 @@ export class RunningVerification {
   /** With the turn held, and caught up: where the records that are added will stand. */
   async begin(): Promise<void> {
     const { state } = this.#own;
+    // What others wrote meanwhile may have changed what it remembers.
+    this.#made?.leave();
     if (this.#made?.state !== state)
       this.#made = this.#deciding === this.#own ? MadeSteps.of(state) : undefined;
     this.#next = await this.#store.nextPlace(state.chain.seq);
