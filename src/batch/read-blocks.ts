@@ -390,7 +390,7 @@ class BlockLines implements KnownLines, UsualLine {
   get line(): KnownLine {
     const { length, offset, number, bytes, segment, facts, index } = this;
     const terminated = this.#isTerminated;
-    const known = new Knowledge(facts, bytes, index);
+    const known = new BlockKnowledge(facts, bytes, index);
     const line: RawLine = {
       bytes: bytes.subarray(this.#start, this.#start + Math.min(length, MAX_LINE_BYTES)),
       length,
@@ -407,7 +407,8 @@ class BlockLines implements KnownLines, UsualLine {
   }
 }
 
-class Knowledge implements LineKnowledge {
+/** What is known of a line of a block. */
+export class BlockKnowledge implements LineKnowledge {
   readonly leaf: string;
   readonly #facts: BlockFacts | ExaminedBlock;
   readonly #bytes: Uint8Array;

@@ -14,6 +14,7 @@ import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { positionOf } from '../verify/position.js';
 import type { VerifyState } from '../verify/state.js';
+import { BlockSteps } from './block-steps.js';
 import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
 import { IndexedState } from './indexed-state.js';
@@ -293,6 +294,7 @@ export async function catchUpWith(
   { signal, onProgress, lines = Infinity }: CatchUpOptions = {},
 ): Promise<CaughtUp> {
   const { state } = view;
+  const steps = new BlockSteps(view);
   let saved = state.lines;
   let isTorn = false;
   const keep = async (): Promise<void> => {
@@ -306,12 +308,13 @@ export async function catchUpWith(
     if (stored.kind !== 'lines') continue;
     const { file, firstSeq } = stored;
     for (const line of stored.lines) {
-      if (state.lines >= lines) break;
-      view.step(line, { file, firstSeq });
+      if (state.lines + steps.waiting >= lines) break;
+      await steps.take(line, { file, firstSeq });
     }
     if (state.lines - saved >= BATCH_LINES) await keep();
-    if (state.lines >= lines) break;
+    if (state.lines + steps.waiting >= lines) break;
   }
+  await steps.flush();
   if (state.lines > saved) await keep();
   return { isTorn };
 }
