@@ -88,9 +88,11 @@ async function isSamePlace(a: string, b: string): Promise<boolean> {
   return basename(first) === basename(second) && isSameFile(dirname(first), dirname(second));
 }
 
-/** Whether a folder is another, or anywhere in it. */
+/** Whether a folder, which may be missing, is another, or anywhere in it. */
 async function isWithin(folder: string, other: string): Promise<boolean> {
   let at = folder;
+  // What is missing stands where its name says.
+  while ((await kindOfPath(at)) === 'missing' && at !== dirname(at)) at = dirname(at);
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
     if (await isSameFile(at, other)) return true;
     // Not `dirname`: the folder that a link leads to stands elsewhere than the link.

@@ -230,6 +230,15 @@ describe('what is made of a ledger', () => {
     }
   });
 
+  it('is not written into the folder that is a ledger, nor into a new one in it', () => {
+    mkdirSync(shop.path('segments'));
+    shop.write('segments/00000000000000000000.jsonl', readFileSync(shop.path('ledger.jsonl')));
+    for (const target of ['segments', 'segments/new', './segments/new/and/more', 'new/../segments/more']) {
+      expectError(shop.run(['export', 'segments', '--csv', target]), 2, 'USAGE');
+      expect(readdirSync(shop.path('segments'))).toEqual(['00000000000000000000.jsonl']);
+    }
+  });
+
   it.each([
     ['--ocsf', 'same.out', '--otlp', './same.out'],
     ['--focus', 'same.csv', '--ocsf', 'same.verification.csv'],
