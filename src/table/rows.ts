@@ -5,7 +5,7 @@
 
 import { countedAmounts, countedUse } from '../export/counted.js';
 import type { Party } from '../export/subject.js';
-import type { AuthorizationEvent, ExecutionEvent, Meter, Source } from '../schema/generated/types.js';
+import type { Meter } from '../schema/generated/types.js';
 import { toDigestText, type Digest } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { toRational } from '../value/quantity.js';
@@ -123,18 +123,73 @@ export function decimalText(value: bigint): string {
 
 /** The row of a record, whatever it is; of one that cannot be read it has what can be said. */
 export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
-  const { examined, signatures } = record;
+  const { ordinal, examined, verdict, grantIds, signatures } = record;
+  const authorized = examined?.type === 'authorization' ? examined.event() : undefined;
+  const executed = examined?.type === 'execution' ? examined.event() : undefined;
+  const adjusted = examined?.type === 'adjustment' ? examined.event() : undefined;
+  const event = authorized ?? executed ?? adjusted;
+  const authorization = authorized?.authorization;
+  const action = authorization?.kind === 'action' ? authorization.action : undefined;
+  const bounds = authorization?.kind === 'grant' ? authorization.bounds : undefined;
+  const intents = (authorized ?? executed)?.intents;
   const count = (outcome: string): number => signatures.filter((each) => each.outcome === outcome).length;
+  // One literal: put together from parts it would take several times as long.
   return {
-    ...commonCells(record),
+    place: ordinal,
+    seq: examined?.seq,
+    event_id: idText(examined?.eventId),
+    event_type: examined?.eventType,
+    verdict,
     findings: codesOf(record),
+    occurred_at: examined?.occurredAt,
+    occurred_at_utc: toMicroseconds(examined?.occurredAt),
+    principal_id: examined?.principalId,
+    kind: authorization?.kind,
+    decision: authorized?.decision,
+    decision_code: authorized?.decision_code,
+    policy_id: authorized?.policy_id,
+    policy_digest: digestText(authorized?.policy_digest),
+    grant_event_id: digestText(authorization?.grant_event_id ?? adjusted?.grant_event_id),
+    auth_event_id: digestText(executed?.auth_event_id),
+    grants_above: grantIds.join(' ') || undefined,
+    tool_name: examined?.toolName,
+    tool_params_digest: digestText(action?.tool_params_digest ?? executed?.tool_params_digest),
+    outcome: executed?.outcome,
+    error_code: executed?.error_code,
+    started_at: executed?.started_at,
+    started_at_utc: toMicroseconds(executed?.started_at),
+    ended_at: executed?.ended_at,
+    ended_at_utc: toMicroseconds(executed?.ended_at),
+    not_before: bounds?.not_before,
+    not_before_utc: toMicroseconds(bounds?.not_before),
+    expires_at: bounds?.expires_at,
+    expires_at_utc: toMicroseconds(bounds?.expires_at),
+    model_id: executed?.model_id,
+    provider: executed?.provider,
+    meter_basis: (executed ?? adjusted)?.meter_basis,
+    direction: adjusted?.direction,
+    reason: adjusted?.reason,
+    execution_event_id: digestText(adjusted?.execution_event_id),
+    intent_digest: digestText(intents?.intent_digest),
+    user_intent_digest: digestText(intents?.user_intent_digest),
+    output_digest: digestText(executed?.output_digest),
     prev_event_id: idText(examined?.previousId),
-    ...detailCells(record),
+    source_system: event?.source?.system,
+    source_id: event?.source?.id,
+    source_digest: digestText(event?.source?.digest),
     signers: signersOf(record).join(' ') || undefined,
     signatures_valid: count('valid'),
     signatures_invalid: count('invalid'),
     signatures_unverified: count('unverified'),
   };
+}
+
+/** What the rows of a record's amounts have in common, beside what the record itself says. */
+interface AmountCells {
+  readonly decision?: string;
+  readonly basis?: string | undefined;
+  readonly principalId?: string | undefined;
+  readonly toolName?: string | undefined;
 }
 
 /**
@@ -143,51 +198,67 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
  * @param whose - Who ran what an adjustment corrects; default: who made it.
  */
 export function meterRows(record: VerifiedRecord, whose?: Party): Row<typeof METER_COLUMNS>[] {
-  const { examined } = record;
+  const { examined, ordinal, verdict, grantIds } = record;
   if (examined?.wellFormed !== true) return [];
-  const common = commonCells(record);
+  const { seq, eventType, occurredAt } = examined;
+  const eventId = idText(examined.eventId);
+  const occurred = toMicroseconds(occurredAt);
+  const above = grantIds.join(' ') || undefined;
   const rows = (
     role: MeterRole,
     meters: readonly Meter[] | undefined,
     counted: (index: number) => boolean | undefined,
-    cells: Row<typeof METER_COLUMNS> = {},
+    { decision, basis, principalId, toolName }: AmountCells,
   ): Row<typeof METER_COLUMNS>[] =>
     (meters ?? []).map(({ unit, amount: quantity }, index) => {
       const amount = toRational(quantity);
       return {
-        ...common,
+        place: ordinal,
+        seq,
+        event_id: eventId,
+        event_type: eventType,
+        verdict,
+        occurred_at: occurredAt,
+        occurred_at_utc: occurred,
+        principal_id: principalId,
+        decision,
+        tool_name: toolName,
+        grants_above: above,
         role,
         unit,
         amount: formatExactly(amount),
         amount_decimal: toDecimal(amount),
+        basis,
+        estimated: basis === undefined ? undefined : basis === 'estimated',
         counted: counted(index),
-        ...cells,
       };
     });
+  const { principalId, toolName } = examined;
   if (examined.type === 'execution') {
     const event = examined.event();
     const counted = countedUse(record, event);
-    return rows('used', event.meter_used, (index) => counted[index], basisCells(event.meter_basis));
+    const cells = { basis: event.meter_basis, principalId, toolName };
+    return rows('used', event.meter_used, (index) => counted[index], cells);
   }
   if (examined.type === 'adjustment') {
     const event = examined.event();
     const counted = countedAmounts(record, event);
-    const of = whose === undefined ? {} : { principal_id: whose.principalId, tool_name: whose.toolName };
     return rows(event.direction, event.meters, (index) => counted[index], {
-      ...basisCells(event.meter_basis),
-      ...of,
+      basis: event.meter_basis,
+      ...(whose ?? { principalId, toolName }),
     });
   }
   if (examined.type === 'authorization') {
     const { authorization, decision } = examined.event();
     const none = (): undefined => undefined;
+    const cells = { decision, principalId, toolName };
     if (authorization.kind === 'action')
-      return rows('reserved', authorization.action.meter_reservation, none, { decision });
+      return rows('reserved', authorization.action.meter_reservation, none, cells);
     const { bounds } = authorization;
     return [
-      ...rows('cap', bounds?.meter_caps, none, { decision }),
-      ...rows('action_cap', bounds?.action_caps, none, { decision }),
-      ...rows('rate', bounds?.rate_limits, none, { decision }),
+      ...rows('cap', bounds?.meter_caps, none, cells),
+      ...rows('action_cap', bounds?.action_caps, none, cells),
+      ...rows('rate', bounds?.rate_limits, none, cells),
     ];
   }
   return [];
@@ -202,96 +273,6 @@ export function signersOf({ signatures }: VerifiedRecord): string[] {
 /** The codes of a record's findings, each once, as they came. */
 export function codesOf({ findings }: VerifiedRecord): string | undefined {
   return [...new Set(findings.map(({ code }) => code))].join(' ') || undefined;
-}
-
-function commonCells(record: VerifiedRecord) {
-  const { ordinal, examined, verdict, grantIds } = record;
-  return {
-    place: ordinal,
-    seq: examined?.seq,
-    event_id: idText(examined?.eventId),
-    event_type: examined?.eventType,
-    verdict,
-    ...timeCells('occurred_at', examined?.occurredAt),
-    principal_id: examined?.principalId,
-    tool_name: examined?.toolName,
-    grants_above: grantIds.join(' ') || undefined,
-  };
-}
-
-function detailCells({ examined }: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
-  if (examined?.type === 'authorization') return authorizationCells(examined.event());
-  if (examined?.type === 'execution') return executionCells(examined.event());
-  if (examined?.type === 'adjustment') {
-    const event = examined.event();
-    return {
-      direction: event.direction,
-      reason: event.reason,
-      grant_event_id: digestText(event.grant_event_id),
-      execution_event_id: digestText(event.execution_event_id),
-      meter_basis: event.meter_basis,
-      ...sourceCells(event.source),
-    };
-  }
-  return {};
-}
-
-function authorizationCells(event: AuthorizationEvent): Row<typeof EVENT_COLUMNS> {
-  const { authorization, intents } = event;
-  const bounds = authorization.kind === 'grant' ? authorization.bounds : undefined;
-  return {
-    kind: authorization.kind,
-    decision: event.decision,
-    decision_code: event.decision_code,
-    policy_id: event.policy_id,
-    policy_digest: digestText(event.policy_digest),
-    grant_event_id: digestText(authorization.grant_event_id),
-    tool_params_digest:
-      authorization.kind === 'action' ? digestText(authorization.action.tool_params_digest) : undefined,
-    ...timeCells('not_before', bounds?.not_before),
-    ...timeCells('expires_at', bounds?.expires_at),
-    intent_digest: digestText(intents.intent_digest),
-    user_intent_digest: digestText(intents.user_intent_digest),
-    ...sourceCells(event.source),
-  };
-}
-
-function executionCells(event: ExecutionEvent): Row<typeof EVENT_COLUMNS> {
-  return {
-    auth_event_id: digestText(event.auth_event_id),
-    tool_params_digest: digestText(event.tool_params_digest),
-    outcome: event.outcome,
-    error_code: event.error_code,
-    ...timeCells('started_at', event.started_at),
-    ...timeCells('ended_at', event.ended_at),
-    model_id: event.model_id,
-    provider: event.provider,
-    meter_basis: event.meter_basis,
-    intent_digest: digestText(event.intents.intent_digest),
-    user_intent_digest: digestText(event.intents.user_intent_digest),
-    output_digest: digestText(event.output_digest),
-    ...sourceCells(event.source),
-  };
-}
-
-function sourceCells(source: Source | undefined): Row<typeof EVENT_COLUMNS> {
-  return {
-    source_system: source?.system,
-    source_id: source?.id,
-    source_digest: digestText(source?.digest),
-  };
-}
-
-function basisCells(basis: string | undefined): Row<typeof METER_COLUMNS> {
-  return { basis, estimated: basis === undefined ? undefined : basis === 'estimated' };
-}
-
-/** A timestamp's text, and its instant where microseconds hold it. */
-function timeCells<N extends string>(
-  name: N,
-  text: string | undefined,
-): Readonly<Record<N | `${N}_utc`, Cell>> {
-  return { [name]: text, [`${name}_utc`]: toMicroseconds(text) } as Record<N | `${N}_utc`, Cell>;
 }
 
 function toMicroseconds(text: string | undefined): bigint | undefined {
