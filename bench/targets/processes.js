@@ -29,7 +29,7 @@ export function runProgram(command, args, options = {}) {
 }
 
 /** Runs a program of Node's that loads bench/usage.js first: wall time and CPU in ms (all threads), peak memory in MB. */
-function runNode(folder, args) {
+export function runNode(folder, args) {
   const path = join(folder, 'usage.json');
   rmSync(path, { force: true });
   const env = { ...process.env, NORTHROOT_BENCH_USAGE: path };
