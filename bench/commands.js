@@ -49,15 +49,15 @@ function exportTo(kind, isFolder = false) {
 /** In the order in which they are run: an index that one made is there for the next. */
 const TASKS = {
   verify: () => command('verify', ledger),
-  'verify, 1 thread': () => command('verify', ledger, '--threads', '1'),
+  'verify-1-thread': () => command('verify', ledger, '--threads', '1'),
   append: () => append(),
-  'append --no-index': () => append(['--no-index']),
-  'append --unsigned': () => append(['--no-index', '--unsigned'], ['--unsigned']),
-  'status, first': () => {
+  'append-no-index': () => append(['--no-index']),
+  'append-unsigned': () => append(['--no-index', '--unsigned'], ['--unsigned']),
+  'status-first': () => {
     clean(`${ledger}.index`);
     return command('status', ledger);
   },
-  'status, again': () => command('status', ledger),
+  'status-again': () => command('status', ledger),
   log: () => command('log', ledger),
   report: () => command('report', ledger),
   'export-csv': () => exportTo('csv', true),
