@@ -56,6 +56,7 @@ export class BlockSteps {
     const isOther = segment.file !== this.#segment.file || segment.firstSeq !== this.#segment.firstSeq;
     if (isAlone || isOther || this.#used + needed > this.#blockBytes) await this.flush();
     if (isAlone) {
+      this.#usualStep?.forget();
       this.#view.step(line, segment);
       return;
     }
@@ -105,8 +106,9 @@ export class BlockSteps {
           state.observer?.afterUsualLine(line, segment, examined, verdict);
           continue;
         }
-        usualStep.forget();
       }
+      // A line of any other kind may change what it remembers.
+      usualStep?.forget();
       verifyLine(state, line, segment, examined, known);
     }
   }

@@ -6,6 +6,7 @@ import { MemoryEntries } from '../../src/cache/entry-store.js';
 import type { IndexedState } from '../../src/cache/indexed-state.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
 import { UsualStep } from '../../src/verify/usual-step.js';
+import { event, genesis, keyOf, ledger, makeSigner, note, type Item } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { times } from '../slow.js';
@@ -56,6 +57,23 @@ test.each(
   const expected = await entriesOf(bytes, trust, Infinity, undefined);
   for (const size of [1, 4_000, 1_000_000])
     expect(await entriesOf(bytes, trust, Infinity, size)).toEqual(expected);
+});
+
+test('of a ledger whose key is revoked in the midst of a block', async () => {
+  const [admin, worker] = [makeSigner(), makeSigner()];
+  const adminKey = keyOf(admin, { roles: ['event', 'admin'] });
+  const workerKey = keyOf(worker);
+  const notes = (from: number): Item[] =>
+    Array.from({ length: 6 }, (_, n) => ({ event: note(from + n), signers: [worker] }));
+  const bytes = ledger(
+    { event: genesis([adminKey, workerKey]), signers: [admin] },
+    ...notes(0),
+    { event: event('key', { action: 'revoke', key: workerKey }), signers: [admin] },
+    ...notes(6),
+  );
+  const expected = await entriesOf(bytes, undefined, Infinity, undefined);
+  expect(JSON.stringify(expected)).toContain('KEY_NOT_VALID_HERE');
+  expect(await entriesOf(bytes, undefined, Infinity, 1_000_000)).toEqual(expected);
 });
 
 test('of ledgers with anything changed', { timeout: times(120_000, 3_600_000) }, async () => {
