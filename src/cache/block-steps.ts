@@ -5,7 +5,7 @@
 
 import { examineBlock, makeExaminer, type Examiner } from '../batch/examine-block.js';
 import { BlockKnowledge } from '../batch/read-blocks.js';
-import { allocateBytes } from '../bytes/concat.js';
+import { allocateScratch } from '../bytes/concat.js';
 import { decodeLatin1 } from '../bytes/text.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isQuickPathOn } from '../ledger/quick-line.js';
@@ -61,7 +61,7 @@ export class BlockSteps {
       return;
     }
     // A new one for each block: what is said of its lines may be looked up in it for longer.
-    if (this.#used === 0) this.#bytes = allocateBytes(Math.max(this.#blockBytes, needed));
+    if (this.#used === 0) this.#bytes = allocateScratch(Math.max(this.#blockBytes, needed));
     const start = this.#used;
     this.#bytes.set(line.bytes, start);
     this.#bytes[start + line.length] = NEWLINE;
