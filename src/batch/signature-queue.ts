@@ -9,7 +9,7 @@ import { eventMessage, isValidSignature } from '../signature/event-signature.js'
 import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 
 /** What the tables of all threads take together, in bytes, where there are not so many that each would have less than the other. */
-const TABLE_BYTES = 56 * 1024 * 1024;
+const TABLE_BYTES = 64 * 1024 * 1024;
 const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
 
 /** Signatures whose verdicts are waited for. */
