@@ -15,7 +15,8 @@ export interface Digest {
   readonly b64: string;
 }
 
-const SHA256 = 'sha-256';
+/** The algorithm of all ids, as a digest names it. */
+export const SHA256 = 'sha-256';
 const SHA256_PREFIX = 'sha-256:';
 const SHA256_BYTES = 32;
 const SHA256_B64 = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;

@@ -4,7 +4,7 @@ import type { Grant } from '../bounds/grant.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { VerifyState } from './state.js';
-import { fromDigestText, toDigestText, tryParseDigest } from '../value/digest.js';
+import { fromDigestText, isDigest, SHA256, toDigestText } from '../value/digest.js';
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
 export function findNamed(line: ExaminedLine): string | undefined {
@@ -35,16 +35,17 @@ export function findNamed(line: ExaminedLine): string | undefined {
 export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | undefined {
   const { grants, actions } = state.links;
   const named = findNamed(line);
-  // Another spelling of a digest names nothing, though its bytes may be those of an event's id.
-  if (named === undefined || tryParseDigest(named) === undefined) return undefined;
+  if (named === undefined) return undefined;
   const id = fromDigestText(named);
   return grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
 }
 
-/** The id that a member of an event names, `sha-256:…`; undefined where it is no digest. */
+/**
+ * The id that a member of an event names, `sha-256:…`; undefined where it is no such digest. Another spelling of an id names nothing, though
+ * its bytes are those of the id.
+ */
 export function readEventId(value: JsonValue | undefined): string | undefined {
-  const { b64 } = objectOf(value);
-  return typeof b64 === 'string' ? toDigestText(b64) : undefined;
+  return isDigest(value) && value.alg === SHA256 ? toDigestText(value.b64) : undefined;
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject {
