@@ -13,7 +13,7 @@ import { EVENT_ID, ROW_WIDTH } from '../ledger/quick-scan.js';
 import { B64_LENGTH } from '../ledger/quick-tables.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { UsualStep } from '../verify/usual-step.js';
-import { verifyLine, type SegmentName } from '../verify/verify-line.js';
+import type { SegmentName } from '../verify/verify-line.js';
 import type { IndexedState } from './indexed-state.js';
 
 const NEWLINE = 0x0a;
@@ -99,17 +99,12 @@ export class BlockSteps {
       const examined = known.examine(state.layout, false);
       if (usualStep !== undefined && facts.rowAt[index] !== -1 && examined?.wellFormed === true) {
         const { number, offset, length } = line;
-        state.observer?.beforeLine(examined);
-        if (usualStep.take({ facts, bytes, segment, index, number, offset, length })) {
-          const { verdict } = usualStep;
-          usualStep.settle();
-          state.observer?.afterUsualLine(line, segment, examined, verdict);
-          continue;
-        }
+        const usual = { facts, bytes, segment, index, number, offset, length };
+        if (usualStep.takeTold(usual, line, examined) !== undefined) continue;
       }
       // A line of any other kind may change what it remembers.
       usualStep?.forget();
-      verifyLine(state, line, segment, examined, known);
+      this.#view.step(line, segment, examined, known);
     }
   }
 

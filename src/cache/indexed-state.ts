@@ -10,6 +10,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import type { LineKnowledge } from '../batch/read-blocks.js';
 import type { OpenStart } from '../bounds/started.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { RANKS, rankOf, withoutFolded, type Finding } from '../finding/finding.js';
@@ -278,8 +279,8 @@ export class IndexedState {
   }
 
   /** Verifies the next line of the ledger and keeps what is said of it, as `verifyLine` with {@link IndexedState.state} does. */
-  step(line: RawLine, segment: SegmentName, given?: ExaminedLine): LineResult {
-    return verifyLine(this.state, line, segment, given);
+  step(line: RawLine, segment: SegmentName, given?: ExaminedLine, known?: LineKnowledge): LineResult {
+    return verifyLine(this.state, line, segment, given, known);
   }
 
   /** Of each rank the first finding, but for what only the end of the ledger shows. */

@@ -20,6 +20,8 @@ import type { Judgement } from '../bounds/judgement.js';
 import { CODE_PAGES } from '../finding/catalog.js';
 import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
+import type { WellFormedLine } from '../ledger/examine-line.js';
+import type { RawLine } from '../ledger/line-splitter.js';
 import { MeterReader, readDigits, recallText } from '../ledger/quick-line.js';
 import * as row from '../ledger/quick-scan.js';
 import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from '../ledger/quick-tables.js';
@@ -235,6 +237,24 @@ export class UsualStep {
     this.#countSigners();
     this.#advance(line, base, leaves);
     return true;
+  }
+
+  /**
+   * Steps over a line, and tells the state's observer of it.
+   *
+   * @param examined - What the line says.
+   * @returns Its verdict; undefined where {@link UsualStep.take} gives false.
+   */
+  takeTold(usual: UsualLine, line: RawLine, examined: WellFormedLine): 'ok' | 'denied' | undefined {
+    const { observer } = this.#state;
+    observer?.beforeLine(examined);
+    if (!this.take(usual)) return undefined;
+    const { verdict } = this;
+    if (observer !== undefined) {
+      this.settle();
+      observer.afterUsualLine(line, usual.segment, examined, verdict);
+    }
+    return verdict;
   }
 
   /** Puts what was counted into the state: before anybody else looks at it, and before the bytes of the block change. */

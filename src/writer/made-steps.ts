@@ -65,8 +65,6 @@ export class MadeSteps {
   take({ rows, at, line: examined }: UsualEvent, line: RawLine, file: string): EventVerdict | undefined {
     const count = signatureCountOf(rows, at);
     if (count > MAX_SIGNATURES) return undefined;
-    const { observer } = this.state;
-    observer?.beforeLine(examined);
     const index = 1 - this.#index;
     // Others than those of the line before: the step remembers what it read of these.
     const facts = { ...this.#facts };
@@ -78,13 +76,12 @@ export class MadeSteps {
     facts.verdictsAt[index] = 0;
     facts.verdictsAt[index + 1] = count;
     const segment = { file, firstSeq: undefined };
-    if (!this.#step.take({ facts, bytes, segment, index, number, offset, length })) return undefined;
-    const { verdict } = this.#step;
+    const usual = { facts, bytes, segment, index, number, offset, length };
+    const verdict = this.#step.takeTold(usual, line, examined);
+    if (verdict === undefined) return undefined;
     this.#index = index;
-    this.#prev = hashToBase64url(leaf);
-    if (observer === undefined) return verdict;
-    this.settle();
-    observer.afterUsualLine(line, segment, examined, verdict);
+    // Whoever is told of the line sees the state as it is after it.
+    this.#prev = this.state.observer === undefined ? hashToBase64url(leaf) : undefined;
     return verdict;
   }
 
