@@ -5,7 +5,7 @@
  *     node bench/commands.js [--records 50000 --rounds 2 --only append,export-csv --folder /tmp --json]
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -27,6 +27,7 @@ const records = Number(values.records);
 const folder = mkdtempSync(join(values.folder, 'northroot-commands-'));
 const ledger = join(folder, 'signed.jsonl');
 const drafts = join(folder, 'drafts.ndjson');
+const oneDraft = join(folder, 'draft.ndjson');
 const appended = join(folder, 'appended.jsonl');
 const made = join(folder, 'made');
 
@@ -52,6 +53,10 @@ const TASKS = {
   'verify-1-thread': () => command('verify', ledger, '--threads', '1'),
   append: () => append(),
   'append-no-index': () => append(['--no-index']),
+  'append-one-no-index': () => {
+    if (!existsSync(appended)) append(['--no-index']);
+    return command('append', appended, oneDraft, '--no-index');
+  },
   'append-unsigned': () => append(['--no-index', '--unsigned'], ['--unsigned']),
   'status-first': () => {
     clean(`${ledger}.index`);
@@ -76,6 +81,7 @@ try {
     return `${JSON.stringify({ ...draft, authorization: { kind, action } })}\n`;
   });
   writeFileSync(drafts, lines.join(''));
+  writeFileSync(oneDraft, lines[0]);
   const chosen = values.only?.split(',');
   const names = Object.keys(TASKS).filter((name) => name === 'verify' || (chosen?.includes(name) ?? true));
   const best = {};

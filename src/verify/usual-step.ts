@@ -180,9 +180,9 @@ export class UsualStep {
     state: VerifyState,
     { isTold = false, canFold = false }: { readonly isTold?: boolean; readonly canFold?: boolean } = {},
   ): UsualStep | undefined {
-    const { events, links, assumedSignatures, observer } = state;
+    const { events, links, observer } = state;
     if (!(events instanceof EventIndex && links.actions instanceof ActionTable)) return undefined;
-    if (assumedSignatures === 'ordinary' || (observer !== undefined && !isTold)) return undefined;
+    if (observer !== undefined && !isTold) return undefined;
     return new UsualStep(state, events, links.actions, canFold);
   }
 

@@ -7,6 +7,7 @@
 import { printable } from '../bytes/printable.js';
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
+import type { LineKnowledge } from '../batch/read-blocks.js';
 import type { Finding } from '../finding/finding.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type WellFormedLine } from '../ledger/examine-line.js';
@@ -17,6 +18,7 @@ import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
 import { toDigestText } from '../value/digest.js';
+import { BlockSteps, type LineSteps } from '../verify/block-steps.js';
 import { positionOf } from '../verify/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
@@ -236,6 +238,7 @@ export class RunningVerification {
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
     // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
     const { own, waiting, verdict } = this.#step(this.#own, raw, segment, examined);
+    this.#noteOwn(examined);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
@@ -355,17 +358,20 @@ export class RunningVerification {
     state.assumedSignatures = isDeep ? 'none' : 'ordinary';
     const reading = this.#reading;
     if (view.isOwn) reading.torn = undefined;
+    this.#made?.leave();
+    const steps = new BlockSteps(this.#stepsOf(view));
     for await (const stored of this.#store.read(positionOf(state))) {
       signal?.throwIfAborted();
       if (stored.kind === 'lines') {
         const { file, firstSeq } = stored;
         for (const line of stored.lines) {
           signal?.throwIfAborted();
-          const ordinal = state.lines;
-          const step = this.#step(view, line, { file, firstSeq });
-          if (view.isOwn) this.#noteStored(line, ordinal, step);
+          await steps.take(line, { file, firstSeq });
         }
-      } else if (view.isOwn && stored.kind === 'file') {
+        continue;
+      }
+      await steps.flush();
+      if (view.isOwn && stored.kind === 'file') {
         const { nextSeq, hasTornBefore } = reading;
         if (stored.firstSeq === undefined || nextSeq === undefined || hasTornBefore) continue;
         if (stored.firstSeq !== nextSeq) throw misplacedSegment(stored.file, nextSeq);
@@ -378,12 +384,35 @@ export class RunningVerification {
         }
       }
     }
+    await steps.flush();
     // What is added was signed, or its signatures verified, when it was admitted.
     state.assumedSignatures = 'all';
   }
 
+  /** A view as it is stepped over what others have stored. */
+  #stepsOf(view: View): LineSteps {
+    const { state, isOwn } = view;
+    return {
+      state,
+      step: (line, segment, examined, known) => {
+        const ordinal = state.lines;
+        const step = this.#step(view, line, segment, examined, known);
+        if (isOwn) this.#noteStored(line, ordinal, step);
+      },
+      afterUsual: (line, examined, verdict) => {
+        if (!isOwn) return;
+        const eventId = toDigestText(examined.eventId);
+        this.#noteStored(line, state.lines - 1, { examined, eventId, findings: NO_FINDINGS, verdict });
+      },
+    };
+  }
+
   /** What only the line itself tells, of one that was stored by somebody. */
-  #noteStored(line: RawLine, ordinal: number, { examined, verdict, findings, eventId }: Step): void {
+  #noteStored(
+    line: RawLine,
+    ordinal: number,
+    { examined, verdict, findings, eventId }: Pick<Step, 'examined' | 'verdict' | 'findings' | 'eventId'>,
+  ): void {
     const reading = this.#reading;
     reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
     reading.isTailSound =
@@ -449,14 +478,11 @@ export class RunningVerification {
     this.#toldSize = to.size;
   }
 
-  #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
+  #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine, known?: LineKnowledge): Step {
     this.#made?.leave();
-    const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
+    const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given, known);
     const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
-    if (view.isOwn) {
-      if (eventId === undefined) this.#unreadable += 1;
-      if (given !== undefined) this.#noteOwn(given);
-    }
+    if (view.isOwn && eventId === undefined) this.#unreadable += 1;
     return { findings, own, waiting, verdict, eventId, examined };
   }
 

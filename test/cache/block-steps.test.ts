@@ -1,7 +1,7 @@
 /** An index that is made a block of lines at a time keeps, entry for entry, what one keeps that is made line by line. */
 
 import { expect, test, vi } from 'vitest';
-import { BlockSteps } from '../../src/cache/block-steps.js';
+import { BlockSteps } from '../../src/verify/block-steps.js';
 import { MemoryEntries } from '../../src/cache/entry-store.js';
 import type { IndexedState } from '../../src/cache/indexed-state.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';

@@ -1,20 +1,21 @@
 /**
- * Steps an index's view over what is stored, a block of lines at a time, as `verify` does: examined at once, their signatures in batches,
- * and of usual records no objects made. What is said of a line is what `verifyLine` says of it.
+ * Steps a state over what is stored, a block of lines at a time, as `verify` does: examined at once, their signatures in batches, and of
+ * usual records no objects made. What is said of a line is what `verifyLine` says of it.
  */
 
 import { examineBlock, makeExaminer, type Examiner } from '../batch/examine-block.js';
-import { BlockKnowledge } from '../batch/read-blocks.js';
+import { BlockKnowledge, type LineKnowledge } from '../batch/read-blocks.js';
 import { allocateScratch } from '../bytes/concat.js';
 import { decodeLatin1 } from '../bytes/text.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isQuickPathOn } from '../ledger/quick-line.js';
 import { EVENT_ID, ROW_WIDTH } from '../ledger/quick-scan.js';
 import { B64_LENGTH } from '../ledger/quick-tables.js';
 import { defaultBackend } from '../signature/default-backend.js';
-import { UsualStep } from '../verify/usual-step.js';
-import type { SegmentName } from '../verify/verify-line.js';
-import type { IndexedState } from './indexed-state.js';
+import type { EventVerdict, VerifyState } from './state.js';
+import { UsualStep } from './usual-step.js';
+import type { SegmentName } from './verify-line.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 512 * 1024;
@@ -23,9 +24,18 @@ const MIN_LINES = 64;
 /** Of so many keys the signatures are verified in batches. */
 const MAX_KEYS = 1_000;
 
+/** What is stepped over the lines. */
+export interface LineSteps {
+  readonly state: VerifyState;
+  /** Steps over a line, by `verifyLine`. */
+  step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
+  /** Called for each line that was stepped over without that: a usual record, of which there is nothing to find. */
+  readonly afterUsual?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
+}
+
 /** See the head of this file. */
 export class BlockSteps {
-  readonly #view: IndexedState;
+  readonly #steps: LineSteps;
   readonly #blockBytes: number;
   readonly #minLines: number;
   /** Those that wait, one behind the other with their `\n`. */
@@ -37,8 +47,8 @@ export class BlockSteps {
   #usualStep: UsualStep | undefined;
 
   /** @param sizes - For tests: the bytes of a block, and how many lines are worth one. */
-  constructor(view: IndexedState, { blockBytes = BLOCK_BYTES, minLines = MIN_LINES } = {}) {
-    this.#view = view;
+  constructor(steps: LineSteps, { blockBytes = BLOCK_BYTES, minLines = MIN_LINES } = {}) {
+    this.#steps = steps;
     this.#blockBytes = blockBytes;
     this.#minLines = minLines;
   }
@@ -57,7 +67,7 @@ export class BlockSteps {
     if (isAlone || isOther || this.#used + needed > this.#blockBytes) await this.flush();
     if (isAlone) {
       this.#usualStep?.forget();
-      this.#view.step(line, segment);
+      this.#steps.step(line, segment);
       return;
     }
     // A new one for each block: what is said of its lines may be looked up in it for longer.
@@ -77,14 +87,14 @@ export class BlockSteps {
     this.#used = 0;
     if (lines.length === 0) return;
     if (lines.length < this.#minLines && this.#examiner === undefined) {
-      for (const line of lines) this.#view.step(line, this.#segment);
+      for (const line of lines) this.#steps.step(line, this.#segment);
       return;
     }
     await this.#stepBlock(lines, this.#bytes.subarray(0, used), this.#segment);
   }
 
   async #stepBlock(lines: readonly RawLine[], bytes: Uint8Array, segment: SegmentName): Promise<void> {
-    const { state } = this.#view;
+    const { state } = this.#steps;
     this.#examiner ??= this.#begin();
     const facts = examineBlock(bytes, this.#examiner, 'all');
     const ids: string[] = [];
@@ -94,22 +104,31 @@ export class BlockSteps {
     }
     await state.events.lookAhead?.(ids);
     const usualStep = this.#usualStep;
-    for (const [index, line] of lines.entries()) {
-      const known = new BlockKnowledge(facts, bytes, index);
-      const examined = known.examine(state.layout, false);
-      if (usualStep !== undefined && facts.rowAt[index] !== -1 && examined?.wellFormed === true) {
-        const { number, offset, length } = line;
-        const usual = { facts, bytes, segment, index, number, offset, length };
-        if (usualStep.takeTold(usual, line, examined) !== undefined) continue;
+    try {
+      for (const [index, line] of lines.entries()) {
+        const known = new BlockKnowledge(facts, bytes, index);
+        const examined = known.examine(state.layout, false);
+        if (usualStep !== undefined && facts.rowAt[index] !== -1 && examined?.wellFormed === true) {
+          const { number, offset, length } = line;
+          const usual = { facts, bytes, segment, index, number, offset, length };
+          const verdict = usualStep.takeTold(usual, line, examined);
+          if (verdict !== undefined) {
+            this.#steps.afterUsual?.(line, examined, verdict);
+            continue;
+          }
+        }
+        // A line of any other kind may change what it remembers.
+        usualStep?.settle();
+        usualStep?.forget();
+        this.#steps.step(line, segment, examined, known);
       }
-      // A line of any other kind may change what it remembers.
-      usualStep?.forget();
-      this.#view.step(line, segment, examined, known);
+    } finally {
+      usualStep?.settle();
     }
   }
 
   #begin(): Examiner {
-    const { state } = this.#view;
+    const { state } = this.#steps;
     this.#usualStep = isQuickPathOn() ? UsualStep.of(state, { isTold: true }) : undefined;
     const { keyring } = state;
     const keys = keyring.size > MAX_KEYS ? [] : keyring.save();
