@@ -23,7 +23,6 @@ import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import {
   Keyring,
   listNoteLines,
-  listRolesUsed,
   type KeySource,
   type NoteLine,
   type RingKey,
@@ -34,7 +33,7 @@ import { touchUnsealed } from '../verify/checkpoints.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
 import type { Links, PendingLink } from '../verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../verify/seals.js';
-import { ruleFor } from '../verify/signatures.js';
+import { outcomesOfUsual } from '../verify/signatures.js';
 import { restoreHead, saveHead, type HeadForm } from '../verify/state-form.js';
 import { startVerification, type FoldRoots, type SignerTally, type VerifyState } from '../verify/state.js';
 import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
@@ -266,16 +265,13 @@ export class IndexedState {
 
   /** What became of the signatures of a usual line, of which each is valid and by a key that signed before. */
   #noteSigners(examined: WellFormedLine): readonly SignatureOutcome[] {
-    const { keyring, signers, seals } = this.state;
-    const keyids = (examined.signatures ?? []).map(({ keyid }) => keyid);
-    if (keyids.length === 0) return [];
+    const { signers, seals } = this.state;
+    const outcomes = outcomesOfUsual(this.state, examined);
+    if (outcomes.length === 0) return outcomes;
+    const keyids = outcomes.map(({ keyid }) => keyid);
     for (const keyid of keyids) signers.set(keyid, signers.get(keyid) as SignerTally);
     touchUnsealed(seals, keyids);
-    const rule = ruleFor(this.state, examined);
-    return keyids.map((keyid) => {
-      const roles = listRolesUsed(keyring.find(keyid) as RingKey, rule);
-      return { keyid, outcome: 'valid', roles };
-    });
+    return outcomes;
   }
 
   /** Verifies the next line of the ledger and keeps what is said of it, as `verifyLine` with {@link IndexedState.state} does. */

@@ -12,6 +12,7 @@ import {
   type FindingContext,
   type FindingRank,
 } from '../finding/finding.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { rememberKeys } from '../batch/known-keys.js';
@@ -34,7 +35,8 @@ import { UsualStep } from './usual-step.js';
 import { startVerification, type VerifyState } from './state.js';
 import type { VerifiedRecord } from './verified-record.js';
 import { beginReading, type VerifiedPrefix } from './verified-prefix.js';
-import { verifyLine, type LineResult } from './verify-line.js';
+import { outcomesOfUsual } from './signatures.js';
+import { verifyLine } from './verify-line.js';
 
 /** How many findings a report lists unless told otherwise (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
@@ -235,22 +237,19 @@ export async function runVerification(
   anchors.observe(skipped);
   // What is added from here on is kept apart from what was there, wherever the anchors end.
   if (from !== undefined) state.seals.intervalStart = state.records;
+  const { onRecord } = options;
   const tell = (
     { line, segment, ordinal }: KnownLine,
-    { examined, verdict, own, signatures, context }: LineResult,
+    said: Pick<VerifiedRecord, 'examined' | 'verdict' | 'findings' | 'signatures' | 'grantIds'>,
   ): Promise<void> | undefined =>
-    options.onRecord?.({
+    onRecord?.({
       ordinal,
       file: segment.file,
       line: line.number,
       byteOffset: line.offset,
       byteLength: line.length,
-      bytes: examined === undefined ? undefined : line.bytes,
-      examined,
-      verdict,
-      findings: own,
-      signatures,
-      grantIds: context.grantIds ?? [],
+      bytes: said.examined === undefined ? undefined : line.bytes,
+      ...said,
       state,
     });
   const take = (each: KnownLine): Promise<void> | undefined => {
@@ -263,10 +262,10 @@ export async function runVerification(
       return undefined;
     }
     // Where nobody is told of the line, nobody keeps what it says.
-    const isBrief = options.onRecord === undefined && state.observer === undefined;
+    const isBrief = onRecord === undefined && state.observer === undefined;
     const examined = known?.examine(state.layout, isBrief);
     const result = verifyLine(state, line, segment, examined, known);
-    const { findings, folded } = result;
+    const { findings, folded, verdict, own, signatures, context } = result;
     // What an anchor may cover is kept apart from what comes after it.
     if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
     if (findings.length > 0) {
@@ -275,7 +274,19 @@ export async function runVerification(
       settle(findings);
     }
     for (const other of folded) standIn(other);
-    return takesPlace && options.onRecord !== undefined ? tell(each, result) : undefined;
+    if (!takesPlace || onRecord === undefined) return undefined;
+    const { grantIds = [] } = context;
+    return tell(each, { examined: result.examined, verdict, findings: own, signatures, grantIds });
+  };
+  let above: Grant | undefined;
+  let grantIds = chainIds(above);
+  const tellUsual = (each: KnownLine, { verdict, grant }: UsualStep): Promise<void> | undefined => {
+    const examined = each.known?.examine('records', false);
+    if (examined?.wellFormed !== true) throw new Error('a usual line is malformed');
+    // Most are under the grant of the one before.
+    if (grant !== above) [above, grantIds] = [grant, chainIds(grant)];
+    const signatures = outcomesOfUsual(state, examined);
+    return tell(each, { examined, verdict, findings: [], signatures, grantIds });
   };
   const onProgress = (): void => options.onProgress?.(state.bytes, source.size);
   const { keepPrefix, signal } = options;
@@ -293,11 +304,9 @@ export async function runVerification(
     signal,
     onPartOfLine: onProgress,
   });
-  // Nobody is told of lines that it steps over.
-  const usualStep =
-    options.onRecord === undefined && isQuickPathOn()
-      ? UsualStep.of(state, { canFold: options.show === undefined })
-      : undefined;
+  // Who is told of each record is told of findings that fold, too.
+  const canFold = options.show === undefined && onRecord === undefined;
+  const usualStep = isQuickPathOn() ? UsualStep.of(state, { canFold }) : undefined;
   try {
     if (source.openScratch !== undefined) index?.bound(maxMemory, source.openScratch);
     for await (const lines of blocks) {
@@ -305,9 +314,11 @@ export async function runVerification(
         const { usual } = lines;
         if (usualStep !== undefined && usual !== undefined && toSkip === 0) {
           if (usualStep.take(usual)) {
-            if (usualStep.treeSize < anchors.nextSize) continue;
+            if (usualStep.treeSize < anchors.nextSize && onRecord === undefined) continue;
             usualStep.settle();
             if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
+            const told = onRecord && tellUsual(lines.line, usualStep);
+            if (told !== undefined) await told;
             continue;
           }
           usualStep.settle();

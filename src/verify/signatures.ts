@@ -85,6 +85,20 @@ export function checkSignatures(
   }
 }
 
+/** What became of the signatures of a usual line, of which each is valid and by a key that was entitled. */
+export function outcomesOfUsual(
+  state: Pick<VerifyState, 'keyring' | 'links'>,
+  line: WellFormedLine,
+): readonly SignatureOutcome[] {
+  const { signatures = [] } = line;
+  if (signatures.length === 0) return [];
+  const rule = ruleFor(state, line);
+  return signatures.map(({ keyid }) => {
+    const roles = listRolesUsed(state.keyring.find(keyid) as RingKey, rule);
+    return { keyid, outcome: 'valid', roles };
+  });
+}
+
 /** What became of one signature, and what is wrong with it. */
 interface JudgedSignature {
   readonly outcome: SignatureOutcome;

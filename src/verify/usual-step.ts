@@ -11,7 +11,7 @@ import type { UsualLine } from '../batch/read-blocks.js';
 import { VALID } from '../batch/verdicts.js';
 import type { ScaledAccount } from '../bounds/scaled-account.js';
 import { MAX_SCALE, rescale, BoundsView, type UnitBounds } from '../bounds/scaled-account.js';
-import type { Account } from '../bounds/grant.js';
+import type { Account, Grant } from '../bounds/grant.js';
 import { encodeBase64url } from '../bytes/encoding.js';
 import { isDigestAt } from '../bytes/base64url-at.js';
 import { hasSameBytes, isTextAt } from '../bytes/compare.js';
@@ -273,6 +273,13 @@ export class UsualStep {
   /** That of the line that was stepped over last. */
   get verdict(): 'ok' | 'denied' {
     return this.#isDenied ? 'denied' : 'ok';
+  }
+
+  /** The grant that it is under; undefined where it is under none. */
+  get grant(): Grant | undefined {
+    if (this.#view !== undefined) return this.#view.grant;
+    const index = this.#opened === -1 ? -1 : this.#draft.grant;
+    return index === -1 ? undefined : this.#state.links.grants.at(index);
   }
 
   /** How many leaves the tree has, those among them that {@link UsualStep.settle} adds to it. */

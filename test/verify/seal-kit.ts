@@ -17,7 +17,7 @@ import {
 } from '../../src/tree/compact-range.js';
 import type { Anchor } from '../../src/verify/anchors.js';
 import { boundIfKey, event } from '../docs/ledger-kit.js';
-import { ledgerOf } from './support.js';
+import { ledgerOf, linesOf } from './support.js';
 
 export const ORIGIN = 'example.com/test';
 
@@ -88,6 +88,12 @@ export class LedgerMaker {
 export function anchorOf(text: string, signer: Signer, name = 'kept.checkpoint'): Anchor {
   const origin = text.slice(0, text.indexOf('\n'));
   return { name, note: Buffer.from(formatNote({ text, signatures: [signNote(text, origin, signer)] })) };
+}
+
+/** A checkpoint of so many records of a ledger, with the root of another tree. */
+export function anchorAt(ledger: Buffer, signer: Signer, size: number): Anchor {
+  const { event } = JSON.parse(linesOf(ledger)[0]?.toString() ?? '') as { event: { origin: string } };
+  return anchorOf(`${event.origin}\n${size}\n${Buffer.alloc(32).toString('base64')}\n`, signer);
 }
 
 /** An attestation of a checkpoint. */

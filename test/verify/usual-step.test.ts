@@ -12,9 +12,8 @@ import { makeRandom } from '../ledger/quick-kit.js';
 import { times } from '../slow.js';
 import { makeSigner } from '../docs/ledger-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
-import type { Anchor } from '../../src/verify/anchors.js';
 import { makeOrigin, mutateLedger } from './mutation-kit.js';
-import { anchorOf } from './seal-kit.js';
+import { anchorAt } from './seal-kit.js';
 import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
 const backend = rememberingBackend();
@@ -72,12 +71,6 @@ test(
   },
 );
 
-/** A checkpoint of so many records, with the root of another tree. */
-function anchorAt(bytes: Buffer, size: number): Anchor {
-  const { event } = JSON.parse(linesOf(bytes)[0]?.toString() ?? '') as { event: { origin: string } };
-  return anchorOf(`${event.origin}\n${size}\n${Buffer.alloc(32).toString('base64')}\n`, SIGNER);
-}
-
 describe('a ledger of a thousand records', () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
 
@@ -113,7 +106,7 @@ describe('a ledger of a thousand records', () => {
         lines.splice(at, 1, ...(others[Math.floor(random() * 4)] as Uint8Array[]));
       }
       const changed = ledgerOf(lines);
-      const checkpoints = [1, 2, 100, 333, 512, 777].map((size) => anchorAt(changed, size));
+      const checkpoints = [1, 2, 100, 333, 512, 777].map((size) => anchorAt(changed, SIGNER, size));
       const expected = await stateOf(changed, false, { checkpoints });
       expect(await stateOf(changed, true, { checkpoints })).toEqual(expected);
       const roots = async (isQuick: boolean): Promise<unknown> => {
@@ -125,14 +118,15 @@ describe('a ledger of a thousand records', () => {
     }
   });
 
-  test('whoever is told of each record is told the same, and nothing is stepped over', async () => {
+  test('is stepped over by it for whoever is told of each record, too', async () => {
     const take = vi.spyOn(UsualStep.prototype, 'take');
     let told = 0;
     const onRecord = (): undefined => {
       told += 1;
     };
     await stateOf(bytes, true, { onRecord });
+    const taken = take.mock.results.filter(({ value }) => value === true).length;
     expect(told).toBe(linesOf(bytes).length);
-    expect(take).not.toHaveBeenCalled();
+    expect(taken).toBeGreaterThan(0.9 * told);
   });
 });
