@@ -17,16 +17,20 @@ export function formatRational(r: Rational): string {
 /** `r` exactly: as a decimal of as many places as it needs, or as `n/d` where it has no end. Nothing is cut. */
 export function formatExactly({ n, d }: Rational): string {
   if (d === 1n) return n.toString();
-  let rest = d;
-  let twos = 0;
-  let fives = 0;
-  for (; rest % 2n === 0n; rest /= 2n) twos += 1;
-  for (; rest % 5n === 0n; rest /= 5n) fives += 1;
+  const { rest: odd, times: twos } = withoutFactor(d, 2n);
+  const { rest, times: fives } = withoutFactor(odd, 5n);
   if (rest !== 1n) return `${n}/${d}`;
   const places = Math.max(twos, fives);
   const scaled = n * 2n ** BigInt(places - twos) * 5n ** BigInt(places - fives);
   const digits = (scaled < 0n ? -scaled : scaled).toString().padStart(places + 1, '0');
   return `${scaled < 0n ? '-' : ''}${digits.slice(0, -places)}.${digits.slice(-places)}`;
+}
+
+/** Squares of the factor first: the denominator of a double may have more than a thousand twos. */
+function withoutFactor(d: bigint, factor: bigint): { readonly rest: bigint; readonly times: number } {
+  if (d % factor !== 0n) return { rest: d, times: 0 };
+  const { rest, times } = withoutFactor(d, factor * factor);
+  return rest % factor === 0n ? { rest: rest / factor, times: 2 * times + 1 } : { rest, times: 2 * times };
 }
 
 function decimal(scaled: bigint, places: number): string {
