@@ -132,7 +132,7 @@ class SourceMatcher {
   }
 
   #settleIds(index: number, claimed: Set<number>, ambiguous: Set<number>): void {
-    const claims = new Map<number, Map<string, LedgerCall[]>>();
+    const claims = new Map<number, Map<string, Claim>>();
     const chosen: { held: Held; by: FoundBy; group: readonly Seen[] }[] = [];
     for (const { held, by, at } of this.#byId) {
       const group = this.#choose(held.call, at);
@@ -143,12 +143,12 @@ class SourceMatcher {
       }
       chosen.push({ held, by, group });
       for (const seen of group) {
-        const systems = claims.get(seen.index) ?? new Map<string, LedgerCall[]>();
+        const systems = claims.get(seen.index) ?? new Map<string, Claim>();
         claims.set(seen.index, systems);
         const system = systemOf(held.call);
-        const calls = systems.get(system);
-        if (calls === undefined) systems.set(system, [held.call]);
-        else calls.push(held.call);
+        const claim = systems.get(system) ?? new Claim();
+        systems.set(system, claim);
+        claim.add(held.call, seen);
       }
     }
     for (const { held, by, group } of chosen) {
@@ -156,10 +156,9 @@ class SourceMatcher {
       const won: Seen[] = [];
       let isUnclear = false;
       for (const seen of group) {
-        const rivals = claims.get(seen.index)?.get(systemOf(call)) ?? [];
-        const fitting = rivals.length > 1 ? rivals.filter((rival) => isCompatible(rival, seen)) : rivals;
-        if (this.#crowded.has(seen.index) || (fitting.length !== 1 && rivals.length > 1)) isUnclear = true;
-        else if (fitting[0] === call) won.push(seen);
+        const winner = claims.get(seen.index)?.get(systemOf(call))?.winner;
+        if (this.#crowded.has(seen.index) || winner === undefined) isUnclear = true;
+        else if (winner === call) won.push(seen);
       }
       if (isUnclear) {
         held.found[index] = AMBIGUOUS;
@@ -215,6 +214,28 @@ class SourceMatcher {
       const [from, to] = back[i] as Span;
       if (to > from && !claimed.has(each.index)) ambiguous.add(each.index);
     }
+  }
+}
+
+/** The calls of one system that may be an observation: as many as the ledger has, so that they are only counted. */
+class Claim {
+  #first: LedgerCall | undefined;
+  #isRivalled = false;
+  #fitting: LedgerCall | undefined;
+  #fit = 0;
+
+  add(call: LedgerCall, seen: Seen): void {
+    if (this.#first === undefined) this.#first = call;
+    else this.#isRivalled = true;
+    if (!isCompatible(call, seen)) return;
+    this.#fitting = call;
+    this.#fit += 1;
+  }
+
+  /** The only one; of several the only one that fits. */
+  get winner(): LedgerCall | undefined {
+    if (!this.#isRivalled) return this.#first;
+    return this.#fit === 1 ? this.#fitting : undefined;
   }
 }
 

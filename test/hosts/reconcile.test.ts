@@ -23,6 +23,7 @@ import {
   type ReconcileReport,
 } from '../../src/index.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
+import { inTime } from '../in-time.js';
 import { validatorOf } from '../schema/ajv.js';
 import { plainFile, plainHost } from './plain-host.js';
 
@@ -541,4 +542,39 @@ it('takes a hundred thousand calls, and lists no more than it was asked for', { 
   expect(report.calls).toMatchObject({ corroborated: n, ledger_only: n, total: 2 * n });
   expect([report.listed.length, report.findings.length, report.findings_total]).toEqual([10, 10, n]);
   expect(counts.get('corroborated')).toBe(n);
+});
+
+it('tells calls apart that all have the same hundreds of observations in common', { timeout: 60_000 }, () => {
+  const n = 4_000;
+  const shared = Array.from({ length: 15 }, (_, of) => `shared-${of}`);
+  const ids = [
+    ...Array.from({ length: n }, (_, of) => `own-${of}`),
+    ...shared.flatMap((id) => Array.from({ length: 64 }, () => id)),
+  ];
+  const observations = ids.map((id, index) => ({
+    at: { file: 'f', line: index + 1 },
+    callIds: [id],
+    tool: id.startsWith('own') ? 'fetch' : 'store',
+    decision: 'allow' as const,
+    meters: [],
+  }));
+  const reading = { items: [], claims: [], observations, findings: [] };
+  const reconciler = new Reconciler([{ name: 's', system: 's', files: [], reading }]);
+  const entry = (seq: number, tool: string): LedgerEntry => ({
+    seq,
+    eventId: `sha-256:${seq}`,
+    kind: 'action',
+    metaIds: [`own-${seq}`, ...shared],
+    tool,
+    decision: 'allow',
+    meters: [],
+    isEstimated: false,
+    occurredAt: '2026-01-01T00:00:00Z',
+    verdict: 'ok',
+    isMeant: true,
+  });
+  for (let seq = 0; seq < n; seq++) reconciler.take(entry(seq, seq % 2 === 0 ? 'fetch' : 'store'));
+  const ledger = { paths: [], origin: null, records: n, root: null } as never;
+  const { calls } = inTime(() => reconciler.finish({ verdict: 'ok', ledger, not_checked: [] }));
+  expect(calls).toMatchObject({ corroborated: n / 2, ambiguous: n / 2 + 960, source_only: n / 2 });
 });
