@@ -47,6 +47,7 @@ interface Logged extends Pick<ChainEntry, 'tenant' | 'type' | 'data' | 'createdA
   readonly name: string;
 }
 
+const NO_CAPABILITIES: ReadonlySet<string> = new Set();
 const CHAIN_CODES: Readonly<Record<ChainFaultKind, string>> = {
   start: 'CHAIN_START_MISSING',
   gap: 'SEQ_GAP',
@@ -346,7 +347,7 @@ export class AuditReader {
       });
       this.#state.execution(tenant, executionId).decide({
         ...{ kind: 'pending', claim, scope: undefined, principalId: base.principalId, adapterId },
-        ...{ intentDigest: undefined, asked: [], decisionId: id, at: part.at },
+        ...{ intentDigest: undefined, asked: NO_CAPABILITIES, decisionId: id, at: part.at },
       });
     }
     this.#desk.item(
@@ -398,7 +399,7 @@ export class AuditReader {
           principalId,
           adapterId: decision.adapterId,
           intentDigest: undefined,
-          asked: [],
+          asked: NO_CAPABILITIES,
           decisionId: id,
           at: part.at,
         },

@@ -10,7 +10,7 @@ import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } fr
 import { adapterPrincipal, hostPrincipal, mark, type Desk, type Facts } from './desk.js';
 import { readTelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
-import { isNotBefore, readScope, textsAt, toolMapOf, widening, type Scope } from './scope.js';
+import { firstBeyond, isNotBefore, readScope, textsAt, toolMapOf, widening, type Scope } from './scope.js';
 import {
   claimId,
   firstText,
@@ -236,7 +236,7 @@ export class HttpReader {
       scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
     if (scopeObject !== undefined) this.#timeIn(at, scopeObject, executionId);
     const intent = valueAt(body, 'intent');
-    const asked = textsAt(body, 'requested_capabilities');
+    const asked = new Set(textsAt(body, 'requested_capabilities'));
     const shared = {
       asked,
       principalId: adapterPrincipal(tenant, adapterId),
@@ -382,14 +382,14 @@ export class HttpReader {
     about: string,
     first: Decided | undefined,
     scope: Scope | undefined,
-    asked: readonly string[],
+    asked: ReadonlySet<string>,
   ): void {
     if (first === undefined) return;
     const granted =
       first.scope === undefined || scope === undefined ? undefined : widening(first.scope, scope);
-    const further = asked.find((name) => !first.asked.includes(name));
+    const further = firstBeyond(asked, first.asked);
     const more =
-      granted ?? (first.asked.length === 0 || further === undefined ? undefined : `capability ${further}`);
+      granted ?? (first.asked.size === 0 || further === undefined ? undefined : `capability ${further}`);
     if (more === undefined) return;
     this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, {
       about,
@@ -530,7 +530,7 @@ export class HttpReader {
     const snapshot = objectAt(record, 'request_snapshot', 'decision');
     const policy = snapshot === undefined ? {} : this.#policyOf(snapshot);
     const execution = this.#state.execution(tenant, executionId);
-    const asked = decision.scope?.capabilities ?? textsAt(asking, 'requested_capabilities');
+    const asked = decision.scope?.capabilities ?? new Set(textsAt(asking, 'requested_capabilities'));
     if (isAllowed && known?.scope !== undefined && scope !== undefined) {
       const more = widening(known.scope, scope);
       if (more !== undefined) {

@@ -15,7 +15,7 @@ const MAX_PATTERNS = 1024;
 
 /** A scope that was granted, asked for or stated. */
 export interface Scope {
-  readonly capabilities: readonly string[];
+  readonly capabilities: ReadonlySet<string>;
   /** Tools that the request named beside its capabilities. */
   readonly tools: readonly string[];
   readonly maxSteps: Quantity | undefined;
@@ -28,7 +28,7 @@ export interface Scope {
 export function readScope(scope: SourceObject, tools: readonly string[] = []): Scope {
   const maxCost = amountOf(numberAt(scope, 'max_cost'));
   return {
-    capabilities: textsAt(scope, 'capabilities'),
+    capabilities: new Set(textsAt(scope, 'capabilities')),
     tools,
     maxSteps: amountOf(numberAt(scope, 'max_steps')),
     maxCost: maxCost === undefined || compareQuantities(maxCost, ZERO) === 0 ? undefined : maxCost,
@@ -45,10 +45,16 @@ export function textsAt(value: SourceValue | undefined, ...path: readonly string
 
 /** In what `wider` allows more than `scope`; undefined where it does not. */
 export function widening(scope: Scope, wider: Scope): string | undefined {
-  const more = wider.capabilities.find((capability) => !scope.capabilities.includes(capability));
+  const more = firstBeyond(wider.capabilities, scope.capabilities);
   if (more !== undefined) return `capability ${more}`;
   if (isMore(wider.maxSteps, scope.maxSteps)) return 'max_steps';
   if (isMore(wider.maxCost, scope.maxCost)) return 'max_cost';
+  return undefined;
+}
+
+/** The first of some capabilities that is none of those. */
+export function firstBeyond(some: Iterable<string>, those: ReadonlySet<string>): string | undefined {
+  for (const name of some) if (!those.has(name)) return name;
   return undefined;
 }
 
@@ -85,19 +91,18 @@ export class Capabilities {
   neededBy(tool: string): readonly string[] | undefined {
     const registered = this.#byTool.get(tool);
     if (registered !== undefined) return registered;
-    for (let name = tool; name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('.'))))
-      if (this.#known.has(name)) return [name];
-    return undefined;
+    const known = prefixesOf(tool).find((name) => this.#known.has(name));
+    return known === undefined ? undefined : [known];
   }
 
   /** Whether a tool is within a scope; undefined where nothing says which capability it needs. */
   isWithin(scope: Scope, tool: string): boolean | undefined {
     if (scope.tools.includes(tool)) return true;
-    if (scope.capabilities.some((name) => tool === name || tool.startsWith(`${name}.`))) {
+    if (prefixesOf(tool).some((name) => scope.capabilities.has(name))) {
       const registered = this.#byTool.get(tool);
-      return registered === undefined || registered.every((name) => scope.capabilities.includes(name));
+      return registered === undefined || registered.every((name) => scope.capabilities.has(name));
     }
-    return this.neededBy(tool)?.every((name) => scope.capabilities.includes(name));
+    return this.neededBy(tool)?.every((name) => scope.capabilities.has(name));
   }
 
   /** The scope as bounds of a grant; undefined where it limits nothing that a ledger could hold a sum against. */
@@ -107,10 +112,10 @@ export class Capabilities {
     if (scope.maxCost !== undefined) caps.push({ unit: 'usd', amount: scope.maxCost });
     if (caps.length === 0) return undefined;
     const registered = [...this.#byTool].flatMap(([tool, needed]) =>
-      needed.length > 0 && needed.every((name) => scope.capabilities.includes(name)) ? [tool] : [],
+      needed.length > 0 && needed.every((name) => scope.capabilities.has(name)) ? [tool] : [],
     );
     const names = [...scope.capabilities, ...scope.tools, ...registered].map(toolOf);
-    const below = scope.capabilities.map((name) => `${toolOf(name)}.*`).filter(isToolPattern);
+    const below = [...scope.capabilities].map((name) => `${toolOf(name)}.*`).filter(isToolPattern);
     const patterns = [...new Set([EXECUTION_TOOL, ...names, ...below])].slice(0, MAX_PATTERNS);
     return {
       allowed_tools: patterns,
@@ -118,6 +123,14 @@ export class Capabilities {
       ...(scope.expiresAt === undefined ? {} : { expires_at: scope.expiresAt }),
     };
   }
+}
+
+/** A tool's name, and what it lies below: `a.b.c`, `a.b`, `a`. */
+function prefixesOf(tool: string): string[] {
+  const prefixes: string[] = [];
+  for (let name = tool; name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('.'))))
+    prefixes.push(name);
+  return prefixes;
 }
 
 /** `tool_capabilities` of a registration, where it is a map. */

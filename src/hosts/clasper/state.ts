@@ -15,7 +15,7 @@ export interface Decided {
   readonly adapterId: string;
   readonly intentDigest: Digest | undefined;
   /** Capabilities that were asked for. */
-  readonly asked: readonly string[];
+  readonly asked: ReadonlySet<string>;
   /** Of a decision that waited for somebody. */
   readonly decisionId: string | undefined;
   readonly at: HostPlace;
@@ -44,7 +44,7 @@ export class Execution {
   recorded?: Decided;
 
   decide(decided: Decided): void {
-    if (decided.scope !== undefined || decided.asked.length > 0) this.first ??= decided;
+    if (decided.scope !== undefined || decided.asked.size > 0) this.first ??= decided;
     if (decided.claim !== undefined) this.recorded = decided;
     if (decided.kind !== 'allow') {
       if (this.current?.kind !== 'allow') this.current = decided;

@@ -11,7 +11,7 @@ import { codeOf } from '../names.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
 import { adapterPrincipal, amountFact, evidenceOf, SYSTEM, type Desk } from './desk.js';
 import type { Part } from './parts.js';
-import { isMore, isNotBefore, readScope, textsAt, type Scope } from './scope.js';
+import { firstBeyond, isMore, isNotBefore, readScope, textsAt, type Scope } from './scope.js';
 import { claimId, firstText, keyOf, type ClasperState, type Decided, type ToolToken } from './state.js';
 import { checkSteps, stepHash } from './steps.js';
 
@@ -198,9 +198,7 @@ export class TraceReader {
     }
     const scope = granted ?? stated;
     if (scope === undefined) return;
-    const outside = textsAt(trace, 'used_scope', 'capabilities').find(
-      (name) => !scope.capabilities.includes(name),
-    );
+    const outside = firstBeyond(textsAt(trace, 'used_scope', 'capabilities'), scope.capabilities);
     const tell = (code: string, expected: string, actual: string): void => {
       this.#desk.find('CLA-4', code, 'violation', at, { about, expected, actual: actual.slice(0, 128) });
     };
@@ -565,7 +563,7 @@ function isDeny(decided: Decided | undefined, { claim }: CallAuthorization): boo
 
 function differ(granted: Scope, stated: Scope): boolean {
   const more = (a: Scope, b: Scope): boolean =>
-    a.capabilities.some((name) => !b.capabilities.includes(name)) ||
+    firstBeyond(a.capabilities, b.capabilities) !== undefined ||
     isMore(a.maxSteps, b.maxSteps) ||
     isMore(a.maxCost, b.maxCost);
   return more(granted, stated) || more(stated, granted);

@@ -214,6 +214,25 @@ it('a request whose path is all but slashes costs what its length does', () => {
   expect(inTime(() => check([file('http.jsonl', call)])).claims).toEqual([]);
 });
 
+it('scopes of many capabilities, granted again in another order, cost what their size does', () => {
+  const names = Array.from({ length: 100_000 }, (_, n) => `c${n}`);
+  const request = (requested: readonly string[]): string =>
+    JSON.stringify({
+      ...{ method: 'POST', path: '/api/execution/request', status: 200 },
+      request: { execution_id: 'e', adapter_id: 'a', tenant_id: 't', requested_capabilities: requested },
+      response: {
+        ...{ allowed: true, decision: 'allow', execution_id: 'e' },
+        granted_scope: { capabilities: requested, max_steps: 5, expires_at: '2027-01-01T00:00:00Z' },
+      },
+    });
+  const readAll = (...lists: readonly (readonly string[])[]) =>
+    inTime(() =>
+      read([file('h.jsonl', `${lists.map(request).join('\n')}\n`)], { occurredAt: '2026-01-01T00:00:00Z' }),
+    );
+  expect(codesOf(readAll(names, names.toReversed()))).not.toContain('CLA-11 SCOPE_ESCALATED');
+  expect(codesOf(readAll(names, [...names.toReversed(), 'more']))).toContain('CLA-11 SCOPE_ESCALATED');
+});
+
 it.skipIf(!hasRecordings)('a bundle of as many chains as rows and traces costs what its size does', () => {
   const texts = bundleTexts();
   const many = (name: string, members: (n: number) => object): void => {
