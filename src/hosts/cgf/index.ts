@@ -13,6 +13,7 @@ import { mapCases } from './mapping.js';
 import { checkBundle, checkPolicy } from './policy-checks.js';
 import { readFailModes, readPolicyBundle, type PolicyBundle } from './policy.js';
 import { looksLikeCgf, readStatements, type Statement, type Statements } from './reader.js';
+import { SearchBudget } from './regex.js';
 import { CGF_RULES } from './rules.js';
 
 export {
@@ -24,7 +25,7 @@ export {
   type PolicyResult,
   type PolicyRule,
 } from './policy.js';
-export { pythonSearch } from './regex.js';
+export { pythonSearch, SearchBudget } from './regex.js';
 export { PYTHON_FORMS, pythonJson, pythonSha256, type PythonForm } from '../forms/python.js';
 
 const AIDS = {
@@ -52,10 +53,11 @@ function readCgf(files: readonly HostFile[], options: HostOptions = {}): HostRea
   const { bundle, failModes } = readAids(options, found);
   const statements = readStatements(files, builder);
   const cases = casesOf(statements.statements);
+  const budget = new SearchBudget(files.reduce((sum, { bytes }) => sum + bytes.length, 0));
   const context: CheckContext = { tables: statements.tables, failModes, ends: endsOf(statements) };
   const ofCases = cases.flatMap((each) => [
     ...checkCase(each, context),
-    ...(bundle === undefined ? [] : checkPolicy(each, bundle)),
+    ...(bundle === undefined ? [] : checkPolicy(each, bundle, budget)),
   ]);
   const { statements: all } = statements;
   const findings = [

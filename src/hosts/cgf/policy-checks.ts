@@ -12,6 +12,7 @@ import {
   type PolicyBundle,
   type PolicyRule,
 } from './policy.js';
+import type { SearchBudget } from './regex.js';
 
 /** CGF-14 */
 export function checkBundle(bundle: PolicyBundle, at: HostPlace): readonly HostFinding[] {
@@ -33,7 +34,7 @@ export function checkBundle(bundle: PolicyBundle, at: HostPlace): readonly HostF
 }
 
 /** CGF-15: each decision whose proposal is in the files. What is not decided says so. */
-export function checkPolicy(of: Case, bundle: PolicyBundle): readonly HostFinding[] {
+export function checkPolicy(of: Case, bundle: PolicyBundle, budget: SearchBudget): readonly HostFinding[] {
   return of.decisions.flatMap(({ primary, decision }) => {
     const { body, at } = primary;
     const finding = (
@@ -62,7 +63,7 @@ export function checkPolicy(of: Case, bundle: PolicyBundle): readonly HostFindin
     if (version !== undefined && bundle.version !== undefined && version !== bundle.version)
       return [finding('POLICY_NOT_GIVEN', 'none', `policy ${version}`, `policy ${bundle.version}`)];
     const input = policyInput(proposal.body, proposals.find(({ signals }) => signals !== undefined)?.signals);
-    const result = evaluatePolicy(bundle, input);
+    const result = evaluatePolicy(bundle, input, budget);
     if (!result.decided)
       return [finding('POLICY_NOT_DECIDED', 'none', 'a rule that is decided', result.by, 'info')];
     const { rule } = result;

@@ -14,7 +14,7 @@ import {
   pythonSha256,
 } from '../forms/python.js';
 import { listAt, numberAt, objectAt, textAt } from '../values.js';
-import { pythonSearch } from './regex.js';
+import { pythonSearch, SearchBudget } from './regex.js';
 
 /** The most rules of a bundle, and the most conditions of a rule, that are evaluated. */
 const MAX_RULES = 10_000;
@@ -214,9 +214,14 @@ export type PolicyResult =
   | { readonly decided: false; readonly by: string };
 
 /** The first rule that matches, by priority and then id; none means ALLOW. A member that is missing matches nothing. */
-export function evaluatePolicy(bundle: PolicyBundle, input: PolicyInput): PolicyResult {
+export function evaluatePolicy(
+  bundle: PolicyBundle,
+  input: PolicyInput,
+  budget = new SearchBudget(),
+): PolicyResult {
+  budget.next();
   for (const rule of bundle.rules) {
-    const results = rule.when.map((condition) => matches(condition, input));
+    const results = rule.when.map((condition) => matches(condition, input, budget));
     if (results.includes(false)) continue;
     if (results.includes(undefined)) return { decided: false, by: rule.id };
     return { decided: true, rule };
@@ -224,7 +229,11 @@ export function evaluatePolicy(bundle: PolicyBundle, input: PolicyInput): Policy
   return { decided: true, rule: undefined };
 }
 
-function matches({ field, op, value: target }: Condition, input: PolicyInput): boolean | undefined {
+function matches(
+  { field, op, value: target }: Condition,
+  input: PolicyInput,
+  budget: SearchBudget,
+): boolean | undefined {
   const found = input.fields.get(field);
   if (found === undefined) return field.startsWith('signals.') && !input.hasSignals ? undefined : false;
   if (found === null) return false;
@@ -245,7 +254,7 @@ function matches({ field, op, value: target }: Condition, input: PolicyInput): b
     case 'lte':
       return isOrdered(op, compare(found, target));
     case 'regex':
-      return typeof target === 'string' ? pythonSearch(target, asText(found)) : false;
+      return typeof target === 'string' ? pythonSearch(target, asText(found), budget) : false;
     default:
       return false;
   }

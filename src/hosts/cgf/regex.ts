@@ -12,20 +12,59 @@ const MAX_SUBJECT_LENGTH = 16_384;
 const MAX_INSTRUCTIONS = 4096;
 /** Instructions times characters. */
 const MAX_STEPS = 4_000_000;
+/** The same of all searches for one decision, and of those of all decisions that need more: these share it, with more for each byte. */
+const DECISION_STEPS = 100_000;
+const SHARED_STEPS = 40_000_000;
+const STEPS_PER_BYTE = 100;
 const MAX_NESTING = 64;
 
+/** How much may still be searched. What one decision costs leaves every other its own steps: nobody hides one by making many. */
+export class SearchBudget {
+  #own = DECISION_STEPS;
+  #shared: number;
+
+  /** @param bytes - Of the files whose texts are searched. */
+  constructor(bytes = 0) {
+    this.#shared = SHARED_STEPS + STEPS_PER_BYTE * bytes;
+  }
+
+  /** What is searched from here on is for another decision. */
+  next(): void {
+    this.#own = DECISION_STEPS;
+  }
+
+  /** Whether there was so much left. */
+  spend(steps: number): boolean {
+    if (steps <= this.#own) {
+      this.#own -= steps;
+      return true;
+    }
+    if (steps > this.#shared) return false;
+    this.#shared -= steps;
+    return true;
+  }
+}
+
 /** Whether `re.search(pattern, text)` finds something; undefined where that is not decided. */
-export function pythonSearch(pattern: string, text: string): boolean | undefined {
+export function pythonSearch(
+  pattern: string,
+  text: string,
+  budget = new SearchBudget(),
+): boolean | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH || text.length > MAX_SUBJECT_LENGTH) return undefined;
+  if (!budget.spend(pattern.length)) return undefined;
   let program: readonly Instruction[];
   try {
     program = new Compiler(pattern).compile();
   } catch (error) {
-    if (error instanceof NotDecided) return undefined;
-    throw error;
+    if (!(error instanceof NotDecided)) throw error;
+    // It may have been written out as far as one that is searched.
+    budget.spend(MAX_INSTRUCTIONS);
+    return undefined;
   }
   const characters = [...text].map((character) => character.codePointAt(0)!);
-  if (program.length * (characters.length + 1) > MAX_STEPS) return undefined;
+  const steps = program.length * (characters.length + 1);
+  if (steps > MAX_STEPS || !budget.spend(steps)) return undefined;
   return search(program, characters);
 }
 

@@ -2,9 +2,16 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cgf, readPolicyBundle } from '../../../src/hosts/cgf/index.js';
+import {
+  cgf,
+  evaluatePolicy,
+  policyInput,
+  readPolicyBundle,
+  SearchBudget,
+  type PolicyResult,
+} from '../../../src/hosts/cgf/index.js';
 import { eventsOfClaims } from '../../../src/hosts/claims.js';
-import { decodeSourceJson } from '../../../src/json/source-json.js';
+import { decodeSourceJson, type SourceObject } from '../../../src/json/source-json.js';
 import { inTime } from '../../in-time.js';
 import { hasRecordings, recordedText } from '../recorded.js';
 import { DOWN, fileOf, HTTP, LANGGRAPH, LIVE, linesOf, PACK, read, SERVER } from './kit.js';
@@ -152,6 +159,23 @@ describe('hostile files', () => {
     const reading = read([fileOf(lines.join('').repeat(25_000))]);
     expect(reading.items).toHaveLength(100_000);
     expect(reading.items.filter(({ reason }) => reason === 'TOO_MANY_STATEMENTS')).toHaveLength(99_488);
+  });
+
+  it('nine thousand rules that are slow to search for are not all searched for, and hide no other decision', () => {
+    const valueOf = (value: object): SourceObject => {
+      const decoded = decodeSourceJson(Buffer.from(JSON.stringify(value)));
+      return (decoded.ok ? decoded.value : undefined) as SourceObject;
+    };
+    const when = [{ field: 'proposal.target_path', op: 'regex', value: '(?:a?){300}z' }];
+    const rules = Array.from({ length: 9_000 }, (_, n) => ({ id: `r${n}`, decision: 'BLOCK', when }));
+    const bundle = readPolicyBundle(valueOf({ policy_version: '1', rules }))!;
+    const budget = new SearchBudget();
+    const decide = (path: string): PolicyResult => {
+      const input = policyInput(valueOf({ action_params: { target_path: path } }), undefined);
+      return inTime(() => evaluatePolicy(bundle, input, budget));
+    };
+    for (let n = 0; n < 100; n++) expect(decide('a'.repeat(4_000))).toMatchObject({ decided: false });
+    expect(decide('z')).toMatchObject({ decided: true, rule: { id: 'r0' } });
   });
 
   it('a bundle of other types is no bundle', () => {
