@@ -25,6 +25,10 @@ import { SignatureQueue } from './signature-queue.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
+/** Of so many lines that are not usual records what was examined is kept: a block may have 100,000 lines of two bytes. */
+const MAX_EXAMINED = 2_048;
+/** A line of fewer bytes has no signatures, and declares no key. */
+const MIN_SIGNED_BYTES = 24;
 
 /** What is known of the lines of a block. Plain data, which another thread can hand over. */
 export interface BlockFacts {
@@ -52,7 +56,7 @@ export interface BlockFacts {
   readonly declared: readonly DeclaredKey[];
 }
 
-/** The same, with the lines that are not usual records as they were examined, for whoever goes on in the same thread. */
+/** The same, with the first lines that are not usual records as they were examined, for whoever goes on in the same thread. */
 export interface ExaminedBlock extends BlockFacts {
   readonly examined: ReadonlyMap<number, ExaminedLine>;
 }
@@ -142,9 +146,11 @@ export function examineBlock(
       usual += 1;
       continue;
     }
+    const isKept = examined.size < MAX_EXAMINED;
+    if (!isKept && end - start < MIN_SIGNED_BYTES) continue;
     const line = bytes.subarray(start, end);
     const facts = examineFully(line, undefined);
-    examined.set(i, facts);
+    if (isKept) examined.set(i, facts);
     for (const key of keysDeclaredBy(facts)) {
       declared.push(key);
       keys.add([key]);

@@ -34,6 +34,11 @@ function recordBehind(before: string, seq: number, changes: Record<string, unkno
   return lineOf(recordOf(event, true, { prev, seq })).toString('utf8');
 }
 
+test('of very many short lines that are no records only the first are kept as they were examined', () => {
+  const { lines, examined } = examine(Array.from({ length: 5_000 }, () => '{}'));
+  expect([lines, examined.size]).toEqual([5_000, 2_048]);
+});
+
 describe('what rows have in common', () => {
   const bytes = Buffer.from(fixtureBytes('ledgers/pipeline-1000.jsonl'));
   const { rows } = examineBlock(bytes, makeExaminer(nodeBackend), 'all');

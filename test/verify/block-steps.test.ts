@@ -94,3 +94,13 @@ test('ledgers that use up what their grants allow', { timeout: times(60_000, 600
   vi.restoreAllMocks();
   expect(usual).toBeGreaterThan(taken.mock.results.length / 5);
 });
+
+test('a block of thousands of lines that are no records', { timeout: 60_000 }, async () => {
+  const records = ledgerNearBounds(makeRandom(SEED), makeSigner(), 20).toString().trimEnd().split('\n');
+  const others = Array.from({ length: 3_000 }, (_, n) => (n % 2 === 0 ? '{}' : '[1]'));
+  const text = [records[0], ...others, ...records.slice(1)].join('\n');
+  const lines = linesOf(Buffer.from(`${text}\n`));
+  const expected = await outcomeOf(lines, undefined, 'none');
+  const sizes = { blockBytes: 1_000_000, minLines: 1 };
+  expect(await outcomeOf(lines, undefined, 'none', sizes)).toEqual(expected);
+});
