@@ -24,12 +24,12 @@ const MIN_LINES = 64;
 /** Of so many keys the signatures are verified in batches. */
 const MAX_KEYS = 1_000;
 
-/** What is stepped over the lines. */
+/** A state, and how lines are verified by it that the quick step does not take. */
 export interface LineSteps {
   readonly state: VerifyState;
-  /** Steps over a line, by `verifyLine`. */
+  /** Steps over such a line, by `verifyLine`. */
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
-  /** Called for each line that was stepped over without that: a usual record, of which there is nothing to find. */
+  /** Called for each line that the quick step took: a usual record, of which nothing is found. */
   readonly afterUsual?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
 }
 

@@ -3,6 +3,7 @@
  * asynchronous about verification is here.
  */
 
+import { chainIds, type Grant } from '../bounds/grant.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import {
   RANKS,
@@ -12,7 +13,6 @@ import {
   type FindingContext,
   type FindingRank,
 } from '../finding/finding.js';
-import { chainIds, type Grant } from '../bounds/grant.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { rememberKeys } from '../batch/known-keys.js';

@@ -4,10 +4,10 @@
  * may be sealed. It knows no files: only a store and a cache of states.
  */
 
+import type { LineKnowledge } from '../batch/read-blocks.js';
 import { printable } from '../bytes/printable.js';
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
-import type { LineKnowledge } from '../batch/read-blocks.js';
 import type { Finding } from '../finding/finding.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type WellFormedLine } from '../ledger/examine-line.js';
@@ -408,11 +408,7 @@ export class RunningVerification {
   }
 
   /** What only the line itself tells, of one that was stored by somebody. */
-  #noteStored(
-    line: RawLine,
-    ordinal: number,
-    { examined, verdict, findings, eventId }: Pick<Step, 'examined' | 'verdict' | 'findings' | 'eventId'>,
-  ): void {
+  #noteStored(line: RawLine, ordinal: number, { examined, verdict, findings, eventId }: Stored): void {
     const reading = this.#reading;
     reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
     reading.isTailSound =
@@ -494,11 +490,15 @@ export class RunningVerification {
   }
 }
 
-interface Step extends Judged {
+/** What a line in the store gave. */
+interface Stored extends Judged {
   readonly eventId: string | undefined;
+  readonly examined: ExaminedLine | undefined;
+}
+
+interface Step extends Stored {
   readonly own: readonly Finding[];
   readonly waiting: Finding | undefined;
-  readonly examined: ExaminedLine | undefined;
 }
 
 /** @throws NorthrootError `LEDGER_INVALID`, when the evidence in a ledger is broken. */

@@ -219,7 +219,7 @@ export function evaluatePolicy(
   input: PolicyInput,
   budget = new SearchBudget(),
 ): PolicyResult {
-  budget.next();
+  budget.beginDecision();
   for (const rule of bundle.rules) {
     const results = rule.when.map((condition) => matches(condition, input, budget));
     if (results.includes(false)) continue;

@@ -29,7 +29,7 @@ export class SearchBudget {
   }
 
   /** What is searched from here on is for another decision. */
-  next(): void {
+  beginDecision(): void {
     this.#own = DECISION_STEPS;
   }
 
