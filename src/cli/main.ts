@@ -119,9 +119,15 @@ export async function main(args: readonly string[]): Promise<number> {
   return interrupted;
 }
 
-/** A keyid may begin with `-`, as no option of its length does: then it goes behind `--`, where there are only arguments. */
+/**
+ * A keyid may begin with `-`: then it, or eight characters of it or more, goes behind `--`, where there are only arguments. No option
+ * looks like it: those of one dash are a letter, and none is as long as a keyid.
+ */
 function withKeyidLast(args: readonly string[]): readonly string[] {
-  const keyid = args.findIndex((arg) => /^-[\w-]{42}$/.test(arg));
+  const isWhole = (arg: string): boolean => /^-[\w-]{42}$/.test(arg);
+  const isPrefix = (arg: string, n: number): boolean =>
+    /^-\w[\w-]{6,}$/.test(arg) && args[n - 1]?.startsWith('-') === false;
+  const keyid = args.findIndex((arg, n) => isWhole(arg) || isPrefix(arg, n));
   if (keyid === -1 || !args.includes('revoke') || args.includes('--')) return args;
   return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }

@@ -225,6 +225,22 @@ describe('key revoke', () => {
     expect(parse<Changed>(expectOk(shop.run(args))).key.keyid).toBe(dashed.keyid);
   });
 
+  it.each(['-q', '-V', '-7', '-_'])('takes the beginning of a keyid, from %s on', (start) => {
+    const unknown = `${start}JqeDM-_`;
+    const args = ['key', 'revoke', 'a.jsonl', unknown, '--reason', 'x'];
+    expect(expectRefused('a.jsonl', 2, 'USAGE', args).stderr).toContain(`no key ${unknown}`);
+    const short = ['key', 'revoke', 'a.jsonl', '--reason', 'x', '--', start];
+    expect(expectRefused('a.jsonl', 2, 'USAGE', short).stderr).toContain(`no key ${start}`);
+  });
+
+  it('takes a reason that begins with a dash', () => {
+    init('reason.jsonl');
+    const { keyid: other } = keygen('reason.pem');
+    expectOk(shop.run(['key', 'add', 'reason.jsonl', 'reason.pem']));
+    expectOk(shop.run(['key', 'revoke', 'reason.jsonl', other, '--reason', '-compromised-']));
+    expect(shop.records('reason.jsonl').at(-1)?.event).toMatchObject({ reason: '-compromised-' });
+  });
+
   it('of the last admin leaves nobody who could change keys', () => {
     init('last.jsonl');
     keygen('last.pem');

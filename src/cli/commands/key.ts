@@ -95,7 +95,7 @@ export function addKey(program: Command, run: Run): void {
       'Appends a key event: from its position on the key signs nothing more. What it signed before stays valid where a checkpoint covers it: make one with northroot checkpoint, before or after. Signed with a key that has the role admin.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument('<keyid>', 'the keyid, or the beginning of it')
+    .argument('<keyid>', 'the keyid, or the beginning of it (behind -- if that is short and begins with -)')
     .action((ledger: string, keyid: string, options: ChangeOptions) =>
       run((context) =>
         change(context, ledger, options, (keys) => ({ action: 'revoke', key: findEntry(keys, keyid) })),
