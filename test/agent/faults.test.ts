@@ -128,7 +128,8 @@ describe.each([
       met.acknowledged += told.acknowledged.length;
     });
     expect(met.acknowledged).toBeGreaterThan(count === Infinity ? 200 : 20);
-    expect(met.unrecorded).toBeGreaterThan(0);
+    // A sample may miss the few operations between a function and its record.
+    if (count === Infinity) expect(met.unrecorded).toBeGreaterThan(0);
   });
 });
 
