@@ -170,6 +170,20 @@ function listed(...args: string[]): number[] {
 }
 
 describe('log', () => {
+  it.each([
+    [10, undefined],
+    [11, 'warning: 1 more line is not a record'],
+    [5_000, 'warning: 4990 more lines are not records'],
+  ])('names ten of the lines that are not records, and counts the rest: %d', (count, rest) => {
+    shop.write('junk.jsonl', `${lines.join('\n')}\n${'{}\n'.repeat(count)}`);
+    const run = shop.run(['log', 'junk.jsonl', '--no-index', '--since', '2026-01-01']);
+    expect(expectOk(run).trimEnd().split('\n')).toHaveLength(lines.length);
+    const said = run.stderr.trimEnd().split('\n');
+    const named = said.slice(0, 10).map((line) => /junk\.jsonl:(\d+) is not a record/.exec(line)?.[1]);
+    expect(named).toEqual(Array.from({ length: 10 }, (_, n) => String(lines.length + n + 1)));
+    expect(said.slice(10).map((line) => line.split(';')[0])).toEqual(rest === undefined ? [] : [rest]);
+  });
+
   it('lists every record as it stands', () => {
     expect(listed()).toEqual(records.map(({ seq }) => seq));
   });

@@ -108,7 +108,17 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   };
   // What is held is written as soon as it is known that nothing else is there.
   let flushed = Promise.resolve();
+  let unread = 0;
+  const tellUnread = (): void => {
+    const more = unread - MAX_UNREAD_NAMED;
+    unread = 0;
+    if (more <= 0) return;
+    terminal.say(
+      `warning: ${more} more ${more === 1 ? 'line is not a record' : 'lines are not records'}; run northroot verify`,
+    );
+  };
   const onCaughtUp = (): void => {
+    tellUnread();
     release();
     flushed = flush();
   };
@@ -120,6 +130,8 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     ...(verifies ? { verify: trust === undefined ? {} : { trust } } : {}),
     onUnread: ({ file, line }) => {
       if (signal.aborted) return;
+      unread += 1;
+      if (unread > MAX_UNREAD_NAMED) return;
       terminal.say(`warning: ${printable(file)}:${line} is not a record; run northroot verify`);
     },
   });
@@ -138,6 +150,7 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     }
     if (listed === limit) break;
   }
+  tellUnread();
   if (signal.aborted) return follow ? { stopped: 0 } : 0;
   release();
   await flush();
@@ -151,6 +164,8 @@ function isPlain({ type, principal, tool, since, until, verdict, trust }: LogOpt
   return [type, principal, tool, since, until, verdict, trust].every((option) => option === undefined);
 }
 
+/** Of so many lines that are not records it is said where they are; the others are counted. */
+const MAX_UNREAD_NAMED = 10;
 const NEWLINE = Buffer.from('\n');
 
 function matcher(options: LogOptions): (record: ReadRecord) => boolean {
