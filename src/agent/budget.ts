@@ -2,11 +2,12 @@
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
+import { chainIds } from '../bounds/grant.js';
 import {
   findGrant,
-  isGrantUnder,
-  listGrants,
+  grantAccounts,
   listOpenStarts,
+  reserveAllStarted,
   reserveStarted,
   type GrantAccount,
   type StartedAuthorization,
@@ -22,7 +23,11 @@ export interface Budget extends GrantAccount {
 
 /** The budget of every grant that was allowed, in ledger order. */
 export function listBudgets(state: VerifyState): Budget[] {
-  return listGrants(state).map((account) => toBudget(state, account));
+  const started = startedByGrant(state);
+  return [...reserveAllStarted(state, grantAccounts(state))].map((account) => ({
+    ...account,
+    started: started.get(account.eventId) ?? [],
+  }));
 }
 
 /**
@@ -39,12 +44,20 @@ export function findBudget(state: VerifyState, grantId: string): Budget {
   if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow') {
     throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
   }
-  return toBudget(state, account);
+  return { ...reserveStarted(state, account), started: startedByGrant(state).get(grantId) ?? [] };
 }
 
-function toBudget(state: VerifyState, account: GrantAccount): Budget {
-  const started = listOpenStarts(state).filter(({ grantId }) =>
-    isGrantUnder(state, grantId, account.eventId),
-  );
-  return { ...reserveStarted(state, account), started };
+/** Each start is with its grant and those above it. */
+function startedByGrant(state: VerifyState): ReadonlyMap<string, readonly StartedAuthorization[]> {
+  const byGrant = new Map<string, StartedAuthorization[]>();
+  for (const start of listOpenStarts(state)) {
+    const { grantId } = start;
+    const grant = grantId === undefined ? undefined : state.links.grants.get(fromDigestText(grantId));
+    for (const id of chainIds(grant)) {
+      const under = byGrant.get(id);
+      if (under === undefined) byGrant.set(id, [start]);
+      else under.push(start);
+    }
+  }
+  return byGrant;
 }

@@ -17,8 +17,8 @@ export interface Balance {
 }
 
 /** What is left of each unit that a grant caps. */
-export function balancesOf(grant: Grant): Balance[] {
-  return [...grant.accounts].map(([unit, account]) => toBalance(unit, account));
+export function balancesOf({ accounts }: Pick<Grant, 'accounts'>): Balance[] {
+  return [...accounts].map(([unit, account]) => toBalance(unit, account));
 }
 
 /** What is left of one unit. */

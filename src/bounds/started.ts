@@ -57,11 +57,32 @@ export function withStarted(grant: Grant, running: readonly Running[]): Grant {
     }, undefined) as Grant;
 }
 
+/** What runs, by each grant that it runs under, directly or by one delegated from it. */
+export function runningByGrant(running: readonly Running[]): ReadonlyMap<Grant, readonly Running[]> {
+  const byGrant = new Map<Grant, Running[]>();
+  for (const each of running) {
+    for (const grant of grantChain(each.grant)) {
+      const under = byGrant.get(grant);
+      if (under === undefined) byGrant.set(grant, [each]);
+      else under.push(each);
+    }
+  }
+  return byGrant;
+}
+
+/** The accounts of a grant with what runs under it counted as reserved. */
+export function holdStarted(
+  accounts: ReadonlyMap<string, Account>,
+  running: readonly Running[],
+): Map<string, Account> {
+  return new Map([...accounts].map(([unit, account]) => [unit, hold(unit, account, running)]));
+}
+
 function addStarted(grant: Grant, running: readonly Running[]): Grant {
   const { accounts, rates, concurrency } = grant;
   return {
     ...grant,
-    accounts: new Map([...accounts].map(([unit, account]) => [unit, hold(unit, account, running)])),
+    accounts: holdStarted(accounts, running),
     rates: rates.map((rate) => {
       const started = emptyTimeline(rate.window);
       for (const each of running) {

@@ -5,7 +5,7 @@
 
 import { balancesOf, sumQuantity, toBalance, type Balance } from '../bounds/balance.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
-import { withStarted, type Running } from '../bounds/started.js';
+import { holdStarted, runningByGrant, type Running } from '../bounds/started.js';
 import type { SavedKey } from '../trust/keyring.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
@@ -38,7 +38,14 @@ export interface OpenAuthorization {
 
 /** Every allowed grant, in ledger order. */
 export function listGrants(state: VerifyState): GrantAccount[] {
-  return [...state.links.grants.values()].filter(({ decision }) => decision === 'allow').map(toAccount);
+  return [...grantAccounts(state)];
+}
+
+/** The same, one after the other: the accounts of all may be more than memory should hold. */
+export function* grantAccounts({ links }: VerifyState): Generator<GrantAccount, void, void> {
+  for (const grant of links.grants.values()) {
+    if (grant.decision === 'allow') yield toAccount(grant);
+  }
 }
 
 /** One grant's account, `sha-256:…`; undefined where there is no such grant. */
@@ -127,9 +134,23 @@ export function listRunning({ links }: VerifyState, except?: string): Running[] 
  * account.
  */
 export function reserveStarted(state: VerifyState, account: GrantAccount): GrantAccount {
-  const grant = state.links.grants.get(fromDigestText(account.eventId));
-  if (grant === undefined) return account;
-  return { ...account, balances: balancesOf(withStarted(grant, listRunning(state))) };
+  const [reserved = account] = reserveAllStarted(state, [account]);
+  return reserved;
+}
+
+/** {@link reserveStarted} of many accounts: what runs is gone through once for all of them. */
+export function* reserveAllStarted(
+  state: VerifyState,
+  accounts: Iterable<GrantAccount>,
+): Generator<GrantAccount, void, void> {
+  const byGrant = runningByGrant(listRunning(state));
+  for (const account of accounts) {
+    const grant = state.links.grants.get(fromDigestText(account.eventId));
+    const running = grant && byGrant.get(grant);
+    yield grant === undefined || running === undefined
+      ? account
+      : { ...account, balances: balancesOf({ accounts: holdStarted(grant.accounts, running) }) };
+  }
 }
 
 /**

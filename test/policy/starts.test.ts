@@ -12,7 +12,8 @@ import {
   raiseMeters,
   startExecution,
 } from '../../src/policy/record.js';
-import { listOpenStarts } from '../../src/report/accounts.js';
+import { listBudgets } from '../../src/agent/budget.js';
+import { listGrants, listOpenStarts, reserveAllStarted } from '../../src/report/accounts.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { meters, type MeterVector } from '../../src/value/meter.js';
@@ -221,6 +222,18 @@ describe('a start under a grant', () => {
     await start(ledger, child, { toolName: 'fs.read', meterUsed: meters({ calls: 2 }) });
     expect(await codeOf(start(ledger, root, underGrant))).toBe('METER_CAP_EXCEEDED');
     await start(ledger, other, underGrant);
+    const [accounts, budgets] = await ledger.inspect((state) => [
+      [...reserveAllStarted(state, listGrants(state))],
+      listBudgets(state),
+    ]);
+    const reserved = accounts.map(({ balances }) => balances.map((each) => each.reserved));
+    expect(reserved).toEqual([[int(2)], [int(1), int(0)], [int(2)]]);
+    expect(budgets.map(({ balances }) => balances.map((each) => each.reserved))).toEqual(reserved);
+    expect(budgets.map(({ started }) => started.map(({ grantId }) => grantId))).toEqual([
+      [child],
+      [other],
+      [child],
+    ]);
   });
 
   it('is settled as one of which nobody knows how it ended', async () => {
