@@ -38,16 +38,27 @@ const MAX_NAME_LENGTH = 80;
 /** What a known key is called, by its keyid. */
 export type NameOfKey = (keyid: string) => string | undefined;
 
-/** The lines of the table; `limit` grants at most, with a line that says how many are left out. */
+/**
+ * The lines of the table; `limit` grants at most, with a line that says how many are left out.
+ *
+ * @param grants - In ledger order, so that each comes after the one that it was delegated from.
+ */
 export function renderAccounts(
-  grants: readonly AccountRow[],
+  grants: Iterable<AccountRow>,
   paint: Paint,
   limit = Infinity,
   nameOf: NameOfKey = () => undefined,
   guide: Guide = {},
 ): string[] {
-  const seqs = new Map(grants.map(({ event_id: id, seq }) => [id, seq]));
-  const lines = grants.slice(0, limit).flatMap((grant) => {
+  const seqs = new Map<string, number>();
+  const lines: string[] = [];
+  let leftOut = 0;
+  for (const grant of grants) {
+    if (seqs.size >= limit) {
+      leftOut += 1;
+      continue;
+    }
+    seqs.set(grant.event_id, grant.seq);
     const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
     const runs = `${grant.executions} execution${grant.executions === 1 ? '' : 's'}`;
     const parent = grant.parent_event_id;
@@ -55,10 +66,9 @@ export function renderAccounts(
     const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}${from}`;
     const { signers } = grant;
     const by = signers === undefined ? [] : [`    signed by ${renderSigners(signers, nameOf)}`];
-    return [title, ...by, ...renderBalances(grant.meters, paint), ...renderActionCaps(grant)];
-  });
-  if (grants.length > limit)
-    lines.push(`  … and ${grants.length - limit} more grants${moreOf(guide.more?.grants, ' (', ')')}`);
+    lines.push(title, ...by, ...renderBalances(grant.meters, paint), ...renderActionCaps(grant));
+  }
+  if (leftOut > 0) lines.push(`  … and ${leftOut} more grants${moreOf(guide.more?.grants, ' (', ')')}`);
   return lines;
 }
 

@@ -3,28 +3,29 @@
 import { Option, type Command } from 'commander';
 import {
   findGrant,
+  grantAccounts,
   formatQuantity,
   isGrantUnder,
   isTimestamp,
-  listGrants,
   listOpenStarts,
   nameOfKey,
   printable,
   renderAccounts,
   replayTo,
-  reserveStarted,
+  reserveAllStarted,
   type AccountRow,
   type GrantAccount,
-  type Paint,
   type Point,
   type StartedAuthorization,
   type VerifyState,
   fromDigestText,
+  writeJson,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
-import { jsonText } from '../json-text.js';
+import { safeSink } from '../json-text.js';
+import type { Terminal } from '../terminal.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
 interface BudgetOptions extends IndexChoice {
@@ -66,13 +67,12 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
     }
     only = (await view.findRecord(options.grant)).eventId;
   }
-  const look = (state: VerifyState): Looked => tellAccounts(state, ledger, only, options, terminal.paint);
-  const { text, hasInvalid, hasViolation } =
+  const look = (state: VerifyState): Promise<Looked> => tellAccounts(state, ledger, only, options, terminal);
+  const { hasGrants, hasInvalid, hasViolation } =
     point === 'end'
       ? await view.inspect(look, { lists: false })
-      : look(await replayTo(await openLedgerInput(ledger, context), point, trust, signal));
-  if (text === undefined) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
-  else await terminal.write(text);
+      : await look(await replayTo(await openLedgerInput(ledger, context), point, trust, signal));
+  if (!hasGrants) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
   if (hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
   else if (hasViolation) terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
   return hasInvalid ? 1 : hasViolation ? 3 : 0;
@@ -80,32 +80,42 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
 
 /** What was seen of a ledger. */
 interface Looked {
-  /** Undefined where there are no grants to tell of. */
-  readonly text: string | undefined;
+  /** False where there is nothing to tell of; JSON says so itself. */
+  readonly hasGrants: boolean;
   readonly hasInvalid: boolean;
   readonly hasViolation: boolean;
 }
 
-function tellAccounts(
+/** Accounts are made as they are written: those of all grants may be more than memory should hold. */
+async function tellAccounts(
   state: VerifyState,
   ledger: string,
   only: string | undefined,
   { format }: BudgetOptions,
-  paint: Paint,
-): Looked {
+  terminal: Terminal,
+): Promise<Looked> {
   const { hasInvalid, hasViolation } = state;
-  const accounts = only === undefined ? listGrants(state) : [findOnly(state, only, ledger)];
+  const accounts = only === undefined ? grantAccounts(state) : [findOnly(state, only, ledger)];
+  // An index that turns out to be damaged is read anew: nothing may be written before all of it that is needed was read.
+  const grants = only === undefined ? [...state.links.grants.values()] : [];
+  const hasGrants = only !== undefined || grants.some(({ decision }) => decision === 'allow');
   const starts = listOpenStarts(state).filter(
     ({ grantId }) => only === undefined || isGrantUnder(state, grantId, only),
   );
   if (format === 'json') {
-    const told = { grants: accounts.map(toRow), starts: starts.map(toStartJson) };
-    return { text: `${jsonText(told, 2)}\n`, hasInvalid, hasViolation };
+    const sink = safeSink({ write: (piece) => terminal.write(piece) });
+    await writeJson(sink, { grants: rowsOf(accounts), starts: starts.map(toStartJson) }, 2);
+    await terminal.write('\n');
+  } else if (hasGrants) {
+    const held = rowsOf(reserveAllStarted(state, accounts));
+    const rows = renderAccounts(held, terminal.paint, Infinity, (keyid) => nameOfKey(state, keyid));
+    await terminal.write(`${[...rows, ...starts.map(describeStart)].join('\n')}\n`);
   }
-  if (accounts.length === 0) return { text: undefined, hasInvalid, hasViolation };
-  const held = accounts.map((account) => toRow(reserveStarted(state, account)));
-  const lines = [renderRows(held, state, paint), ...starts.map(describeStart)];
-  return { text: `${lines.join('\n')}\n`, hasInvalid, hasViolation };
+  return { hasGrants: hasGrants || format === 'json', hasInvalid, hasViolation };
+}
+
+function* rowsOf(accounts: Iterable<GrantAccount>): Generator<AccountRow, void, void> {
+  for (const account of accounts) yield toRow(account);
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {
@@ -126,10 +136,6 @@ function toStartJson(start: StartedAuthorization): object {
     recorder: start.recorder,
     meter_known: start.meters,
   };
-}
-
-function renderRows(rows: readonly AccountRow[], state: VerifyState, paint: Paint): string {
-  return renderAccounts(rows, paint, Infinity, (keyid) => nameOfKey(state, keyid)).join('\n');
 }
 
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
