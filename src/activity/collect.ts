@@ -58,7 +58,7 @@ import type { VerificationResult } from '../verify/run-verification.js';
 import { VERSION } from '../version.js';
 import { Groups, MAX_GROUPS, type ActivityGrouping } from './groups.js';
 import { listLimits } from './limits.js';
-import { MAX_SUMS, type Basis, type SumPart } from './sums.js';
+import { startSumBudget, type Basis, type SumPart } from './sums.js';
 import { Totals } from './totals.js';
 
 /** What an {@link ActivityCollector} adds up. */
@@ -73,6 +73,8 @@ export interface ActivityScope {
 export const MAX_LISTED = 100;
 /** Of each code that many of the listed problems. */
 const MAX_LISTED_PER_CODE = 10;
+/** Characters of the amounts of the grants that are listed; one grant may go beyond it. */
+export const MAX_GRANT_CHARACTERS = 64 * 1024 * 1024;
 /** Combinations of policy, code and decision that are told apart. */
 const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
@@ -135,6 +137,7 @@ export class ActivityCollector {
   readonly #denied: (Omit<ActivityDenial, 'signers'> & { keyids: readonly string[] })[] = [];
   /** Of each grant, what was used of a unit under those delegated from it. */
   readonly #delegated = new Map<string, Map<string, Rational>>();
+  #delegatedLeftOut = 0;
   readonly #blocked: ActivityBlocked[] = [];
   readonly #adjustments: (Omit<ActivityAdjustment, 'signers'> & { keyids: readonly string[] })[] = [];
   readonly #problems = new Map<string, ActivityProblem>();
@@ -143,11 +146,11 @@ export class ActivityCollector {
   readonly #waiting = new Map<string, { readonly finding: Finding; records: number }>();
 
   constructor({ selection = {}, by }: ActivityScope = {}) {
-    const budget = { left: MAX_SUMS };
     this.#selection = selection;
     this.#names = new NamesAskedFor(selection);
-    this.#totals = new Totals(budget);
-    this.#groups = by === undefined ? undefined : new Groups(by, budget);
+    // What all records come to does not depend on whether they are grouped, too.
+    this.#totals = new Totals(startSumBudget());
+    this.#groups = by === undefined ? undefined : new Groups(by);
   }
 
   /** To be called with each record as verification gives it (`onRecord`). */
@@ -215,10 +218,11 @@ export class ActivityCollector {
     const unmatched = this.#names.list().map(({ known, ...name }) => ({ ...name, known: [...known] }));
     const isWholeLedger = isWhole(selection);
     if (isWholeLedger) totals.verdicts = { ...report.counts.by_verdict };
-    const groups = this.#groups?.toJson(
-      (id) => chainIds(state.links.grants.get(fromDigestText(id))),
-      (id) => state.links.grants.get(fromDigestText(id))?.place.seq ?? Infinity,
-    );
+    const { leftOut: groupAmountsLeftOut = 0, ...groups } =
+      this.#groups?.toJson(
+        (id) => chainIds(state.links.grants.get(fromDigestText(id))),
+        (id) => state.links.grants.get(fromDigestText(id))?.place.seq ?? Infinity,
+      ) ?? {};
     const pinned = new Set(state.policy?.keys.map(({ keyid }) => keyid));
     const keyOf = (keyid: string): ActivityKey => {
       const key = state.keyring.find(keyid)?.key;
@@ -229,7 +233,7 @@ export class ActivityCollector {
         pinned: pinned.has(keyid),
       };
     };
-    const grants = this.#listGrants(state, keyOf);
+    const { grants, cut: grantsCut } = this.#listGrants(state, keyOf);
     const draft: Omit<ActivityReport, 'limits'> = {
       activity_version: '1',
       tool: { name: 'northroot', version: VERSION },
@@ -298,6 +302,9 @@ export class ActivityCollector {
         late: Object.values(ending.uncovered).reduce((all, n) => all + n, 0),
         decisionsBeyond: this.#decisionsBeyond,
         grantsBeyond: this.#grantsBeyond,
+        grantsCut,
+        groupAmountsLeftOut,
+        delegatedLeftOut: this.#delegatedLeftOut,
         principalsBeyond: this.#principalsBeyond,
       }),
     };
@@ -523,7 +530,8 @@ export class ActivityCollector {
         let units = this.#delegated.get(id);
         if (units === undefined) this.#delegated.set(id, (units = new Map<string, Rational>()));
         const sum = addRationals(units.get(unit) ?? ZERO, amount);
-        if (!exceedsDenominatorLimit(sum)) units.set(unit, sum);
+        if (exceedsDenominatorLimit(sum)) this.#delegatedLeftOut += 1;
+        else units.set(unit, sum);
       }
     };
     if (examined.type === 'execution') {
@@ -549,12 +557,23 @@ export class ActivityCollector {
     );
   }
 
-  #listGrants(state: VerifyState, keyOf: (keyid: string) => ActivityKey): ActivityGrant[] {
-    return this.#touchedGrants(state).flatMap((grant) => {
+  /** Those whose amounts are short enough together, in ledger order; and how many others there are. */
+  #listGrants(
+    state: VerifyState,
+    keyOf: (keyid: string) => ActivityKey,
+  ): { readonly grants: ActivityGrant[]; readonly cut: number } {
+    const grants: ActivityGrant[] = [];
+    let characters = 0;
+    let cut = 0;
+    for (const grant of this.#touchedGrants(state)) {
       const { eventId, seq } = grant.place;
       const words = this.#words.get(eventId);
-      if (words === undefined) return [];
-      return {
+      if (words === undefined) continue;
+      if (characters > MAX_GRANT_CHARACTERS) {
+        cut += 1;
+        continue;
+      }
+      const listed: ActivityGrant = {
         seq,
         event_id: eventId,
         occurred_at: grant.occurredAt,
@@ -580,7 +599,12 @@ export class ActivityCollector {
           left: formatExactly(toRational(left)),
         })),
       };
-    });
+      for (const meter of [...listed.meters, ...listed.action_caps]) {
+        for (const text of Object.values(meter)) characters += text.length;
+      }
+      grants.push(listed);
+    }
+    return { grants, cut };
   }
 
   #countSigners(record: VerifiedRecord): Omit<ActivitySigner, keyof ActivityKey>[] {

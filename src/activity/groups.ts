@@ -5,7 +5,7 @@ import { isPrincipalId } from '../value/principal.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { isToolName } from '../value/tool.js';
 import type { SelectableEvent } from '../export/selection.js';
-import { Sums, type SumBudget } from './sums.js';
+import { startSumBudget, Sums } from './sums.js';
 import { Totals } from './totals.js';
 
 /** What groups may have in common. */
@@ -30,12 +30,11 @@ export class Groups {
   readonly by: ActivityGrouping;
   /** What came after {@link MAX_GROUPS}. */
   others: Totals | undefined;
-  readonly #budget: SumBudget;
+  readonly #budget = startSumBudget();
   readonly #byKey = new Map<string | null, Group>();
 
-  constructor(by: ActivityGrouping, budget: SumBudget) {
+  constructor(by: ActivityGrouping) {
     this.by = by;
-    this.#budget = budget;
   }
 
   /** The totals that an event counts in. */
@@ -54,7 +53,7 @@ export class Groups {
   }
 
   /**
-   * By name; grants each before those delegated from it.
+   * By name; grants each before those delegated from it; and how many amounts are in no sum of a group.
    *
    * @param chainOf - A grant and those above it, nearest first.
    * @param seqOf - Where a grant stands in the ledger.
@@ -62,7 +61,7 @@ export class Groups {
   toJson(
     chainOf: (grantId: string) => readonly string[],
     seqOf: (grantId: string) => number,
-  ): { readonly groups: ActivityGroup[]; readonly others?: ActivityTotals } {
+  ): { readonly groups: ActivityGroup[]; readonly others?: ActivityTotals; readonly leftOut: number } {
     const entries = [...this.#byKey];
     if (this.by === 'grant') {
       const paths = new Map(
@@ -72,16 +71,16 @@ export class Groups {
     } else {
       entries.sort(([a], [b]) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
     }
-    return {
-      groups: entries.map(([key, { totals, delegated }]) => ({
-        key,
-        totals: totals.toJson(),
-        ...(delegated === undefined || delegated.isEmpty
-          ? {}
-          : { with_delegated: totals.sums.listWith(delegated) }),
-      })),
-      ...(this.others === undefined ? {} : { others: this.others.toJson() }),
-    };
+    let leftOut = this.others?.sums.leftOut ?? 0;
+    const groups = entries.map(([key, { totals, delegated }]) => {
+      leftOut += totals.sums.leftOut + (delegated?.leftOut ?? 0);
+      const group = { key, totals: totals.toJson() };
+      if (delegated === undefined || delegated.isEmpty) return group;
+      const both = totals.sums.with(delegated);
+      leftOut += both.leftOut;
+      return { ...group, with_delegated: both.list() };
+    });
+    return { groups, ...(this.others === undefined ? {} : { others: this.others.toJson() }), leftOut };
   }
 
   #groupOf(key: string | null): Group | undefined {

@@ -15,11 +15,23 @@ export interface Collected {
   readonly late: number;
   readonly decisionsBeyond: number;
   readonly grantsBeyond: boolean;
+  /** Grants whose amounts would be too many, or too long, to be listed. */
+  readonly grantsCut: number;
+  /** Amounts that are in no sum of their group, or of the grants above it. */
+  readonly groupAmountsLeftOut: number;
+  /** Amounts that are not in what grants say was used under those delegated from them. */
+  readonly delegatedLeftOut: number;
   readonly principalsBeyond: boolean;
 }
 
 /** Codes that only groups bring. */
-const OF_GROUPS = ['GROUPS_BEYOND', 'ADJUSTMENTS_BY_PRINCIPAL', 'ADJUSTMENTS_BY_TOOL', 'LATE_VERDICTS'];
+const OF_GROUPS = [
+  'GROUPS_BEYOND',
+  'GROUP_AMOUNTS_LEFT_OUT',
+  'ADJUSTMENTS_BY_PRINCIPAL',
+  'ADJUSTMENTS_BY_TOOL',
+  'LATE_VERDICTS',
+];
 
 /** A report without its groups, as it would be if none had been asked for; by day is left as it is. */
 export function withoutGroups(activity: ActivityReport): ActivityReport {
@@ -41,10 +53,9 @@ export function withoutGroups(activity: ActivityReport): ActivityReport {
 }
 
 /** Most important first. */
-export function listLimits(
-  activity: Omit<ActivityReport, 'limits'>,
-  { report, unread, brokenAnchors, late, decisionsBeyond, grantsBeyond, principalsBeyond }: Collected,
-): NotChecked[] {
+export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: Collected): NotChecked[] {
+  const { report, unread, brokenAnchors, late, decisionsBeyond } = collected;
+  const { grantsBeyond, grantsCut, groupAmountsLeftOut, delegatedLeftOut, principalsBeyond } = collected;
   const { selection, totals, by, groups = [], others } = activity;
   const list: NotChecked[] = [];
   const add = (when: boolean, code: string, message: string): void => {
@@ -130,7 +141,17 @@ export function listLimits(
   add(
     leftOut > 0,
     'AMOUNTS_LEFT_OUT',
-    `amounts that are in no sum, as there are too many units, or a sum would have had too long a denominator: ${leftOut}`,
+    `amounts that are in no sum, as there are too many units, a sum would have had too long a denominator, or too many sums are long: ${leftOut}`,
+  );
+  add(
+    groupAmountsLeftOut > 0,
+    'GROUP_AMOUNTS_LEFT_OUT',
+    `amounts that are in no sum of their group, or of the grants above it, for the same reasons: ${groupAmountsLeftOut}`,
+  );
+  add(
+    delegatedLeftOut > 0,
+    'DELEGATED_LEFT_OUT',
+    `amounts that are not in what is listed of a grant as used under those delegated from it, as the sum would have had too long a denominator: ${delegatedLeftOut}`,
   );
   add(
     principalsBeyond,
@@ -138,6 +159,11 @@ export function listLimits(
     `more than ${MAX_GROUPS} principals ran something: the rest are not counted among them`,
   );
   add(grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the rest are not listed`);
+  add(
+    grantsCut > 0,
+    'GRANTS_CUT',
+    `grants that are not listed, as the amounts of all are too long together: ${grantsCut}`,
+  );
   add(
     decisionsBeyond > 0,
     'DECISIONS_BEYOND',

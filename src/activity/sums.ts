@@ -1,4 +1,4 @@
-/** Exact sums by unit, of bounded number and fineness. What does not fit is counted, never dropped silently. */
+/** Exact sums by unit, of bounded number, fineness and length. What does not fit is counted, never dropped silently. */
 
 import type { ActivityMeter } from '../schema/generated/types.js';
 import { formatExactly } from '../value/format-rational.js';
@@ -18,6 +18,15 @@ export type Basis = (typeof BASES)[number];
 /** Units that are summed, each once for each group; further ones are counted as left out. */
 export const MAX_SUMS = 100_000;
 
+/**
+ * Bytes that sums which are longer than {@link LONG} may have together. The sum of a few doubles may have a thousand digits; a report has
+ * several texts of each.
+ */
+export const MAX_LONG_SUM_BYTES = 4 * 1024 * 1024;
+
+/** Sums whose numerators and denominators are less than this cost little each, and have only their number bounded. */
+const LONG = 1n << 256n;
+
 /** What is summed of one unit beside its bases. */
 const PARTS = ['debited', 'credited', 'unauthorized', 'violation', 'invalid', 'reserved'] as const;
 
@@ -26,9 +35,17 @@ export type SumPart = Basis | (typeof PARTS)[number];
 
 const ALL_PARTS: readonly SumPart[] = [...BASES, ...PARTS];
 
-/** How many sums there may still be, for all groups together. */
+/** What there may still be, for all groups together. */
 export interface SumBudget {
+  /** Sums. */
   left: number;
+  /** Bytes of long ones. */
+  longBytes: number;
+}
+
+/** All that there may be. */
+export function startSumBudget(): SumBudget {
+  return { left: MAX_SUMS, longBytes: MAX_LONG_SUM_BYTES };
 }
 
 /** The sums of one group. */
@@ -45,7 +62,7 @@ export class Sums {
     return this.#byUnit.size === 0;
   }
 
-  /** Adds an amount to parts of a unit's sum: to all of them, or where one becomes too fine to none. */
+  /** Adds an amount to parts of a unit's sum: to all of them, or where one becomes too fine, or too long, to none. */
   add(unit: string, amount: Rational, parts: readonly SumPart[]): void {
     let sum = this.#byUnit.get(unit);
     if (sum === undefined) {
@@ -59,22 +76,35 @@ export class Sums {
     }
     const [first] = parts;
     if (parts.length === 1 && first !== undefined) {
-      const next = addRationals(sum[first] ?? ZERO, amount);
-      if (exceedsDenominatorLimit(next)) this.leftOut += 1;
-      else sum[first] = next;
+      const before = sum[first] ?? ZERO;
+      const next = addRationals(before, amount);
+      if (exceedsDenominatorLimit(next) || !this.#takes(longBytesOf(next) - longBytesOf(before))) {
+        this.leftOut += 1;
+      } else sum[first] = next;
       return;
     }
-    const next = parts.map((part) => addRationals(sum[part] ?? ZERO, amount));
-    if (next.some(exceedsDenominatorLimit)) {
+    const before = parts.map((part) => sum[part] ?? ZERO);
+    const next = before.map((each) => addRationals(each, amount));
+    if (
+      next.some(exceedsDenominatorLimit) ||
+      !this.#takes(next.reduce((all, each, i) => all + longBytesOf(each) - longBytesOf(before[i] ?? ZERO), 0))
+    ) {
       this.leftOut += 1;
       return;
     }
     for (const [index, part] of parts.entries()) sum[part] = next[index] as Rational;
   }
 
-  /** These sums and others, in the order of the units' names. */
-  listWith(other: Sums): ActivityMeter[] {
-    const both = new Sums({ left: Infinity });
+  /** Takes so many bytes more for long sums, or gives them back; false where there are not so many. */
+  #takes(bytes: number): boolean {
+    if (bytes > this.#budget.longBytes) return false;
+    this.#budget.longBytes -= bytes;
+    return true;
+  }
+
+  /** These sums and others. Parts that become too fine only together are counted as left out of what is given. */
+  with(other: Sums): Sums {
+    const both = new Sums({ left: Infinity, longBytes: Infinity });
     for (const sums of [this, other]) {
       for (const [unit, sum] of sums.#byUnit) {
         for (const part of ALL_PARTS) {
@@ -82,13 +112,18 @@ export class Sums {
         }
       }
     }
-    return both.list();
+    return both;
   }
 
   /** In the order of the units' names. */
   list(): ActivityMeter[] {
     return [...this.#byUnit].sort(([a], [b]) => (a < b ? -1 : 1)).map(([unit, sum]) => toMeter(unit, sum));
   }
+}
+
+function longBytesOf({ n, d }: Rational): number {
+  const isShort = d < LONG && n < LONG && n > -LONG;
+  return isShort ? 0 : Math.ceil((n.toString(16).length + d.toString(16).length) / 2);
 }
 
 function toMeter(unit: string, sum: Readonly<Partial<Record<SumPart, Rational>>>): ActivityMeter {

@@ -1,7 +1,8 @@
 /** Where a report goes, and as what: to standard output, and into files that appear whole. */
 
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { plainPaint, replaceFile, type Paint } from '../index.js';
+import { plainPaint, writeJson, writeThrough, type ByteSink, type Paint } from '../index.js';
+import { safeSink } from './json-text.js';
 import { STDOUT, type Target } from './targets.js';
 import type { Terminal } from './terminal.js';
 
@@ -54,22 +55,34 @@ export function screenFormat<F extends string>({ format, output }: ReportOutputO
   return output.find(({ path }) => path === STDOUT)?.format ?? format;
 }
 
+/** What a report is as text, or as JSON, which is written piece by piece. */
+export type Rendered = string | { readonly json: object };
+
 /** Writes the files, then standard output. @param render - With colours for a terminal, without them for a file. */
 export async function writeReport<F extends string>(
   terminal: Terminal,
   options: ReportOutputOptions<F>,
-  render: (format: F, paint: Paint) => string,
+  render: (format: F, paint: Paint) => Rendered,
 ): Promise<void> {
   await writeReportFiles(options, render);
-  await terminal.write(render(screenFormat(options), terminal.paint));
+  await write({ write: (piece) => terminal.write(piece) }, render(screenFormat(options), terminal.paint));
 }
 
 /** Writes the files alone. */
 export async function writeReportFiles<F extends string>(
   { output }: ReportOutputOptions<F>,
-  render: (format: F, paint: Paint) => string,
+  render: (format: F, paint: Paint) => Rendered,
 ): Promise<void> {
   for (const { format, path } of output) {
-    if (path !== STDOUT) await replaceFile(path, Buffer.from(render(format, plainPaint)));
+    if (path !== STDOUT) await writeThrough(path, (sink) => write(sink, render(format, plainPaint)));
   }
+}
+
+async function write(sink: ByteSink, rendered: Rendered): Promise<void> {
+  if (typeof rendered === 'string') {
+    await sink.write(rendered);
+    return;
+  }
+  await writeJson(safeSink(sink), rendered.json, 2);
+  await sink.write('\n');
 }

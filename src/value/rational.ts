@@ -80,6 +80,11 @@ export function compareRationals(a: Rational, b: Rational): -1 | 0 | 1 {
 
 /** Greatest common divisor of |n| and d, d > 0. */
 export function greatestCommonDivisor(n: bigint, d: bigint): bigint {
+  // All doubles have such denominators, of up to a thousand bits.
+  if (d >= LONG && (d & (d - 1n)) === 0n) {
+    const lowest = n & -n;
+    return lowest === 0n || lowest > d ? d : lowest;
+  }
   const rest = n < 0n ? -n % d : n % d;
   if (rest === 0n) return d;
   return d < LONG || rest < LONG ? computeDivisor(d, rest) : recallDivisor(d, rest);

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { withoutGroups } from '../../src/activity/limits.js';
 import { MAX_GROUPS } from '../../src/activity/groups.js';
+import { MAX_LONG_SUM_BYTES } from '../../src/activity/sums.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { renderActivity } from '../../src/text/activity-text.js';
 import { reportActivity, type ActivityOptions } from '../../src/activity/report-activity.js';
@@ -270,6 +271,47 @@ it('groups beyond the bound are summed together', async () => {
     expect.arrayContaining(['GROUPS_BEYOND', 'PRINCIPALS_BEYOND']),
   );
 }, 60_000);
+
+describe('sums of doubles, which may have a thousand digits', () => {
+  const units = Array.from({ length: 64 }, (_, n) => `u${n}`);
+  const amounts = ['7fe0000000000001', '0000000000001001'].map((bits) => ({ t: 'f64', bits }));
+  const runs = Array.from({ length: 160 }, (_, i) =>
+    amounts.map((amount, n) =>
+      event('execution', {
+        intents: { intent_digest: DIGEST },
+        auth_event_id: DIGEST,
+        principal_id: 'agent:a1',
+        tool_name: `t${i}`,
+        occurred_at: `2026-03-01T12:0${n}:00Z`,
+        meter_used: units.map((unit) => ({ unit: `${unit}.${i}`, amount })),
+        outcome: 'success',
+      }),
+    ),
+  ).flat();
+
+  it('are bounded together, and the others are told of', async () => {
+    const { groups = [], totals, limits } = await report(runs, { by: 'tool' });
+    const alone = await report(runs);
+    expect(totals).toEqual(alone.totals);
+    expect(alone.limits.map(({ code }) => code)).toContain('AMOUNTS_LEFT_OUT');
+    expect(limits.map(({ code }) => code)).toEqual(
+      expect.arrayContaining(['AMOUNTS_LEFT_OUT', 'GROUP_AMOUNTS_LEFT_OUT']),
+    );
+    expect(totals.meters).toHaveLength(64 * 160);
+    const characters = totals.meters.reduce((all, { spent }) => all + spent.length, 0);
+    // A byte is at most 2.5 digits of a denominator, and the fraction has more digits than that.
+    expect(characters).toBeGreaterThan(MAX_LONG_SUM_BYTES);
+    expect(characters).toBeLessThan(4 * MAX_LONG_SUM_BYTES);
+    const leftOut = groups.reduce((all, group) => all + (group.totals.amounts_left_out ?? 0), 0);
+    expect([leftOut, leftOut > 0]).toEqual([totals.amounts_left_out, true]);
+  });
+
+  it('are all there where they are few', async () => {
+    const few = await report(runs.slice(0, 40), { by: 'tool' });
+    expect(few.totals).not.toHaveProperty('amounts_left_out');
+    expect(few.limits.map(({ code }) => code)).not.toContain('GROUP_AMOUNTS_LEFT_OUT');
+  });
+});
 
 it('a grant of the part is listed, however many grants came before', async () => {
   const before = Array.from({ length: MAX_GROUPS }, (_, i) => grant({}, undefined, { policy_id: `p${i}` }));

@@ -16,13 +16,13 @@ import {
 import type { Context, ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput } from '../input.js';
-import { jsonText } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
 import {
   addReportOutput,
   screenFormat,
   targetsOf,
   writeReport,
+  type Rendered,
   type ReportOutputOptions,
 } from '../report-output.js';
 import { assertTargets, filesOf } from '../targets.js';
@@ -86,7 +86,7 @@ function isForPeople(format: Format): boolean {
   return format !== 'json' && format !== 'csv';
 }
 
-function render(format: Format, activity: ActivityReport, paint: Paint): string {
+function render(format: Format, activity: ActivityReport, paint: Paint): Rendered {
   switch (format) {
     case 'text':
       return renderActivity(activity, paint, commandGuide);
@@ -95,7 +95,7 @@ function render(format: Format, activity: ActivityReport, paint: Paint): string 
     case 'csv':
       return renderActivityCsv(activity);
     case 'json':
-      return `${jsonText(activity, 2)}\n`;
+      return { json: activity };
     case 'html':
       return renderActivityHtml(activity, commandGuide);
   }
