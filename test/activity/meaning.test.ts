@@ -313,6 +313,24 @@ describe('sums of doubles, which may have a thousand digits', () => {
   });
 });
 
+it('amounts that make only the sum under delegated grants too fine are told of', async () => {
+  const children = [1, 2].map((n) => grant({}, own, { policy_id: `p${n}` }));
+  const using = (on: AnyEvent, n: bigint, d: bigint): AnyEvent =>
+    execution(on, 0, { meter_used: [{ unit: 'usd', amount: { t: 'rat', n: String(n), d: String(d) } }] });
+  // Each pair is one in the account above, whose sum so stays short.
+  const runs = children.flatMap((child, n) =>
+    Array.from({ length: 6 }, (_, i) => {
+      const d = 10n ** 37n + BigInt(2 * (6 * n + i) + 1);
+      return [using(own, 1n, d), using(child, d - 1n, d)];
+    }).flat(),
+  );
+  const { grants, totals, limits } = await report([own, ...children, ...runs], { by: 'grant' });
+  expect([totals.meters[0]?.spent, grants[0]?.meters[0]?.used]).toEqual(['12', '12']);
+  const codes = limits.map(({ code }) => code);
+  expect(codes).toEqual(expect.arrayContaining(['DELEGATED_LEFT_OUT', 'GROUP_AMOUNTS_LEFT_OUT']));
+  expect(codes).not.toContain('AMOUNTS_LEFT_OUT');
+});
+
 it('a grant of the part is listed, however many grants came before', async () => {
   const before = Array.from({ length: MAX_GROUPS }, (_, i) => grant({}, undefined, { policy_id: `p${i}` }));
   const last = grant({}, undefined, { principal_id: 'agent:last' });
