@@ -169,7 +169,8 @@ export class LineFindings {
     this.#isDescribed = this.#examined !== undefined;
     const { offset, length } = this.#line;
     const id = this.#examined?.eventId;
-    const finding = makeFinding(
+    const isSound = this.#examined?.wellFormed === true && this.#examined.faults.length === 0;
+    return makeFinding(
       code,
       detail,
       {
@@ -182,9 +183,8 @@ export class LineFindings {
       },
       this.context,
       pointer,
+      isSound ? undefined : this.#digestLine(),
     );
-    const isSound = this.#examined?.wellFormed === true && this.#examined.faults.length === 0;
-    return isSound ? finding : { ...finding, lineDigest: this.#digestLine() };
   }
 
   /** Once a line, however much is found in it. */
@@ -254,6 +254,7 @@ export function makeFinding(
   { seq, eventId, file, line, byteOffset, byteLength }: FindingPlace,
   context: FindingContext = {},
   pointer = detail.pointer,
+  lineDigest?: string,
 ): Finding {
   const page = CODE_PAGES[code];
   const severity = detail.severity ?? page.severity;
@@ -263,7 +264,7 @@ export function makeFinding(
   const kind = severity === 'error' ? page.class : 'none';
   const id = eventId === '' ? undefined : eventId;
   if (detail.isWordedLate === true) {
-    return {
+    const late: Finding = {
       code,
       severity,
       class: kind,
@@ -279,6 +280,7 @@ export function makeFinding(
       },
       related: detail.related ?? [],
     };
+    return lineDigest === undefined ? late : { ...late, lineDigest };
   }
   const finding: { -readonly [K in keyof Finding]: Finding[K] } = {
     code,
@@ -292,6 +294,7 @@ export function makeFinding(
   if (detail.expected !== undefined) finding.expected = cut(detail.expected);
   if (detail.actual !== undefined) finding.actual = cut(detail.actual);
   if (detail.related !== undefined) finding.related = detail.related;
+  if (lineDigest !== undefined) finding.lineDigest = lineDigest;
   return finding;
 }
 
