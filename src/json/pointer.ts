@@ -11,7 +11,11 @@ export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((step) => `/${escapeName(String(step))}`).join('');
 }
 
+/** What most names consist of. */
+const PLAIN = /^[A-Za-z0-9_]*$/;
+
 function escapeName(name: string): string {
+  if (name.length <= MAX_NAME_LENGTH && PLAIN.test(name)) return name;
   const shown = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name;
   return shown
     .replace(/\p{Surrogate}/gu, '\ufffd')

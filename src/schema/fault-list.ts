@@ -63,8 +63,6 @@ interface RuleFault {
 
 interface Entry {
   readonly pointer: string;
-  /** The pointer's tokens, still escaped. */
-  readonly path: readonly string[];
   readonly rank: number;
   readonly fault: SchemaError | RuleFault;
 }
@@ -103,7 +101,7 @@ export class FaultList {
   }
 
   #insert(pointer: string, rank: number, fault: Entry['fault']): void {
-    const entry = { pointer, path: pointer.split('/').slice(1), rank, fault };
+    const entry = { pointer, rank, fault };
     let at = this.#entries.length;
     for (; at > 0; at--) {
       const before = this.#entries[at - 1] as Entry;
@@ -111,15 +109,27 @@ export class FaultList {
         if (rank < before.rank) this.#entries[at - 1] = entry;
         return;
       }
-      if (this.#isBefore(before.path, entry.path)) break;
+      if (this.#isBefore(before.pointer, pointer)) break;
     }
     this.#entries.splice(at, 0, entry);
     if (this.#entries.length > MAX_FAULTS) this.#entries.pop();
   }
 
   /** Whether the place `a` comes before the different place `b`; a place comes before all within it. */
-  #isBefore(a: readonly string[], b: readonly string[]): boolean {
+  #isBefore(first: string, second: string): boolean {
     let container = this.#root;
+    // Members of the root, whose names need no unescaping, are nearly all that is compared.
+    if (container !== null && typeof container === 'object' && !Array.isArray(container)) {
+      if (
+        first.lastIndexOf('/') === 0 &&
+        second.lastIndexOf('/') === 0 &&
+        !`${first}${second}`.includes('~')
+      ) {
+        return first < second;
+      }
+    }
+    const a = first.split('/').slice(1);
+    const b = second.split('/').slice(1);
     for (let i = 0; i < a.length && i < b.length; i++) {
       const x = unescape(a[i] as string);
       const y = unescape(b[i] as string);
@@ -198,8 +208,17 @@ function tagsOf(schema: SchemaNode, member: string): (string | undefined)[] {
   return (schema.oneOf ?? []).map((branch) => resolve(branch)?.properties?.[member]?.const);
 }
 
+/** The types of schemas that were asked for: there are no more schemas than the compiled ones have. */
+const types = new WeakMap<SchemaNode, string>();
+
 function typeOf(schema: SchemaNode | undefined): string | undefined {
-  return [resolve(schema)?.type ?? []].flat().join(' or ') || undefined;
+  if (schema === undefined) return undefined;
+  let type = types.get(schema);
+  if (type === undefined) {
+    type = [resolve(schema)?.type ?? []].flat().join(' or ');
+    types.set(schema, type);
+  }
+  return type || undefined;
 }
 
 /** The schema that a `$ref` (`file.json`, `file.json#/$defs/name`) names. */
