@@ -51,6 +51,9 @@ type Format = (typeof FORMATS)[number];
 
 /** What is written to standard output goes out in pieces of about so many characters. */
 const BATCH = 64 * 1024;
+/** Of one code so many findings are told live within that time; the others are counted. */
+const MAX_TOLD = 100;
+const TOLD_WITHIN_MS = 10_000;
 
 /** More findings than this are put away on disk, where only such formats are asked for as can take them one by one. */
 const MAX_IN_MEMORY = 1_000;
@@ -117,6 +120,8 @@ export class VerifyOutputs {
   readonly #terminal: Terminal;
   readonly #isDirect: boolean;
   #isLive = false;
+  /** By code, what was told, or would have been, since when. */
+  readonly #told = new Map<string, { readonly since: number; count: number }>();
   #spool: Spool | undefined;
   #findings: FindingSpool | undefined;
   #streamed = 0;
@@ -158,6 +163,27 @@ export class VerifyOutputs {
     await assertTargets(targetsOf(this.#files), inputs);
   }
 
+  /** Tells of a finding at once, unless too many of its code came lately. */
+  #tell(finding: Finding): void {
+    const { code } = finding;
+    const now = performance.now();
+    let told = this.#told.get(code);
+    if (told === undefined || now - told.since >= TOLD_WITHIN_MS) {
+      this.#tellMore(code);
+      told = { since: now, count: 0 };
+      this.#told.set(code, told);
+    }
+    told.count += 1;
+    if (told.count <= MAX_TOLD) this.#terminal.say(renderFinding(toFindingJson(finding)).join('\n'));
+  }
+
+  /** Says how many of a code were not told. */
+  #tellMore(code: string): void {
+    const more = (this.#told.get(code)?.count ?? 0) - MAX_TOLD;
+    this.#told.delete(code);
+    if (more > 0) this.#terminal.say(`… and ${more} more ${code}`);
+  }
+
   /** From here on each finding is told as it is found: in ndjson where that is what standard output has, else on standard error. */
   goLive(): void {
     this.#isLive = true;
@@ -167,7 +193,7 @@ export class VerifyOutputs {
   take(finding: Finding): void {
     this.#findings?.add(finding);
     const isStreamed = this.#outputs.some(({ format, path }) => format === 'ndjson' && path === STDOUT);
-    if (this.#isLive && !isStreamed) this.#terminal.say(renderFinding(toFindingJson(finding)).join('\n'));
+    if (this.#isLive && !isStreamed) this.#tell(finding);
     if (!isStreamed || this.#streamed >= this.#options.maxFindings) return;
     this.#streamed += 1;
     this.#batch += `${jsonText(toFindingJson(finding))}\n`;
@@ -210,6 +236,7 @@ export class VerifyOutputs {
       return writeThrough(file.path, (sink) => this.#fill(others, [...open, [file.format, sink]], verify));
     }
     const verified = await verify();
+    for (const code of [...this.#told.keys()]) this.#tellMore(code);
     for (const { format, path } of this.#outputs) {
       if (path !== STDOUT) continue;
       const sink = new TerminalSink(this.#terminal);

@@ -429,6 +429,20 @@ describe('verify --watch', () => {
     expect(parse<Report>(shop.read('live.json'))).toMatchObject({ verdict: 'invalid' });
   });
 
+  it('tells of a hundred findings of a code at once, and counts the others', async () => {
+    shop.write('live-blank.jsonl', `${lines.join('\n')}\n`);
+    const watching = shop.start(['verify', 'live-blank.jsonl', '--watch']);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    appendFileSync(shop.path('live-blank.jsonl'), `${'\n'.repeat(250)}x\n`);
+    await watching.until(({ stderr }) => stderr.includes('NOT_JSON'));
+    watching.kill('SIGINT');
+    const { status, stderr } = await watching.end();
+    expect(status).toBe(1);
+    expect(stderr.match(/^error: .* LINE_BLANK: /gm)).toHaveLength(100);
+    expect(stderr).toContain('… and 150 more LINE_BLANK\n');
+    expect(stderr).not.toContain('more NOT_JSON');
+  });
+
   it('ends with 2 when the file is cut off or replaced under it', async () => {
     shop.write('cut-live.jsonl', `${lines.join('\n')}\n`);
     const watching = shop.start(['verify', 'cut-live.jsonl', '--watch']);
