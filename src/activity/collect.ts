@@ -18,7 +18,7 @@ import type { FindingCode } from '../finding/catalog.js';
 import type { Finding } from '../finding/finding.js';
 import { describeFinding } from '../finding/words.js';
 import { listOpenStarts } from '../report/accounts.js';
-import { buildReport, type Report } from '../report/report.js';
+import { buildLazyReport, type LazyReport } from '../report/report.js';
 import type {
   ActivityAdjustment,
   ActivityBlocked,
@@ -202,7 +202,7 @@ export class ActivityCollector {
   }
 
   /** The report, when the ledger is verified to its end. */
-  finish(result: VerificationResult, report: Report = buildReport(result)): ActivityReport {
+  finish(result: VerificationResult, report: LazyReport = buildLazyReport(result)): ActivityReport {
     const { state, ending } = result;
     const open = this.#addOpen(state);
     const starts = this.#addStarts(state);

@@ -1,12 +1,12 @@
 /** What an activity report does not say, or counts in a way that its reader has to know: beside what was not checked. */
 
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { ActivityReport, NotChecked } from '../schema/generated/types.js';
 import { MAX_GROUPS } from './groups.js';
 
 /** What only the collector knows. */
 export interface Collected {
-  readonly report: Report;
+  readonly report: LazyReport;
   /** Records that are in no selection, as they cannot be read or are not well-formed. */
   readonly unread: number;
   /** Checkpoints of the user, or that the ledger is published with, that the ledger does not extend. */

@@ -7,7 +7,7 @@
 import { isWhole, matchesSelection, type RecordSelection } from '../export/selection.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import { EXPORT_OPTIONS, type ExportOptions } from '../export/write-records.js';
-import { buildReport, type Report } from '../report/report.js';
+import { buildLazyReport, type Report } from '../report/report.js';
 import { openVerifiable, type LedgerInput } from '../report/verify-ledger.js';
 import type {
   ReconcileAgreed,
@@ -123,7 +123,7 @@ export async function reconcileLedger(
       return undefined;
     },
   });
-  return reconciler.finish(buildReport(result));
+  return reconciler.finish(buildLazyReport(result));
 }
 
 /** Takes what a ledger says of calls, entry by entry in its order; see the head of this file. */

@@ -48,6 +48,13 @@ export function* grantAccounts({ links }: VerifyState): Generator<GrantAccount, 
   }
 }
 
+/** How many allowed grants there are. */
+export function countGrants({ links }: VerifyState): number {
+  let count = 0;
+  for (const { decision } of links.grants.values()) if (decision === 'allow') count += 1;
+  return count;
+}
+
 /** One grant's account, `sha-256:…`; undefined where there is no such grant. */
 export function findGrant(state: VerifyState, grantId: string): GrantAccount | undefined {
   const grant = state.links.grants.get(fromDigestText(grantId));

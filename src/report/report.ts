@@ -23,7 +23,8 @@ import type { CheckpointTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
 import {
   countOpenAuthorizations,
-  listGrants,
+  countGrants,
+  grantAccounts,
   listOpenStarts,
   nameOfKey,
   openAuthorizations,
@@ -34,16 +35,21 @@ import { listRevoked, type RevokedKey } from './revoked.js';
 /** A report as SPEC §9 has it on the wire, with its findings. */
 export type Report = ReportJson & { findings: FindingJson[] };
 
+/** An allowed grant and its account. */
+export type ReportGrant = Report['grants'][number];
+
 /** A list that is read anew, from its beginning, each time that somebody goes through it. An array is one. */
 export interface ReadableList<T> extends Iterable<T> {
   readonly length: number;
 }
 
 /**
- * A report that holds no list of the open authorizations, of which there may be millions, but can read it. {@link Report} is one, too.
+ * A report that holds no list of the grants and the open authorizations, of which there may be millions, but can read them.
+ * {@link Report} is one, too.
  * JSON.stringify writes both alike; `writeJson` does so piece by piece.
  */
-export type LazyReport = Omit<Report, 'open_authorizations'> & {
+export type LazyReport = Omit<Report, 'grants' | 'open_authorizations'> & {
+  readonly grants: ReadableList<ReportGrant>;
   readonly open_authorizations: ReadableList<OpenAuthorization>;
 };
 
@@ -52,10 +58,10 @@ const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
 /** The report of a verification. */
 export function buildReport(result: VerificationResult): Report {
   const report = buildLazyReport(result);
-  return { ...report, open_authorizations: [...report.open_authorizations] };
+  return { ...report, grants: [...report.grants], open_authorizations: [...report.open_authorizations] };
 }
 
-/** The same, whose open authorizations are read from `result.state`: to be used before that goes on with another verification. */
+/** The same, whose grants and open authorizations are read from `result.state`: to be used before that goes on with another verification. */
 export function buildLazyReport(result: VerificationResult): LazyReport {
   const { state, ending } = result;
   const verdict = verdictOf(result);
@@ -100,22 +106,46 @@ export function buildLazyReport(result: VerificationResult): LazyReport {
       by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
       by_verdict: countVerdicts(result),
     },
-    grants: listGrants(state).map((grant) => ({
-      event_id: grant.eventId,
-      seq: grant.seq,
-      principal_id: grant.principalId,
-      ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
-      ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
-      signers: [...grant.signers],
-      executions: grant.executions,
-      meters: grant.balances.map((balance) => ({ ...balance })),
-      ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
-    })),
+    grants: new Grants(state),
     open_authorizations: new OpenAuthorizations(state),
     ...openStarts(state),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
   };
+}
+
+/** See {@link LazyReport}. */
+class Grants implements ReadableList<ReportGrant> {
+  readonly #state: VerifyState;
+
+  constructor(state: VerifyState) {
+    this.#state = state;
+  }
+
+  get length(): number {
+    return countGrants(this.#state);
+  }
+
+  *[Symbol.iterator](): Generator<ReportGrant, void, void> {
+    for (const grant of grantAccounts(this.#state))
+      yield {
+        event_id: grant.eventId,
+        seq: grant.seq,
+        principal_id: grant.principalId,
+        ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+        ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+        signers: [...grant.signers],
+        executions: grant.executions,
+        meters: grant.balances.map((balance) => ({ ...balance })),
+        ...(grant.actionCaps.length === 0
+          ? {}
+          : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
+      };
+  }
+
+  toJSON(): ReportGrant[] {
+    return [...this];
+  }
 }
 
 /** See {@link LazyReport}. */

@@ -14,7 +14,7 @@ import { compareRationals } from '../value/rational.js';
 import { toRational } from '../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { listKeys } from './key-list.js';
-import { buildReport, type Report } from './report.js';
+import { buildLazyReport, type Report } from './report.js';
 import { openVerifiable, type LedgerInput } from './verify-ledger.js';
 
 /** A key of the ledger, and what it signed. */
@@ -107,11 +107,16 @@ export interface OuterLines {
 
 /** The status that a verification shows. @param now - As in {@link LedgerStatusOptions}. */
 export function toLedgerStatus(result: VerificationResult, ends: OuterLines, now: string): LedgerStatus {
-  const report = buildReport(result);
+  const report = buildLazyReport(result);
   const [first, last] = [occurredAt(ends.first), occurredAt(ends.last)];
-  const current = report.grants.filter(
-    ({ expires_at: end }) => end === undefined || compareTimestamps(now, end) < 0,
-  );
+  const scarce: ScarceMeter[] = [];
+  let current = 0;
+  for (const grant of report.grants) {
+    const { expires_at: end } = grant;
+    if (end !== undefined && compareTimestamps(now, end) >= 0) continue;
+    current += 1;
+    scarce.push(...listScarce(grant));
+  }
   const records = new Map(report.trust.signers.map((signer) => [signer.keyid, signer.records]));
   return {
     ledger: report.ledger,
@@ -128,9 +133,9 @@ export function toLedgerStatus(result: VerificationResult, ends: OuterLines, now
       records: records.get(key.keyid) ?? 0,
     })),
     checkpoints: report.checkpoints,
-    grants: current.length,
-    scarce: current.flatMap(listScarce),
-    open_authorizations: report.open_authorizations,
+    grants: current,
+    scarce,
+    open_authorizations: [...report.open_authorizations],
     open_starts: report.open_starts ?? [],
     not_checked: report.not_checked,
     worst_finding: report.findings[0] ?? null,

@@ -44,7 +44,7 @@ export type NameOfKey = (keyid: string) => string | undefined;
  * @param grants - In ledger order, so that each comes after the one that it was delegated from.
  */
 export function renderAccounts(
-  grants: Iterable<AccountRow>,
+  grants: Iterable<AccountRow> & { readonly length?: number },
   paint: Paint,
   limit = Infinity,
   nameOf: NameOfKey = () => undefined,
@@ -55,7 +55,8 @@ export function renderAccounts(
   let leftOut = 0;
   for (const grant of grants) {
     if (seqs.size >= limit) {
-      leftOut += 1;
+      leftOut = grants.length === undefined ? leftOut + 1 : grants.length - limit;
+      if (grants.length !== undefined) break;
       continue;
     }
     seqs.set(grant.event_id, grant.seq);

@@ -1,4 +1,4 @@
-/** A report that holds no list of open authorizations tells what one tells that does. */
+/** A report that holds no list of grants and open authorizations tells what one tells that does. */
 
 import { describe, expect, it, test } from 'vitest';
 import {
