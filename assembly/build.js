@@ -19,6 +19,7 @@ await compile('src/key/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed25519.ts',
 });
 await compile('src/ledger/generated/scan-wasm.ts', 'SCAN_WASM', 'quick-scan.ts', {
   'quick-scan.ts': here('quick-scan.ts'),
+  'quick-extension.ts': shared('quick-extension.ts'),
   'quick-primitives.ts': here('quick-primitives.ts'),
   'quick-walk.ts': shared('quick-walk.ts'),
   'quick-relate.ts': shared('quick-relate.ts'),

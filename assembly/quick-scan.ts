@@ -1,9 +1,10 @@
 /**
- * `scanRecord` of `src/ledger/quick-scan.ts` for events of the types that have members of their own, in WebAssembly: the bytes of a
- * block lie in its memory, and the lines of it are scanned where they are. Beside it `relate` of `src/ledger/quick-relate.ts`, and the
- * nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled by `build.js`; `src/batch/line-scanner.ts` is the only caller.
+ * `scanRecord` of `src/ledger/quick-scan.ts` in WebAssembly: the bytes of a block lie in its memory, and the lines of it are scanned where
+ * they are. Beside it `relate` of `src/ledger/quick-relate.ts`, and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled
+ * by `build.js`; `src/batch/line-scanner.ts` is the only caller.
  */
 
+import { endOfExtension } from './quick-extension';
 import { Bytes, Rows, after } from './quick-primitives';
 import {
   ADJUSTMENT,
@@ -46,9 +47,17 @@ export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   const event = after(EVENT_MEMBER, bytes, start);
   if (event < 0) return false;
   rows[EVENT_START] = event;
-  const type = typeOf(bytes, event);
-  if (type === OTHER) return false;
-  const next = endOfEvent(type, bytes, event, rows, 0);
+  let type = typeOf(bytes, event);
+  let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, 0);
+  // What begins like one of the three may be another: an extension names its members as it likes.
+  if (next < 0) {
+    memory.fill(to, 0, 4 * ROW_WIDTH);
+    rows[LINE_START] = start;
+    rows[LINE_END] = end;
+    rows[EVENT_START] = event;
+    type = OTHER;
+    next = endOfExtension(bytes, event, rows, 0);
+  }
   if (next < 0 || endOfRecord(bytes, next, rows, 0) !== end) return false;
   rows[EVENT_END] = next;
   rows[TYPE] = type;

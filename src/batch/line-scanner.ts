@@ -205,7 +205,7 @@ class WasmScanner implements LineScanner {
     const { rows } = this;
     const row = this.#rowsAt + at * ROW_BYTES;
     if (this.#exports.scan(this.#block, start, end, row) !== 1) {
-      // It says nothing of events of other types, nor of texts that are not ASCII.
+      // It says nothing of events of types that nobody knows, nor of texts that are not ASCII.
       return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
     }
     const length = this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);

@@ -13,6 +13,7 @@
 import { decodeLatin1 } from '../bytes/text.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
 import { isKnownEventType } from '../schema/check.js';
+import { endOfExtension } from './quick-extension.js';
 import { after, isText } from './quick-primitives.js';
 import {
   ROW_WIDTH,
@@ -70,15 +71,23 @@ export function scanRecord(
   let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, base);
   // What begins like one of the three may be another: an extension names its members as it likes.
   if (next < 0) {
-    rows.fill(0, base + TYPE, base + LINE_START);
-    rows.fill(0, base + EVENT_END, base + ROW_WIDTH);
     type = OTHER;
+    forgetEvent(rows, base);
+    next = endOfExtension(bytes, event, rows, base);
+  }
+  if (next < 0) {
+    forgetEvent(rows, base);
     next = endOfOther(bytes, start, end, rows, base);
   }
   if (next < 0 || endOfRecord(bytes, next, rows, base) !== end) return false;
   rows[base + EVENT_END] = next;
   rows[base + TYPE] = type;
   return true;
+}
+
+function forgetEvent(rows: Int32Array, base: number): void {
+  rows.fill(0, base + TYPE, base + LINE_START);
+  rows.fill(0, base + EVENT_END, base + ROW_WIDTH);
 }
 
 /** An event of any type without a schema of its own, in a line that is looked at whole: it may hold anything. */

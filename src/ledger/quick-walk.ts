@@ -331,7 +331,7 @@ function endOfList(m: Int, bytes: Bytes, from: Int, rows: Rows, base: Int): Int 
 }
 
 /** A whole number that is not negative, of so many digits at most; other forms of numbers are not usual. */
-function endOfInteger(bytes: Bytes, at: Int, most: Int): Int {
+export function endOfInteger(bytes: Bytes, at: Int, most: Int): Int {
   if (bytes[at] === ZERO) return at + 1;
   let i = at;
   while (isDigit(bytes[i]!)) i += 1;

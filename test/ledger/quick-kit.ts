@@ -129,6 +129,24 @@ export const WHOLE_EVENTS: readonly Members[] = [
     source: SOURCE,
   },
   { event_type: 'x.test', ...ENVELOPE, tool_name: 'a "tool" ü', agent: { a: [1.5, null, { é: true }] } },
+  {
+    event_type: 'x.plain',
+    ...ENVELOPE,
+    commit: '4f2a9c',
+    list: [[], {}, [0, -1, 999_999_999_999_999, null, true, false, ''], { '': -20, a: { b: [{ c: 'd' }] } }],
+    tool_name: 'fs.read',
+    zzz: { tool_name: 1, z: '~' },
+  },
+  {
+    event_type: 'x.authorization',
+    ...ENVELOPE,
+    authorization: {
+      a: [true],
+      action: { tool_name: 'fs.read', tool_params_digest: SHA256 },
+      kind: 'action',
+    },
+    checks: [{ check: 'tool', result: 'pass' }],
+  },
   { event_type: 'x.northroot.start', ...ENVELOPE, auth_event_id: SHA256, intents: INTENTS, tool_name: 'a' },
   { event_type: 'vendor.thing', ...ENVELOPE, zzz: -1e-7, a: [] },
 ];
@@ -254,6 +272,7 @@ const NAMES = [
   'ü',
   '',
   'hygiene',
+  'action',
   'kind',
   'event_type',
 ];

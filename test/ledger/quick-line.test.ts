@@ -35,6 +35,18 @@ describe('usual records', () => {
     },
   );
 
+  test('extensions are, however deep their members lie within each other', () => {
+    const nested = (depth: number, isList: boolean): unknown =>
+      depth === 0 ? 1 : isList ? [nested(depth - 1, true)] : { action: nested(depth - 1, false) };
+    const event = WHOLE_EVENTS.find((each) => each['event_type'] === 'x.plain');
+    for (const depth of [...Array(40).keys(), 60, 61, 62])
+      for (const isList of [true, false]) {
+        const value = nested(depth, isList);
+        expect(holdAgainst(lineOf(recordOf({ ...event, list: value }, true))), `${depth}`).toBe(true);
+        holdAgainst(lineOf(recordOf({ ...event, authorization: value }, true)));
+      }
+  });
+
   test('one that is wrong in its ids alone is examined fully', () => {
     const line = lineOf(recordOf(WHOLE_EVENTS[1], false));
     expect(scanRecord(line, 0, line.length, new Int32Array(ROW_WIDTH), 0)).toBe(true);
