@@ -179,11 +179,18 @@ export class Leaf {
     if (scale !== this.#scale) {
       this.#values.multiply(scale / this.#scale);
       this.#scale = scale;
+      this.#max = undefined;
     }
-    this.#values.add(from, to, inScale(weight, scale));
+    const amount = inScale(weight, scale);
+    this.#values.add(from, to, amount);
     if (this.#values instanceof IntColumn && this.#values.isLong)
       this.#values = columnOf(this.#values.list());
-    this.#max = undefined;
+    // Overlaps only grow, so that the greatest is the one before or among these.
+    if (this.#max !== undefined) {
+      const isWhole = from === 0 && to === this.length;
+      const raised = isWhole ? this.#max.n + amount : this.#values.max(from, to);
+      if (raised > this.#max.n) this.#max = { n: raised, d: scale };
+    }
     return this.length <= this.#room() ? [] : this.#cutInto(MAX_LONG_LENGTH);
   }
 

@@ -131,9 +131,8 @@ export class Inner {
   /** Notes what became of a child to which nothing is still to be added, and the nodes that were split off it. */
   update(index: number, { first, max, common }: Node, others: readonly Node[]): void {
     this.firsts[index] = first;
-    if (this.maxima[index] !== max) this.#max = undefined;
     this.maxima[index] = max;
-    this.#tops[index] = max;
+    this.#setTop(index, max);
     if (this.commons[index] !== common) this.#common = undefined;
     this.commons[index] = common;
     this.isDirty = true;
@@ -143,9 +142,14 @@ export class Inner {
   /** Adds a weight to everything below a child. */
   raiseChild(index: number, weight: Fraction): void {
     this.pending[index] = sumOf(this.pending[index] as Fraction, weight);
-    this.#tops[index] = sumOf(this.topOf(index), weight);
-    this.#max = undefined;
+    this.#setTop(index, sumOf(this.topOf(index), weight));
     this.isDirty = true;
+  }
+
+  /** Overlaps only grow, but for those that are split off, which {@link insert} forgets about. */
+  #setTop(index: number, top: Fraction): void {
+    this.#tops[index] = top;
+    if (this.#max !== undefined) this.#max = greater(this.#max, top);
   }
 
   /** Adds to a child what is still to be added below it; the child may be split. */

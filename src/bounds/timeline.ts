@@ -327,7 +327,7 @@ function peakWithin(node: Node, from: bigint, to: bigint): Fraction {
     const max = node.topOf(i);
     if (compareRationals(max, peak) <= 0) continue;
     const isWithin = begin >= from && end !== undefined && end <= to;
-    peak = greater(peak, isWithin ? max : sumOf(peakWithin(node.childAt(i), from, to), pending));
+    peak = isWithin ? max : greater(peak, sumOf(peakWithin(node.childAt(i), from, to), pending));
   }
   return peak;
 }
