@@ -189,7 +189,7 @@ const FACTS_BYTES = 352 * 1024;
  * So many blocks for each thread are on their way, so that none waits for the thread that orders them, and that one for none: while
  * others have a queue, it needs blocks of its own to examine.
  */
-const ROOMS_PER_THREAD = 8;
+const ROOMS_PER_THREAD = 7;
 
 /** Other threads examine, and this one too wherever it would wait for them. */
 async function* readInThreads(
