@@ -4,7 +4,7 @@
  * that are not of northroot's own types `quick-scan.ts` has a slower way.
  */
 
-import { after, bytesAscend, endOfText, isPlain, isText } from './quick-primitives.js';
+import { after, endOfText, isText } from './quick-primitives.js';
 import type { Bytes, Int, Rows } from './quick-primitives.js';
 import { EVENT_TYPE, TOOL } from './quick-row.js';
 import {
@@ -12,7 +12,6 @@ import {
   AUTHORIZATION_MEMBER,
   CLOSE,
   CLOSE_BRACKET,
-  COLON,
   COMMA,
   ENVELOPE,
   FALSE,
@@ -32,7 +31,7 @@ import {
   X_DOT,
   ZERO,
 } from './quick-tables.js';
-import { endOfInteger, endOfValue } from './quick-walk.js';
+import { endOfInteger, endOfName, endOfValue } from './quick-walk.js';
 
 /** So many containers may lie within each other in a member: fewer than canonical JSON allows. */
 const MAX_NESTED = 32;
@@ -70,15 +69,6 @@ export function endOfExtension(bytes: Bytes, from: Int, rows: Rows, base: Int): 
   for (; m < last; m += 1) if (REQUIRED[m] === 1) return -1;
   // No type of northroot's own begins so.
   return after(X_DOT, bytes, rows[base + EVENT_TYPE]!) < 0 ? -1 : at;
-}
-
-/** Behind the `:` of a name, which comes after the one at `before`, where that is not negative. */
-function endOfName(bytes: Bytes, at: Int, before: Int): Int {
-  if (bytes[at] !== QUOTE) return -1;
-  let i = at + 1;
-  while (isPlain(bytes[i]!)) i += 1;
-  if (bytes[i] !== QUOTE || bytes[i + 1] !== COLON) return -1;
-  return before >= 0 && !bytesAscend(bytes, before, at) ? -1 : i + 2;
 }
 
 /** Whether a name, whose value begins at `value`, is this one. */

@@ -512,7 +512,7 @@ function endOfSignature(bytes: Bytes, from: Int): Int {
   return end >= 0 && bytes[end] === CLOSE ? end + 1 : -1;
 }
 
-/** Texts under names in order. Names with escapes or beyond ASCII have another order than their bytes: they are not usual. */
+/** Texts under names in order. */
 function endOfMeta(bytes: Bytes, from: Int): Int {
   if (bytes[from] !== OPEN) return -1;
   let at = from + 1;
@@ -520,16 +520,25 @@ function endOfMeta(bytes: Bytes, from: Int): Int {
   let before = -1;
   let next = COMMA;
   while (next === COMMA) {
-    if (bytes[at] !== QUOTE) return -1;
-    let i = at + 1;
-    while (isPlain(bytes[i]!)) i += 1;
-    if (bytes[i] !== QUOTE || bytes[i + 1] !== COLON) return -1;
-    if (before >= 0 && !bytesAscend(bytes, before, at)) return -1;
+    const value = endOfName(bytes, at, before);
+    if (value < 0) return -1;
     before = at;
-    at = endOfText(bytes, i + 2, NO_LIMIT);
+    at = endOfText(bytes, value, NO_LIMIT);
     if (at < 0) return -1;
     next = bytes[at]!;
     at += 1;
   }
   return next === CLOSE ? at : -1;
+}
+
+/**
+ * Behind the `:` of a name, which comes after the one at `before`, where that is not negative. Names with escapes or beyond ASCII have
+ * another order than their bytes: they are not usual.
+ */
+export function endOfName(bytes: Bytes, at: Int, before: Int): Int {
+  if (bytes[at] !== QUOTE) return -1;
+  let i = at + 1;
+  while (isPlain(bytes[i]!)) i += 1;
+  if (bytes[i] !== QUOTE || bytes[i + 1] !== COLON) return -1;
+  return before >= 0 && !bytesAscend(bytes, before, at) ? -1 : i + 2;
 }
