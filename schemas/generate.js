@@ -123,7 +123,7 @@ function validators() {
 
 /**
  * A copy without what the code says in another way: the event in a record is checked apart, by its type; no `$` of JavaScript's
- * matches before a final newline; real dates, finite doubles, amounts below 0 and codes in order are the business of
+ * matches before a final newline; real dates, finite doubles, amounts below 0, codes in order and names of units are the business of
  * `src/schema/value-rules.ts`, which gives each its own code and words.
  */
 function forRuntime(schema) {
@@ -131,6 +131,7 @@ function forRuntime(schema) {
   walk(copy, (node) => {
     if (node.title !== 'Origin') delete node.not;
     delete node.uniqueItems;
+    delete node.propertyNames;
     if (node.$ref === 'any-event.json') {
       delete node.$ref;
       node.type = 'object';

@@ -518,6 +518,21 @@ const pages = {
     cause: 'The authorization was back-dated, or the clocks of two machines differ.',
     remedy: 'Compare the clocks; grant before authorizing.',
   }),
+  ACTION_EXPIRED: violation({
+    title: 'the action had expired',
+    section: '§8 rule 3',
+    meaning: 'The execution began at or after expires_at of its action.',
+    cause: 'The action waited too long, or its expiry was not enforced.',
+    remedy: 'Ask for a new decision, or give decisions a longer time to live.',
+  }),
+  REQUEST_REPEATED: violation({
+    title: 'the request key was used before',
+    section: '§8 rule 18',
+    meaning:
+      'An earlier allowed action of the same principal under the same root grant has this request_key: one request was allowed twice.',
+    cause: 'A decider did not know an earlier answer, or a producer uses one key for two requests.',
+    remedy: 'Answer a retry with the decision that it has; use another key for another request.',
+  }),
   GRANT_EXPIRED: violation({
     title: 'the grant had expired',
     section: '§8 rule 3',
@@ -634,6 +649,23 @@ const pages = {
     cause: 'A producer meters more than the grant names.',
     remedy: 'Cap the unit if its use should be bounded.',
   },
+  METER_UNREPORTED: warning({
+    title: 'a reserved unit was not metered',
+    section: '§8 rule 5',
+    meaning:
+      'The execution says nothing of a unit that its action reserved, so what was reserved counts as used, as estimated use. Reported once for a grant and unit.',
+    cause: 'The producer does not meter the unit, or lost its usage record.',
+    remedy: 'Record what was used of each reserved unit; record 0 where nothing was used.',
+  }),
+  RELEASE_OF_STARTED: warning({
+    title: 'a started action was released',
+    section: '§8 rule 8',
+    meaning:
+      'A start of this action is recorded before the release. Nothing is given back: what was reserved counts as used, as estimated use.',
+    cause: 'A recorder that had begun the action was taken for one that had not.',
+    remedy:
+      'Settle a started action with an execution that says what was used, or with outcome unknown where nobody knows.',
+  }),
   INTENT_UNLINKED: warning({
     title: "the intent is not linked to the grant's",
     section: '§8 rule 13',

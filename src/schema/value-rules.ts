@@ -39,6 +39,7 @@ export const checkAuthorizationValues: ValueRule = (event, faults, shaped) => {
     }
     if (kind === 'action' && isObject(action)) {
       checkMeters(action['meter_reservation'], '/authorization/action/meter_reservation', faults, shaped);
+      checkTimestamp(action['expires_at'], '/authorization/action/expires_at', faults);
     }
   }
   if (isObject(hygiene)) checkSorted(hygiene['warnings'], '/hygiene/warnings', faults);
@@ -49,6 +50,7 @@ export const checkExecutionValues: ValueRule = (event, faults, shaped) => {
   checkTimestamp(event['started_at'], '/started_at', faults);
   checkTimestamp(event['ended_at'], '/ended_at', faults);
   checkMeters(event['meter_used'], '/meter_used', faults, shaped);
+  checkBasisUnits(event['meter_basis_by_unit'], event['meter_used'], faults);
 };
 
 export const checkAdjustmentValues: ValueRule = (event, faults, shaped) => {
@@ -124,6 +126,18 @@ function checkMeters(
     if (!checkQuantity(amount, `${pointer}/${i}/amount`, faults, shaped)) continue;
     if (isNegativeQuantity(amount as Quantity)) {
       faults.add('METER_NEGATIVE', `${pointer}/${i}/amount`, 'an amount that is not negative', amount);
+    }
+  }
+}
+
+/** A basis is of a unit that is used. */
+function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): void {
+  if (!isObject(bases) || !Array.isArray(vector)) return;
+  const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
+  for (const unit of Object.keys(bases)) {
+    if (!units.has(unit)) {
+      const pointer = `/meter_basis_by_unit/${unit.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      faults.add('SCHEMA', pointer, 'a unit of meter_used', bases[unit]);
     }
   }
 }

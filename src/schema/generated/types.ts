@@ -69,6 +69,10 @@ export type CanonicalProfileId = 'northroot-jcs-v1';
  */
 export type ProfileId = string;
 /**
+ * a request key: 1 to 128 of A-Z a-z 0-9 . _ : / + = @ -
+ */
+export type RequestKey = string;
+/**
  * an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _
  */
 export type EventType = string;
@@ -792,6 +796,8 @@ export interface Action {
   tool_name: ToolName;
   tool_params_digest: Digest;
   meter_reservation?: MeterVector;
+  expires_at?: Timestamp;
+  request_key?: RequestKey;
 }
 /**
  * What a verification of a bundle found. Of a file whose form is broken the parts that it would tell of are absent, null or empty.
@@ -1342,7 +1348,14 @@ export interface ExecutionEvent {
   provider?: string;
   pricing_snapshot_digest?: Digest;
   meter_basis?: MeterBasis;
+  meter_basis_by_unit?: MeterBasisByUnit;
   source?: Source;
+}
+/**
+ * the basis of single units of meter_used, each instead of meter_basis
+ */
+export interface MeterBasisByUnit {
+  [k: string]: MeterBasis;
 }
 /**
  * The first event of every ledger.

@@ -1776,7 +1776,7 @@ return errors === 0;
 }
 
 export const validateAuthorization: Validator = validate31;
-const schema71 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/authorization.json","title":"AuthorizationEvent","description":"A decision: a grant with bounds, or leave for one action.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","policy_id","policy_digest","decision","decision_code","authorization"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"authorization"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"policy_id":{"type":"string","minLength":1,"maxLength":256},"policy_digest":{"$ref":"common.json#/$defs/digest"},"decision":{"type":"string","enum":["allow","deny"]},"decision_code":{"$ref":"common.json#/$defs/code"},"checks":{"type":"array","items":{"$ref":"authorization.json#/$defs/check"}},"hygiene":{"$ref":"common.json#/$defs/hygiene"},"hygiene_digest":{"$ref":"common.json#/$defs/digest"},"source":{"$ref":"common.json#/$defs/source"},"authorization":{"type":"object","oneOf":[{"$ref":"authorization.json#/$defs/grant_authorization"},{"$ref":"authorization.json#/$defs/action_authorization"}],"discriminator":{"propertyName":"kind"}}},"if":{"required":["decision"],"properties":{"decision":{"const":"allow"}}},"then":{"properties":{"authorization":{"type":"object","allOf":[{"$ref":"authorization.json#/$defs/allowed_grant"},{"$ref":"authorization.json#/$defs/allowed_action"}]}}},"$defs":{"check":{"title":"Check","description":"One check that the decision rests on.","type":"object","required":["check","result"],"additionalProperties":false,"properties":{"check":{"type":"string","minLength":1,"maxLength":64},"result":{"type":"string","enum":["pass","fail"]},"code":{"$ref":"common.json#/$defs/code"}}},"bounds":{"title":"Bounds","description":"What a grant allows.","type":"object","additionalProperties":false,"properties":{"allowed_tools":{"type":"array","minItems":1,"maxItems":1024,"items":{"$ref":"common.json#/$defs/tool_pattern"}},"meter_caps":{"$ref":"common.json#/$defs/meter_vector"},"action_caps":{"$ref":"common.json#/$defs/meter_vector"},"not_before":{"$ref":"common.json#/$defs/timestamp"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"rate_limits":{"$ref":"common.json#/$defs/rate_vector"},"max_delegation_depth":{"description":"a whole number from 0 to 31","type":"integer","minimum":0,"maximum":31},"concurrency_limit":{"$ref":"common.json#/$defs/positive_int_quantity"},"output_mode":{"type":"string","enum":["digest_only","allow_inline","allow_contentref"]},"resources":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}}}},"action":{"title":"Action","description":"One call of a tool, and what is set aside for it.","type":"object","required":["tool_name","tool_params_digest"],"additionalProperties":false,"properties":{"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"meter_reservation":{"$ref":"common.json#/$defs/meter_vector"}}},"grant_authorization":{"title":"GrantAuthorization","description":"Bounds for any number of executions; delegated when it names a parent grant.","type":"object","required":["kind"],"additionalProperties":false,"properties":{"kind":{"const":"grant"},"bounds":{"$ref":"authorization.json#/$defs/bounds"},"grant_event_id":{"$ref":"common.json#/$defs/sha256_digest"}}},"action_authorization":{"title":"ActionAuthorization","description":"One action, under a grant or with bounds of its own.","type":"object","required":["kind","action"],"additionalProperties":false,"properties":{"kind":{"const":"action"},"grant_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"action":{"$ref":"authorization.json#/$defs/action"}}},"allowed_grant":{"title":"AllowedGrant","description":"A grant that is allowed has bounds with tools and at least one cap.","type":"object","if":{"required":["kind"],"properties":{"kind":{"const":"grant"}}},"then":{"required":["bounds"],"properties":{"bounds":{"type":"object","required":["allowed_tools","meter_caps"],"properties":{"allowed_tools":{"type":"array"},"meter_caps":{"type":"array","minItems":1}}}}}},"allowed_action":{"title":"AllowedAction","description":"An action that is allowed without a grant has a reservation of at least one meter.","type":"object","if":{"required":["kind"],"properties":{"kind":{"const":"action"},"grant_event_id":false}},"then":{"properties":{"action":{"type":"object","required":["meter_reservation"],"properties":{"meter_reservation":{"type":"array","minItems":1}}}}}}}};
+const schema71 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/authorization.json","title":"AuthorizationEvent","description":"A decision: a grant with bounds, or leave for one action.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","policy_id","policy_digest","decision","decision_code","authorization"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"authorization"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"policy_id":{"type":"string","minLength":1,"maxLength":256},"policy_digest":{"$ref":"common.json#/$defs/digest"},"decision":{"type":"string","enum":["allow","deny"]},"decision_code":{"$ref":"common.json#/$defs/code"},"checks":{"type":"array","items":{"$ref":"authorization.json#/$defs/check"}},"hygiene":{"$ref":"common.json#/$defs/hygiene"},"hygiene_digest":{"$ref":"common.json#/$defs/digest"},"source":{"$ref":"common.json#/$defs/source"},"authorization":{"type":"object","oneOf":[{"$ref":"authorization.json#/$defs/grant_authorization"},{"$ref":"authorization.json#/$defs/action_authorization"}],"discriminator":{"propertyName":"kind"}}},"if":{"required":["decision"],"properties":{"decision":{"const":"allow"}}},"then":{"properties":{"authorization":{"type":"object","allOf":[{"$ref":"authorization.json#/$defs/allowed_grant"},{"$ref":"authorization.json#/$defs/allowed_action"}]}}},"$defs":{"check":{"title":"Check","description":"One check that the decision rests on.","type":"object","required":["check","result"],"additionalProperties":false,"properties":{"check":{"type":"string","minLength":1,"maxLength":64},"result":{"type":"string","enum":["pass","fail"]},"code":{"$ref":"common.json#/$defs/code"}}},"bounds":{"title":"Bounds","description":"What a grant allows.","type":"object","additionalProperties":false,"properties":{"allowed_tools":{"type":"array","minItems":1,"maxItems":1024,"items":{"$ref":"common.json#/$defs/tool_pattern"}},"meter_caps":{"$ref":"common.json#/$defs/meter_vector"},"action_caps":{"$ref":"common.json#/$defs/meter_vector"},"not_before":{"$ref":"common.json#/$defs/timestamp"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"rate_limits":{"$ref":"common.json#/$defs/rate_vector"},"max_delegation_depth":{"description":"a whole number from 0 to 31","type":"integer","minimum":0,"maximum":31},"concurrency_limit":{"$ref":"common.json#/$defs/positive_int_quantity"},"output_mode":{"type":"string","enum":["digest_only","allow_inline","allow_contentref"]},"resources":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}}}},"action":{"title":"Action","description":"One call of a tool, and what is set aside for it.","type":"object","required":["tool_name","tool_params_digest"],"additionalProperties":false,"properties":{"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"meter_reservation":{"$ref":"common.json#/$defs/meter_vector"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"request_key":{"$ref":"common.json#/$defs/request_key"}}},"grant_authorization":{"title":"GrantAuthorization","description":"Bounds for any number of executions; delegated when it names a parent grant.","type":"object","required":["kind"],"additionalProperties":false,"properties":{"kind":{"const":"grant"},"bounds":{"$ref":"authorization.json#/$defs/bounds"},"grant_event_id":{"$ref":"common.json#/$defs/sha256_digest"}}},"action_authorization":{"title":"ActionAuthorization","description":"One action, under a grant or with bounds of its own.","type":"object","required":["kind","action"],"additionalProperties":false,"properties":{"kind":{"const":"action"},"grant_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"action":{"$ref":"authorization.json#/$defs/action"}}},"allowed_grant":{"title":"AllowedGrant","description":"A grant that is allowed has bounds with tools and at least one cap.","type":"object","if":{"required":["kind"],"properties":{"kind":{"const":"grant"}}},"then":{"required":["bounds"],"properties":{"bounds":{"type":"object","required":["allowed_tools","meter_caps"],"properties":{"allowed_tools":{"type":"array"},"meter_caps":{"type":"array","minItems":1}}}}}},"allowed_action":{"title":"AllowedAction","description":"An action that is allowed without a grant has a reservation of at least one meter.","type":"object","if":{"required":["kind"],"properties":{"kind":{"const":"action"},"grant_event_id":false}},"then":{"properties":{"action":{"type":"object","required":["meter_reservation"],"properties":{"meter_reservation":{"type":"array","minItems":1}}}}}}}};
 const schema72 = {"title":"AllowedGrant","description":"A grant that is allowed has bounds with tools and at least one cap.","type":"object","if":{"required":["kind"],"properties":{"kind":{"const":"grant"}}},"then":{"required":["bounds"],"properties":{"bounds":{"type":"object","required":["allowed_tools","meter_caps"],"properties":{"allowed_tools":{"type":"array"},"meter_caps":{"type":"array","minItems":1}}}}}};
 const schema73 = {"title":"AllowedAction","description":"An action that is allowed without a grant has a reservation of at least one meter.","type":"object","if":{"required":["kind"],"properties":{"kind":{"const":"action"},"grant_event_id":false}},"then":{"properties":{"action":{"type":"object","required":["meter_reservation"],"properties":{"meter_reservation":{"type":"array","minItems":1}}}}}};
 const schema83 = {"title":"Intents","description":"What an event was meant to do, by digest.","type":"object","required":["intent_digest"],"additionalProperties":false,"properties":{"intent_digest":{"$ref":"common.json#/$defs/digest"},"intent_ref":{"$ref":"common.json#/$defs/content_ref"},"user_intent_digest":{"$ref":"common.json#/$defs/digest"}}};
@@ -3121,9 +3121,11 @@ return errors === 0;
 }
 
 const schema114 = {"title":"ActionAuthorization","description":"One action, under a grant or with bounds of its own.","type":"object","required":["kind","action"],"additionalProperties":false,"properties":{"kind":{"const":"action"},"grant_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"action":{"$ref":"authorization.json#/$defs/action"}}};
-const schema116 = {"title":"Action","description":"One call of a tool, and what is set aside for it.","type":"object","required":["tool_name","tool_params_digest"],"additionalProperties":false,"properties":{"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"meter_reservation":{"$ref":"common.json#/$defs/meter_vector"}}};
+const schema116 = {"title":"Action","description":"One call of a tool, and what is set aside for it.","type":"object","required":["tool_name","tool_params_digest"],"additionalProperties":false,"properties":{"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"meter_reservation":{"$ref":"common.json#/$defs/meter_vector"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"request_key":{"$ref":"common.json#/$defs/request_key"}}};
 const schema117 = {"title":"ToolName","description":"a tool name: 1 to 128 of A-Z a-z 0-9 _ . / : @ + = # ~ -","type":"string","pattern":"^[A-Za-z0-9_./:@+=#~-]{1,128}$"};
+const schema120 = {"title":"RequestKey","description":"a request key: 1 to 128 of A-Z a-z 0-9 . _ : / + = @ -","type":"string","pattern":"^[A-Za-z0-9._:/+=@-]{1,128}$"};
 const pattern80 = new RegExp("^[A-Za-z0-9_./:@+=#~-]{1,128}$", "u");
+const pattern85 = new RegExp("^[A-Za-z0-9._:/+=@-]{1,128}$", "u");
 
 function validate59(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -3138,7 +3140,7 @@ vErrors = addError(vErrors, instancePath, "required", schema116, data, "tool_par
 errors++;
 }
 for(const key0 in data){
-if(!(((key0 === "tool_name") || (key0 === "tool_params_digest")) || (key0 === "meter_reservation"))){
+if(!(((((key0 === "tool_name") || (key0 === "tool_params_digest")) || (key0 === "meter_reservation")) || (key0 === "expires_at")) || (key0 === "request_key"))){
 vErrors = addError(vErrors, instancePath, "additionalProperties", schema116, data, key0);
 errors++;
 }
@@ -3290,6 +3292,32 @@ if(data.meter_reservation !== undefined){
 if(!(validate44(data.meter_reservation, {instancePath:instancePath+"/meter_reservation",parentData:data,parentDataProperty:"meter_reservation",rootData}))){
 vErrors = joinErrors(vErrors, validate44.errors);
 errors = vErrors.length;
+}
+}
+if(data.expires_at !== undefined){
+let data8 = data.expires_at;
+if(typeof data8 === "string"){
+if(!pattern5.test(data8)){
+vErrors = addError(vErrors, instancePath+"/expires_at", "pattern", schema35, data8);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/expires_at", "type", schema35, data8);
+errors++;
+}
+}
+if(data.request_key !== undefined){
+let data9 = data.request_key;
+if(typeof data9 === "string"){
+if(!pattern85.test(data9)){
+vErrors = addError(vErrors, instancePath+"/request_key", "pattern", schema120, data9);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/request_key", "type", schema120, data9);
+errors++;
 }
 }
 }
@@ -4469,7 +4497,7 @@ return errors === 0;
 }
 
 export const validateCheckpoint: Validator = validate64;
-const schema119 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/checkpoint.json","title":"CheckpointEvent","description":"The tree over all records before this one, as a signed note.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","tree_size","root","chain_tip_event_id","note"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"checkpoint"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"chain_tip_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+const schema121 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/checkpoint.json","title":"CheckpointEvent","description":"The tree over all records before this one, as a signed note.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","tree_size","root","chain_tip_event_id","note"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"checkpoint"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"chain_tip_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
 function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/checkpoint.json" */;
@@ -4477,63 +4505,63 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "payload_digest");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "root");
 errors++;
 }
 if(data.chain_tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "chain_tip_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "chain_tip_event_id");
 errors++;
 }
 if(data.note === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "note");
+vErrors = addError(vErrors, instancePath, "required", schema121, data, "note");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema119.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema119, data, key0);
+if(!(func1.call(schema121.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema121, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema119.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema121.properties.event_type, data0);
 errors++;
 }
 if("checkpoint" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema119.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema121.properties.event_type, data0);
 errors++;
 }
 }
@@ -5023,13 +5051,13 @@ errors++;
 if(data.note !== undefined){
 let data30 = data.note;
 if(typeof data30 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema119.properties.note, data30);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema121.properties.note, data30);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema119, data);
+vErrors = addError(vErrors, instancePath, "type", schema121, data);
 errors++;
 }
 validate64.errors = vErrors;
@@ -5037,9 +5065,9 @@ return errors === 0;
 }
 
 export const validateEvent: Validator = validate65;
-const schema132 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/event.json","title":"EventEnvelope","description":"What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest"],"properties":{"event_type":{"$ref":"common.json#/$defs/event_type"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"}}};
-const schema133 = {"title":"EventType","description":"an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _","type":"string","pattern":"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"};
-const pattern96 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$", "u");
+const schema134 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/event.json","title":"EventEnvelope","description":"What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest"],"properties":{"event_type":{"$ref":"common.json#/$defs/event_type"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"}}};
+const schema135 = {"title":"EventType","description":"an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _","type":"string","pattern":"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"};
+const pattern98 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$", "u");
 
 function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/event.json" */;
@@ -5047,43 +5075,43 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema132, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "payload_digest");
 errors++;
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 === "string"){
-if(!pattern96.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_type", "pattern", schema133, data0);
+if(!pattern98.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_type", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema133, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema135, data0);
 errors++;
 }
 }
@@ -5461,7 +5489,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema132, data);
+vErrors = addError(vErrors, instancePath, "type", schema134, data);
 errors++;
 }
 validate65.errors = vErrors;
@@ -5469,7 +5497,7 @@ return errors === 0;
 }
 
 export const validateExecution: Validator = validate66;
-const schema143 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/execution.json","title":"ExecutionEvent","description":"What was really done under an authorization.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","auth_event_id","tool_name","meter_used","outcome"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"execution"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"auth_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"started_at":{"$ref":"common.json#/$defs/timestamp"},"ended_at":{"$ref":"common.json#/$defs/timestamp"},"meter_used":{"$ref":"common.json#/$defs/meter_vector"},"outcome":{"type":"string","enum":["success","failure","unknown"]},"error_code":{"$ref":"common.json#/$defs/code"},"output_digest":{"$ref":"common.json#/$defs/digest"},"output_ref":{"$ref":"common.json#/$defs/content_ref"},"resources_touched":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}},"model_id":{"type":"string"},"provider":{"type":"string"},"pricing_snapshot_digest":{"$ref":"common.json#/$defs/digest"},"meter_basis":{"$ref":"common.json#/$defs/meter_basis"},"source":{"$ref":"common.json#/$defs/source"}},"if":{"required":["outcome"],"properties":{"outcome":{"const":"failure"}}},"then":{"required":["error_code"],"properties":{"error_code":{"type":"string"}}}};
+const schema145 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/execution.json","title":"ExecutionEvent","description":"What was really done under an authorization.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","auth_event_id","tool_name","meter_used","outcome"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"execution"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"auth_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"started_at":{"$ref":"common.json#/$defs/timestamp"},"ended_at":{"$ref":"common.json#/$defs/timestamp"},"meter_used":{"$ref":"common.json#/$defs/meter_vector"},"outcome":{"type":"string","enum":["success","failure","unknown"]},"error_code":{"$ref":"common.json#/$defs/code"},"output_digest":{"$ref":"common.json#/$defs/digest"},"output_ref":{"$ref":"common.json#/$defs/content_ref"},"resources_touched":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}},"model_id":{"type":"string"},"provider":{"type":"string"},"pricing_snapshot_digest":{"$ref":"common.json#/$defs/digest"},"meter_basis":{"$ref":"common.json#/$defs/meter_basis"},"meter_basis_by_unit":{"$ref":"common.json#/$defs/meter_basis_by_unit"},"source":{"$ref":"common.json#/$defs/source"}},"if":{"required":["outcome"],"properties":{"outcome":{"const":"failure"}}},"then":{"required":["error_code"],"properties":{"error_code":{"type":"string"}}}};
 
 function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -5963,8 +5991,42 @@ validate73.errors = vErrors;
 return errors === 0;
 }
 
+const schema172 = {"title":"MeterBasisByUnit","description":"the basis of single units of meter_used, each instead of meter_basis","type":"object","minProperties":1,"maxProperties":64,"additionalProperties":{"$ref":"common.json#/$defs/meter_basis"}};
 
 function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(Object.keys(data).length > 64){
+vErrors = addError(vErrors, instancePath, "maxProperties", schema172, data);
+errors++;
+}
+if(Object.keys(data).length < 1){
+vErrors = addError(vErrors, instancePath, "minProperties", schema172, data);
+errors++;
+}
+for(const key0 in data){
+let data0 = data[key0];
+if(typeof data0 !== "string"){
+vErrors = addError(vErrors, instancePath+"/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema54, data0);
+errors++;
+}
+if(!((((data0 === "measured") || (data0 === "reported")) || (data0 === "estimated")) || (data0 === "billed"))){
+vErrors = addError(vErrors, instancePath+"/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), "enum", schema54, data0);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema172, data);
+errors++;
+}
+validate75.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -6151,7 +6213,7 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema58, data);
 errors++;
 }
-validate75.errors = vErrors;
+validate77.errors = vErrors;
 return errors === 0;
 }
 
@@ -6204,13 +6266,13 @@ if(_valid0){
 const _errs4 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.error_code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143.then, data, "error_code");
+vErrors = addError(vErrors, instancePath, "required", schema145.then, data, "error_code");
 errors++;
 }
 if(data.error_code !== undefined){
 let data1 = data.error_code;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/error_code", "type", schema143.then.properties.error_code, data1);
+vErrors = addError(vErrors, instancePath+"/error_code", "type", schema145.then.properties.error_code, data1);
 errors++;
 }
 }
@@ -6219,72 +6281,72 @@ var _valid0 = _errs4 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema143, data);
+vErrors = addError(vErrors, instancePath, "if", schema145, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "payload_digest");
 errors++;
 }
 if(data.intents === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "intents");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "intents");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "tool_name");
 errors++;
 }
 if(data.meter_used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "meter_used");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "meter_used");
 errors++;
 }
 if(data.outcome === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema143, data, "outcome");
+vErrors = addError(vErrors, instancePath, "required", schema145, data, "outcome");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema143.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema143, data, key0);
+if(!(func1.call(schema145.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema145, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data2 = data.event_type;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema143.properties.event_type, data2);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema145.properties.event_type, data2);
 errors++;
 }
 if("execution" !== data2){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema143.properties.event_type, data2);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema145.properties.event_type, data2);
 errors++;
 }
 }
@@ -6891,11 +6953,11 @@ errors = vErrors.length;
 if(data.outcome !== undefined){
 let data39 = data.outcome;
 if(typeof data39 !== "string"){
-vErrors = addError(vErrors, instancePath+"/outcome", "type", schema143.properties.outcome, data39);
+vErrors = addError(vErrors, instancePath+"/outcome", "type", schema145.properties.outcome, data39);
 errors++;
 }
 if(!(((data39 === "success") || (data39 === "failure")) || (data39 === "unknown"))){
-vErrors = addError(vErrors, instancePath+"/outcome", "enum", schema143.properties.outcome, data39);
+vErrors = addError(vErrors, instancePath+"/outcome", "enum", schema145.properties.outcome, data39);
 errors++;
 }
 }
@@ -7111,21 +7173,21 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/resources_touched", "type", schema143.properties.resources_touched, data48);
+vErrors = addError(vErrors, instancePath+"/resources_touched", "type", schema145.properties.resources_touched, data48);
 errors++;
 }
 }
 if(data.model_id !== undefined){
 let data52 = data.model_id;
 if(typeof data52 !== "string"){
-vErrors = addError(vErrors, instancePath+"/model_id", "type", schema143.properties.model_id, data52);
+vErrors = addError(vErrors, instancePath+"/model_id", "type", schema145.properties.model_id, data52);
 errors++;
 }
 }
 if(data.provider !== undefined){
 let data53 = data.provider;
 if(typeof data53 !== "string"){
-vErrors = addError(vErrors, instancePath+"/provider", "type", schema143.properties.provider, data53);
+vErrors = addError(vErrors, instancePath+"/provider", "type", schema145.properties.provider, data53);
 errors++;
 }
 }
@@ -7270,68 +7332,74 @@ vErrors = addError(vErrors, instancePath+"/meter_basis", "enum", schema54, data6
 errors++;
 }
 }
-if(data.source !== undefined){
-if(!(validate75(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData}))){
+if(data.meter_basis_by_unit !== undefined){
+if(!(validate75(data.meter_basis_by_unit, {instancePath:instancePath+"/meter_basis_by_unit",parentData:data,parentDataProperty:"meter_basis_by_unit",rootData}))){
 vErrors = joinErrors(vErrors, validate75.errors);
+errors = vErrors.length;
+}
+}
+if(data.source !== undefined){
+if(!(validate77(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData}))){
+vErrors = joinErrors(vErrors, validate77.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema143, data);
+vErrors = addError(vErrors, instancePath, "type", schema145, data);
 errors++;
 }
 validate66.errors = vErrors;
 return errors === 0;
 }
 
-export const validateFinding: Validator = validate77;
-const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"event_type":{"type":"string","enum":["authorization","execution"]},"amounts":{"description":"What an execution used, an action reserves or a grant caps, in words; no contract.","type":"string"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
-const schema176 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
-const schema177 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema183 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const pattern144 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
-const schema180 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
+export const validateFinding: Validator = validate79;
+const schema176 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"event_type":{"type":"string","enum":["authorization","execution"]},"amounts":{"description":"What an execution used, an action reserves or a grant caps, in words; no contract.","type":"string"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
+const schema180 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
+const schema181 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema187 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const pattern146 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
+const schema184 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
 
-function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema180, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "seq");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema180, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_id");
 errors++;
 }
 if(data.file === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema180, data, "file");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "file");
 errors++;
 }
 if(data.line === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema180, data, "line");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "line");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "seq") || (key0 === "event_id")) || (key0 === "file")) || (key0 === "line"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema180, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema184, data, key0);
 errors++;
 }
 }
 if(data.seq !== undefined){
 let data0 = data.seq;
 if((!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))) && (data0 !== null)){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema176, data0);
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema180, data0);
 errors++;
 }
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema176, data0);
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema180, data0);
 errors++;
 }
 if(data0 < 0 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema176, data0);
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema180, data0);
 errors++;
 }
 }
@@ -7339,12 +7407,12 @@ errors++;
 if(data.event_id !== undefined){
 let data1 = data.event_id;
 if((typeof data1 !== "string") && (data1 !== null)){
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema177, data1);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema181, data1);
 errors++;
 }
 if(typeof data1 === "string"){
-if(!pattern144.test(data1)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema177, data1);
+if(!pattern146.test(data1)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema181, data1);
 errors++;
 }
 }
@@ -7352,73 +7420,73 @@ errors++;
 if(data.file !== undefined){
 let data2 = data.file;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/file", "type", schema180.properties.file, data2);
+vErrors = addError(vErrors, instancePath+"/file", "type", schema184.properties.file, data2);
 errors++;
 }
 }
 if(data.line !== undefined){
 let data3 = data.line;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/line", "type", schema180.properties.line, data3);
+vErrors = addError(vErrors, instancePath+"/line", "type", schema184.properties.line, data3);
 errors++;
 }
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/line", "maximum", schema180.properties.line, data3);
+vErrors = addError(vErrors, instancePath+"/line", "maximum", schema184.properties.line, data3);
 errors++;
 }
 if(data3 < 1 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/line", "minimum", schema180.properties.line, data3);
+vErrors = addError(vErrors, instancePath+"/line", "minimum", schema184.properties.line, data3);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema180, data);
+vErrors = addError(vErrors, instancePath, "type", schema184, data);
 errors++;
 }
-validate78.errors = vErrors;
+validate80.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/finding.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "code");
 errors++;
 }
 if(data.severity === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "severity");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "severity");
 errors++;
 }
 if(data.class === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "class");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "class");
 errors++;
 }
 if(data.at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "at");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "at");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "seq");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "event_id");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema172, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema176, data, "message");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema172.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema172, data, key0);
+if(!(func1.call(schema176.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema176, data, key0);
 errors++;
 }
 }
@@ -7438,22 +7506,22 @@ errors++;
 if(data.severity !== undefined){
 let data1 = data.severity;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/severity", "type", schema172.properties.severity, data1);
+vErrors = addError(vErrors, instancePath+"/severity", "type", schema176.properties.severity, data1);
 errors++;
 }
 if(!(((data1 === "error") || (data1 === "warning")) || (data1 === "info"))){
-vErrors = addError(vErrors, instancePath+"/severity", "enum", schema172.properties.severity, data1);
+vErrors = addError(vErrors, instancePath+"/severity", "enum", schema176.properties.severity, data1);
 errors++;
 }
 }
 if(data.class !== undefined){
 let data2 = data.class;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/class", "type", schema172.properties.class, data2);
+vErrors = addError(vErrors, instancePath+"/class", "type", schema176.properties.class, data2);
 errors++;
 }
 if(!(((data2 === "invalid") || (data2 === "violation")) || (data2 === "none"))){
-vErrors = addError(vErrors, instancePath+"/class", "enum", schema172.properties.class, data2);
+vErrors = addError(vErrors, instancePath+"/class", "enum", schema176.properties.class, data2);
 errors++;
 }
 }
@@ -7461,47 +7529,47 @@ if(data.at !== undefined){
 let data3 = data.at;
 if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
 if(data3.file === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "file");
+vErrors = addError(vErrors, instancePath+"/at", "required", schema176.properties.at, data3, "file");
 errors++;
 }
 if(data3.line === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "line");
+vErrors = addError(vErrors, instancePath+"/at", "required", schema176.properties.at, data3, "line");
 errors++;
 }
 if(data3.byte_offset === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "byte_offset");
+vErrors = addError(vErrors, instancePath+"/at", "required", schema176.properties.at, data3, "byte_offset");
 errors++;
 }
 if(data3.byte_length === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "byte_length");
+vErrors = addError(vErrors, instancePath+"/at", "required", schema176.properties.at, data3, "byte_length");
 errors++;
 }
 for(const key1 in data3){
 if(!(((((key1 === "file") || (key1 === "line")) || (key1 === "byte_offset")) || (key1 === "byte_length")) || (key1 === "pointer"))){
-vErrors = addError(vErrors, instancePath+"/at", "additionalProperties", schema172.properties.at, data3, key1);
+vErrors = addError(vErrors, instancePath+"/at", "additionalProperties", schema176.properties.at, data3, key1);
 errors++;
 }
 }
 if(data3.file !== undefined){
 let data4 = data3.file;
 if(typeof data4 !== "string"){
-vErrors = addError(vErrors, instancePath+"/at/file", "type", schema172.properties.at.properties.file, data4);
+vErrors = addError(vErrors, instancePath+"/at/file", "type", schema176.properties.at.properties.file, data4);
 errors++;
 }
 }
 if(data3.line !== undefined){
 let data5 = data3.line;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-vErrors = addError(vErrors, instancePath+"/at/line", "type", schema172.properties.at.properties.line, data5);
+vErrors = addError(vErrors, instancePath+"/at/line", "type", schema176.properties.at.properties.line, data5);
 errors++;
 }
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/at/line", "maximum", schema172.properties.at.properties.line, data5);
+vErrors = addError(vErrors, instancePath+"/at/line", "maximum", schema176.properties.at.properties.line, data5);
 errors++;
 }
 if(data5 < 1 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/at/line", "minimum", schema172.properties.at.properties.line, data5);
+vErrors = addError(vErrors, instancePath+"/at/line", "minimum", schema176.properties.at.properties.line, data5);
 errors++;
 }
 }
@@ -7543,29 +7611,29 @@ errors++;
 if(data3.pointer !== undefined){
 let data8 = data3.pointer;
 if(typeof data8 !== "string"){
-vErrors = addError(vErrors, instancePath+"/at/pointer", "type", schema172.properties.at.properties.pointer, data8);
+vErrors = addError(vErrors, instancePath+"/at/pointer", "type", schema176.properties.at.properties.pointer, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/at", "type", schema172.properties.at, data3);
+vErrors = addError(vErrors, instancePath+"/at", "type", schema176.properties.at, data3);
 errors++;
 }
 }
 if(data.seq !== undefined){
 let data9 = data.seq;
 if((!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))) && (data9 !== null)){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema176, data9);
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema180, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema176, data9);
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema180, data9);
 errors++;
 }
 if(data9 < 0 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema176, data9);
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema180, data9);
 errors++;
 }
 }
@@ -7573,12 +7641,12 @@ errors++;
 if(data.event_id !== undefined){
 let data10 = data.event_id;
 if((typeof data10 !== "string") && (data10 !== null)){
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema177, data10);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema181, data10);
 errors++;
 }
 if(typeof data10 === "string"){
-if(!pattern144.test(data10)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema177, data10);
+if(!pattern146.test(data10)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema181, data10);
 errors++;
 }
 }
@@ -7612,32 +7680,32 @@ errors++;
 if(data.event_type !== undefined){
 let data13 = data.event_type;
 if(typeof data13 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema172.properties.event_type, data13);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema176.properties.event_type, data13);
 errors++;
 }
 if(!((data13 === "authorization") || (data13 === "execution"))){
-vErrors = addError(vErrors, instancePath+"/event_type", "enum", schema172.properties.event_type, data13);
+vErrors = addError(vErrors, instancePath+"/event_type", "enum", schema176.properties.event_type, data13);
 errors++;
 }
 }
 if(data.amounts !== undefined){
 let data14 = data.amounts;
 if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/amounts", "type", schema172.properties.amounts, data14);
+vErrors = addError(vErrors, instancePath+"/amounts", "type", schema176.properties.amounts, data14);
 errors++;
 }
 }
 if(data.expected !== undefined){
 let data15 = data.expected;
 if(typeof data15 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expected", "type", schema172.properties.expected, data15);
+vErrors = addError(vErrors, instancePath+"/expected", "type", schema176.properties.expected, data15);
 errors++;
 }
 }
 if(data.actual !== undefined){
 let data16 = data.actual;
 if(typeof data16 !== "string"){
-vErrors = addError(vErrors, instancePath+"/actual", "type", schema172.properties.actual, data16);
+vErrors = addError(vErrors, instancePath+"/actual", "type", schema176.properties.actual, data16);
 errors++;
 }
 }
@@ -7646,43 +7714,43 @@ let data17 = data.related;
 if(Array.isArray(data17)){
 const len0 = data17.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate78(data17[i0], {instancePath:instancePath+"/related/" + i0,parentData:data17,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate78.errors);
+if(!(validate80(data17[i0], {instancePath:instancePath+"/related/" + i0,parentData:data17,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate80.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/related", "type", schema172.properties.related, data17);
+vErrors = addError(vErrors, instancePath+"/related", "type", schema176.properties.related, data17);
 errors++;
 }
 }
 if(data.line_digest !== undefined){
 let data19 = data.line_digest;
 if(typeof data19 === "string"){
-if(!pattern144.test(data19)){
-vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema183, data19);
+if(!pattern146.test(data19)){
+vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema187, data19);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema183, data19);
+vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema187, data19);
 errors++;
 }
 }
 if(data.folded !== undefined){
 let data20 = data.folded;
 if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
-vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data20);
+vErrors = addError(vErrors, instancePath+"/folded", "type", schema176.properties.folded, data20);
 errors++;
 }
 if((typeof data20 == "number") && (isFinite(data20))){
 if(data20 > 9007199254740991 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data20);
+vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema176.properties.folded, data20);
 errors++;
 }
 if(data20 < 1 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data20);
+vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema176.properties.folded, data20);
 errors++;
 }
 }
@@ -7690,32 +7758,32 @@ errors++;
 if(data.message !== undefined){
 let data21 = data.message;
 if(typeof data21 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data21);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema176.properties.message, data21);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema172, data);
+vErrors = addError(vErrors, instancePath, "type", schema176, data);
 errors++;
 }
-validate77.errors = vErrors;
+validate79.errors = vErrors;
 return errors === 0;
 }
 
-export const validateGenesis: Validator = validate80;
-const schema184 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
-const schema193 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
-const pattern158 = new RegExp("://|[\n\r\u2028\u2029]", "u");
-const pattern159 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
-const schema194 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
-const schema195 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema196 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
-const pattern160 = new RegExp("^ml-dsa-44:", "u");
-const pattern162 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
-const pattern163 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
+export const validateGenesis: Validator = validate82;
+const schema188 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
+const schema197 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
+const pattern160 = new RegExp("://|[\n\r\u2028\u2029]", "u");
+const pattern161 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
+const schema198 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
+const schema199 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema200 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
+const pattern162 = new RegExp("^ml-dsa-44:", "u");
+const pattern164 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
+const pattern165 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
 
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key.json" */;
 let vErrors = null;
 let errors = 0;
@@ -7740,7 +7808,7 @@ let data0 = data.public_key;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data0 === "string"){
-if(!pattern160.test(data0)){
+if(!pattern162.test(data0)){
 const err1 = {};
 if(vErrors === null){
 vErrors = [err1];
@@ -7785,17 +7853,17 @@ const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 let data2 = data1[i0];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema194.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema198.then.properties.roles.items, data2);
 errors++;
 }
 if(!((data2 === "checkpoint") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema194.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema198.then.properties.roles.items, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema194.then.properties.roles, data1);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema198.then.properties.roles, data1);
 errors++;
 }
 }
@@ -7804,29 +7872,29 @@ var _valid0 = _errs5 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema194, data);
+vErrors = addError(vErrors, instancePath, "if", schema198, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema194, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "keyid");
 errors++;
 }
 if(data.public_key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema194, data, "public_key");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "public_key");
 errors++;
 }
 if(data.roles === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema194, data, "roles");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "roles");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema194, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "principals");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "keyid") || (key0 === "public_key")) || (key0 === "roles")) || (key0 === "principals")) || (key0 === "name")) || (key0 === "valid_from")) || (key0 === "valid_until"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema194, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema198, data, key0);
 errors++;
 }
 }
@@ -7834,25 +7902,25 @@ if(data.keyid !== undefined){
 let data3 = data.keyid;
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema199, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema199, data3);
 errors++;
 }
 }
 if(data.public_key !== undefined){
 let data4 = data.public_key;
 if(typeof data4 === "string"){
-if(!pattern162.test(data4)){
-vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema194.properties.public_key, data4);
+if(!pattern164.test(data4)){
+vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema198.properties.public_key, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/public_key", "type", schema194.properties.public_key, data4);
+vErrors = addError(vErrors, instancePath+"/public_key", "type", schema198.properties.public_key, data4);
 errors++;
 }
 }
@@ -7863,17 +7931,17 @@ const len1 = data5.length;
 for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema194.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema198.properties.roles.items, data6);
 errors++;
 }
 if(!(((((data6 === "event") || (data6 === "authority")) || (data6 === "checkpoint")) || (data6 === "witness")) || (data6 === "admin"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema194.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema198.properties.roles.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema194.properties.roles, data5);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema198.properties.roles, data5);
 errors++;
 }
 }
@@ -7884,26 +7952,26 @@ const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 let data8 = data7[i2];
 if(typeof data8 === "string"){
-if(!pattern163.test(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema196, data8);
+if(!pattern165.test(data8)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema200, data8);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema196, data8);
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema200, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema194.properties.principals, data7);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema198.properties.principals, data7);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data9 = data.name;
 if(typeof data9 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema194.properties.name, data9);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema198.properties.name, data9);
 errors++;
 }
 }
@@ -7935,34 +8003,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema194, data);
+vErrors = addError(vErrors, instancePath, "type", schema198, data);
 errors++;
 }
-validate81.errors = vErrors;
+validate83.errors = vErrors;
 return errors === 0;
 }
 
-const schema199 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+const schema203 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema199, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema199, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema199, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "note"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema199, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema203, data, key0);
 errors++;
 }
 }
@@ -8080,83 +8148,83 @@ errors++;
 if(data.note !== undefined){
 let data7 = data.note;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema199.properties.note, data7);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema203.properties.note, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema199, data);
+vErrors = addError(vErrors, instancePath, "type", schema203, data);
 errors++;
 }
-validate83.errors = vErrors;
+validate85.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/genesis.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "payload_digest");
 errors++;
 }
 if(data.origin === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "origin");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "origin");
 errors++;
 }
 if(data.ledger_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "ledger_version");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "ledger_version");
 errors++;
 }
 if(data.signing === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "signing");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "signing");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema184, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema188, data, "keys");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema184.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema184, data, key0);
+if(!(func1.call(schema188.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema188, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema184.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema188.properties.event_type, data0);
 errors++;
 }
 if("genesis" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema184.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema188.properties.event_type, data0);
 errors++;
 }
 }
@@ -8490,7 +8558,7 @@ let data20 = data.origin;
 const _errs60 = errors;
 const _errs61 = errors;
 if(typeof data20 === "string"){
-if(!pattern158.test(data20)){
+if(!pattern160.test(data20)){
 const err61 = {};
 if(vErrors === null){
 vErrors = [err61];
@@ -8503,7 +8571,7 @@ errors++;
 }
 var valid18 = _errs61 === errors;
 if(valid18){
-vErrors = addError(vErrors, instancePath+"/origin", "not", schema193, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "not", schema197, data20);
 errors++;
 }
 else {
@@ -8518,24 +8586,24 @@ vErrors = null;
 }
 }
 if(typeof data20 === "string"){
-if(!pattern159.test(data20)){
-vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema193, data20);
+if(!pattern161.test(data20)){
+vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema197, data20);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origin", "type", schema193, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "type", schema197, data20);
 errors++;
 }
 }
 if(data.ledger_version !== undefined){
 let data21 = data.ledger_version;
 if(typeof data21 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema184.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema188.properties.ledger_version, data21);
 errors++;
 }
 if("1" !== data21){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema184.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema188.properties.ledger_version, data21);
 errors++;
 }
 }
@@ -8543,55 +8611,55 @@ if(data.signing !== undefined){
 let data22 = data.signing;
 if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 if(data22.events === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema184.properties.signing, data22, "events");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema188.properties.signing, data22, "events");
 errors++;
 }
 if(data22.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema184.properties.signing, data22, "checkpoints");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema188.properties.signing, data22, "checkpoints");
 errors++;
 }
 for(const key5 in data22){
 if(!(((key5 === "events") || (key5 === "checkpoints")) || (key5 === "binding"))){
-vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema184.properties.signing, data22, key5);
+vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema188.properties.signing, data22, key5);
 errors++;
 }
 }
 if(data22.events !== undefined){
 let data23 = data22.events;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema184.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema188.properties.signing.properties.events, data23);
 errors++;
 }
 if(!((data23 === "required") || (data23 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema184.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema188.properties.signing.properties.events, data23);
 errors++;
 }
 }
 if(data22.checkpoints !== undefined){
 let data24 = data22.checkpoints;
 if(typeof data24 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema184.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema188.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 if(!((data24 === "required") || (data24 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema184.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema188.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 }
 if(data22.binding !== undefined){
 let data25 = data22.binding;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema184.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema188.properties.signing.properties.binding, data25);
 errors++;
 }
 if(!((data25 === "required") || (data25 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema184.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema188.properties.signing.properties.binding, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signing", "type", schema184.properties.signing, data22);
+vErrors = addError(vErrors, instancePath+"/signing", "type", schema188.properties.signing, data22);
 errors++;
 }
 }
@@ -8600,92 +8668,92 @@ let data26 = data.keys;
 if(Array.isArray(data26)){
 const len0 = data26.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate81(data26[i0], {instancePath:instancePath+"/keys/" + i0,parentData:data26,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate81.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema184.properties.keys, data26);
-errors++;
-}
-}
-if(data.continues !== undefined){
-if(!(validate83(data.continues, {instancePath:instancePath+"/continues",parentData:data,parentDataProperty:"continues",rootData}))){
+if(!(validate83(data26[i0], {instancePath:instancePath+"/keys/" + i0,parentData:data26,parentDataProperty:i0,rootData}))){
 vErrors = joinErrors(vErrors, validate83.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema184, data);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema188.properties.keys, data26);
 errors++;
 }
-validate80.errors = vErrors;
+}
+if(data.continues !== undefined){
+if(!(validate85(data.continues, {instancePath:instancePath+"/continues",parentData:data,parentDataProperty:"continues",rootData}))){
+vErrors = joinErrors(vErrors, validate85.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema188, data);
+errors++;
+}
+validate82.errors = vErrors;
 return errors === 0;
 }
 
-export const validateKey: Validator = validate81;
+export const validateKey: Validator = validate83;
 
-export const validateKeyEvent: Validator = validate85;
-const schema203 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
+export const validateKeyEvent: Validator = validate87;
+const schema207 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
 
-function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key-event.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "payload_digest");
 errors++;
 }
 if(data.action === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "action");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "action");
 errors++;
 }
 if(data.key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "key");
+vErrors = addError(vErrors, instancePath, "required", schema207, data, "key");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema203.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema203, data, key0);
+if(!(func1.call(schema207.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema207, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema203.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema207.properties.event_type, data0);
 errors++;
 }
 if("key" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema203.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema207.properties.event_type, data0);
 errors++;
 }
 }
@@ -9064,62 +9132,62 @@ errors++;
 if(data.action !== undefined){
 let data23 = data.action;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/action", "type", schema203.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "type", schema207.properties.action, data23);
 errors++;
 }
 if(!((data23 === "add") || (data23 === "revoke"))){
-vErrors = addError(vErrors, instancePath+"/action", "enum", schema203.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "enum", schema207.properties.action, data23);
 errors++;
 }
 }
 if(data.key !== undefined){
-if(!(validate81(data.key, {instancePath:instancePath+"/key",parentData:data,parentDataProperty:"key",rootData}))){
-vErrors = joinErrors(vErrors, validate81.errors);
+if(!(validate83(data.key, {instancePath:instancePath+"/key",parentData:data,parentDataProperty:"key",rootData}))){
+vErrors = joinErrors(vErrors, validate83.errors);
 errors = vErrors.length;
 }
 }
 if(data.reason !== undefined){
 let data25 = data.reason;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/reason", "type", schema203.properties.reason, data25);
+vErrors = addError(vErrors, instancePath+"/reason", "type", schema207.properties.reason, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema203, data);
+vErrors = addError(vErrors, instancePath, "type", schema207, data);
 errors++;
 }
-validate85.errors = vErrors;
+validate87.errors = vErrors;
 return errors === 0;
 }
 
-export const validateReconcileExpectation: Validator = validate87;
-const schema213 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/reconcile-expectation.json","title":"ReconcileExpectation","description":"What was promised beforehand of a ledger and of the sources that it is reconciled with.","type":"object","required":["expect_version"],"additionalProperties":false,"properties":{"expect_version":{"type":"string","const":"1"},"window":{"description":"When the calls were to happen: from this time on, and before that.","type":"object","minProperties":1,"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"}}},"tools":{"description":"The tools that were to be called; where it is given, no others.","type":"array","minItems":1,"maxItems":1000,"items":{"title":"ExpectedTool","type":"object","required":["tool"],"additionalProperties":false,"properties":{"tool":{"$ref":"common.json#/$defs/tool_pattern"},"min":{"description":"the fewest calls, 1 unless it is given: a whole number from 0 to 2^53 - 1","type":"integer","minimum":0,"maximum":9007199254740991},"max":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}},"counts":{"description":"How many calls there were to be.","type":"array","minItems":1,"maxItems":64,"items":{"title":"ExpectedCount","type":"object","required":["of"],"additionalProperties":false,"properties":{"of":{"description":"ledger, or the name of a source","type":"string","minLength":1,"maxLength":64},"min":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"},"max":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}},"sequences":{"description":"Numbers of which each was to be there once at least, and no other: of the ledger the seq of records, of a source the number at the end of its calls' ids.","type":"array","minItems":1,"maxItems":64,"items":{"title":"ExpectedSequence","type":"object","required":["of","first","last"],"additionalProperties":false,"properties":{"of":{"description":"ledger, or the name of a source","type":"string","minLength":1,"maxLength":64},"prefix":{"description":"what stands before the number in the ids of a source's calls","type":"string","maxLength":256},"first":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"},"last":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}}}};
+export const validateReconcileExpectation: Validator = validate89;
+const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/reconcile-expectation.json","title":"ReconcileExpectation","description":"What was promised beforehand of a ledger and of the sources that it is reconciled with.","type":"object","required":["expect_version"],"additionalProperties":false,"properties":{"expect_version":{"type":"string","const":"1"},"window":{"description":"When the calls were to happen: from this time on, and before that.","type":"object","minProperties":1,"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"}}},"tools":{"description":"The tools that were to be called; where it is given, no others.","type":"array","minItems":1,"maxItems":1000,"items":{"title":"ExpectedTool","type":"object","required":["tool"],"additionalProperties":false,"properties":{"tool":{"$ref":"common.json#/$defs/tool_pattern"},"min":{"description":"the fewest calls, 1 unless it is given: a whole number from 0 to 2^53 - 1","type":"integer","minimum":0,"maximum":9007199254740991},"max":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}},"counts":{"description":"How many calls there were to be.","type":"array","minItems":1,"maxItems":64,"items":{"title":"ExpectedCount","type":"object","required":["of"],"additionalProperties":false,"properties":{"of":{"description":"ledger, or the name of a source","type":"string","minLength":1,"maxLength":64},"min":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"},"max":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}},"sequences":{"description":"Numbers of which each was to be there once at least, and no other: of the ledger the seq of records, of a source the number at the end of its calls' ids.","type":"array","minItems":1,"maxItems":64,"items":{"title":"ExpectedSequence","type":"object","required":["of","first","last"],"additionalProperties":false,"properties":{"of":{"description":"ledger, or the name of a source","type":"string","minLength":1,"maxLength":64},"prefix":{"description":"what stands before the number in the ids of a source's calls","type":"string","maxLength":256},"first":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"},"last":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}}}};
 
-function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/reconcile-expectation.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.expect_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "expect_version");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "expect_version");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "expect_version") || (key0 === "window")) || (key0 === "tools")) || (key0 === "counts")) || (key0 === "sequences"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema213, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
 errors++;
 }
 }
 if(data.expect_version !== undefined){
 let data0 = data.expect_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expect_version", "type", schema213.properties.expect_version, data0);
+vErrors = addError(vErrors, instancePath+"/expect_version", "type", schema217.properties.expect_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/expect_version", "const", schema213.properties.expect_version, data0);
+vErrors = addError(vErrors, instancePath+"/expect_version", "const", schema217.properties.expect_version, data0);
 errors++;
 }
 }
@@ -9127,12 +9195,12 @@ if(data.window !== undefined){
 let data1 = data.window;
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(Object.keys(data1).length < 1){
-vErrors = addError(vErrors, instancePath+"/window", "minProperties", schema213.properties.window, data1);
+vErrors = addError(vErrors, instancePath+"/window", "minProperties", schema217.properties.window, data1);
 errors++;
 }
 for(const key1 in data1){
 if(!((key1 === "from") || (key1 === "until"))){
-vErrors = addError(vErrors, instancePath+"/window", "additionalProperties", schema213.properties.window, data1, key1);
+vErrors = addError(vErrors, instancePath+"/window", "additionalProperties", schema217.properties.window, data1, key1);
 errors++;
 }
 }
@@ -9164,7 +9232,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/window", "type", schema213.properties.window, data1);
+vErrors = addError(vErrors, instancePath+"/window", "type", schema217.properties.window, data1);
 errors++;
 }
 }
@@ -9172,11 +9240,11 @@ if(data.tools !== undefined){
 let data4 = data.tools;
 if(Array.isArray(data4)){
 if(data4.length > 1000){
-vErrors = addError(vErrors, instancePath+"/tools", "maxItems", schema213.properties.tools, data4);
+vErrors = addError(vErrors, instancePath+"/tools", "maxItems", schema217.properties.tools, data4);
 errors++;
 }
 if(data4.length < 1){
-vErrors = addError(vErrors, instancePath+"/tools", "minItems", schema213.properties.tools, data4);
+vErrors = addError(vErrors, instancePath+"/tools", "minItems", schema217.properties.tools, data4);
 errors++;
 }
 const len0 = data4.length;
@@ -9184,12 +9252,12 @@ for(let i0=0; i0<len0; i0++){
 let data5 = data4[i0];
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 if(data5.tool === undefined){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0, "required", schema213.properties.tools.items, data5, "tool");
+vErrors = addError(vErrors, instancePath+"/tools/" + i0, "required", schema217.properties.tools.items, data5, "tool");
 errors++;
 }
 for(const key2 in data5){
 if(!(((key2 === "tool") || (key2 === "min")) || (key2 === "max"))){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0, "additionalProperties", schema213.properties.tools.items, data5, key2);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0, "additionalProperties", schema217.properties.tools.items, data5, key2);
 errors++;
 }
 }
@@ -9209,16 +9277,16 @@ errors++;
 if(data5.min !== undefined){
 let data7 = data5.min;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "type", schema213.properties.tools.items.properties.min, data7);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "type", schema217.properties.tools.items.properties.min, data7);
 errors++;
 }
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "maximum", schema213.properties.tools.items.properties.min, data7);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "maximum", schema217.properties.tools.items.properties.min, data7);
 errors++;
 }
 if(data7 < 0 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "minimum", schema213.properties.tools.items.properties.min, data7);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "minimum", schema217.properties.tools.items.properties.min, data7);
 errors++;
 }
 }
@@ -9226,29 +9294,29 @@ errors++;
 if(data5.max !== undefined){
 let data8 = data5.max;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "type", schema213.properties.tools.items.properties.max, data8);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "type", schema217.properties.tools.items.properties.max, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "maximum", schema213.properties.tools.items.properties.max, data8);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "maximum", schema217.properties.tools.items.properties.max, data8);
 errors++;
 }
 if(data8 < 0 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "minimum", schema213.properties.tools.items.properties.max, data8);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "minimum", schema217.properties.tools.items.properties.max, data8);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tools/" + i0, "type", schema213.properties.tools.items, data5);
+vErrors = addError(vErrors, instancePath+"/tools/" + i0, "type", schema217.properties.tools.items, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tools", "type", schema213.properties.tools, data4);
+vErrors = addError(vErrors, instancePath+"/tools", "type", schema217.properties.tools, data4);
 errors++;
 }
 }
@@ -9256,11 +9324,11 @@ if(data.counts !== undefined){
 let data9 = data.counts;
 if(Array.isArray(data9)){
 if(data9.length > 64){
-vErrors = addError(vErrors, instancePath+"/counts", "maxItems", schema213.properties.counts, data9);
+vErrors = addError(vErrors, instancePath+"/counts", "maxItems", schema217.properties.counts, data9);
 errors++;
 }
 if(data9.length < 1){
-vErrors = addError(vErrors, instancePath+"/counts", "minItems", schema213.properties.counts, data9);
+vErrors = addError(vErrors, instancePath+"/counts", "minItems", schema217.properties.counts, data9);
 errors++;
 }
 const len1 = data9.length;
@@ -9268,12 +9336,12 @@ for(let i1=0; i1<len1; i1++){
 let data10 = data9[i1];
 if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
 if(data10.of === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1, "required", schema213.properties.counts.items, data10, "of");
+vErrors = addError(vErrors, instancePath+"/counts/" + i1, "required", schema217.properties.counts.items, data10, "of");
 errors++;
 }
 for(const key3 in data10){
 if(!(((key3 === "of") || (key3 === "min")) || (key3 === "max"))){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1, "additionalProperties", schema213.properties.counts.items, data10, key3);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1, "additionalProperties", schema217.properties.counts.items, data10, key3);
 errors++;
 }
 }
@@ -9281,32 +9349,32 @@ if(data10.of !== undefined){
 let data11 = data10.of;
 if(typeof data11 === "string"){
 if(func2(data11) > 64){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "maxLength", schema213.properties.counts.items.properties.of, data11);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "maxLength", schema217.properties.counts.items.properties.of, data11);
 errors++;
 }
 if(func2(data11) < 1){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "minLength", schema213.properties.counts.items.properties.of, data11);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "minLength", schema217.properties.counts.items.properties.of, data11);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "type", schema213.properties.counts.items.properties.of, data11);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "type", schema217.properties.counts.items.properties.of, data11);
 errors++;
 }
 }
 if(data10.min !== undefined){
 let data12 = data10.min;
 if(!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "type", schema213.properties.counts.items.properties.min, data12);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "type", schema217.properties.counts.items.properties.min, data12);
 errors++;
 }
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 9007199254740991 || isNaN(data12)){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "maximum", schema213.properties.counts.items.properties.min, data12);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "maximum", schema217.properties.counts.items.properties.min, data12);
 errors++;
 }
 if(data12 < 0 || isNaN(data12)){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "minimum", schema213.properties.counts.items.properties.min, data12);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "minimum", schema217.properties.counts.items.properties.min, data12);
 errors++;
 }
 }
@@ -9314,29 +9382,29 @@ errors++;
 if(data10.max !== undefined){
 let data13 = data10.max;
 if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "type", schema213.properties.counts.items.properties.max, data13);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "type", schema217.properties.counts.items.properties.max, data13);
 errors++;
 }
 if((typeof data13 == "number") && (isFinite(data13))){
 if(data13 > 9007199254740991 || isNaN(data13)){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "maximum", schema213.properties.counts.items.properties.max, data13);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "maximum", schema217.properties.counts.items.properties.max, data13);
 errors++;
 }
 if(data13 < 0 || isNaN(data13)){
-vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "minimum", schema213.properties.counts.items.properties.max, data13);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "minimum", schema217.properties.counts.items.properties.max, data13);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/" + i1, "type", schema213.properties.counts.items, data10);
+vErrors = addError(vErrors, instancePath+"/counts/" + i1, "type", schema217.properties.counts.items, data10);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema213.properties.counts, data9);
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema217.properties.counts, data9);
 errors++;
 }
 }
@@ -9344,11 +9412,11 @@ if(data.sequences !== undefined){
 let data14 = data.sequences;
 if(Array.isArray(data14)){
 if(data14.length > 64){
-vErrors = addError(vErrors, instancePath+"/sequences", "maxItems", schema213.properties.sequences, data14);
+vErrors = addError(vErrors, instancePath+"/sequences", "maxItems", schema217.properties.sequences, data14);
 errors++;
 }
 if(data14.length < 1){
-vErrors = addError(vErrors, instancePath+"/sequences", "minItems", schema213.properties.sequences, data14);
+vErrors = addError(vErrors, instancePath+"/sequences", "minItems", schema217.properties.sequences, data14);
 errors++;
 }
 const len2 = data14.length;
@@ -9356,20 +9424,20 @@ for(let i2=0; i2<len2; i2++){
 let data15 = data14[i2];
 if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
 if(data15.of === undefined){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema213.properties.sequences.items, data15, "of");
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema217.properties.sequences.items, data15, "of");
 errors++;
 }
 if(data15.first === undefined){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema213.properties.sequences.items, data15, "first");
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema217.properties.sequences.items, data15, "first");
 errors++;
 }
 if(data15.last === undefined){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema213.properties.sequences.items, data15, "last");
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema217.properties.sequences.items, data15, "last");
 errors++;
 }
 for(const key4 in data15){
 if(!((((key4 === "of") || (key4 === "prefix")) || (key4 === "first")) || (key4 === "last"))){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "additionalProperties", schema213.properties.sequences.items, data15, key4);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "additionalProperties", schema217.properties.sequences.items, data15, key4);
 errors++;
 }
 }
@@ -9377,16 +9445,16 @@ if(data15.of !== undefined){
 let data16 = data15.of;
 if(typeof data16 === "string"){
 if(func2(data16) > 64){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "maxLength", schema213.properties.sequences.items.properties.of, data16);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "maxLength", schema217.properties.sequences.items.properties.of, data16);
 errors++;
 }
 if(func2(data16) < 1){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "minLength", schema213.properties.sequences.items.properties.of, data16);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "minLength", schema217.properties.sequences.items.properties.of, data16);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "type", schema213.properties.sequences.items.properties.of, data16);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "type", schema217.properties.sequences.items.properties.of, data16);
 errors++;
 }
 }
@@ -9394,28 +9462,28 @@ if(data15.prefix !== undefined){
 let data17 = data15.prefix;
 if(typeof data17 === "string"){
 if(func2(data17) > 256){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/prefix", "maxLength", schema213.properties.sequences.items.properties.prefix, data17);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/prefix", "maxLength", schema217.properties.sequences.items.properties.prefix, data17);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/prefix", "type", schema213.properties.sequences.items.properties.prefix, data17);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/prefix", "type", schema217.properties.sequences.items.properties.prefix, data17);
 errors++;
 }
 }
 if(data15.first !== undefined){
 let data18 = data15.first;
 if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "type", schema213.properties.sequences.items.properties.first, data18);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "type", schema217.properties.sequences.items.properties.first, data18);
 errors++;
 }
 if((typeof data18 == "number") && (isFinite(data18))){
 if(data18 > 9007199254740991 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "maximum", schema213.properties.sequences.items.properties.first, data18);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "maximum", schema217.properties.sequences.items.properties.first, data18);
 errors++;
 }
 if(data18 < 0 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "minimum", schema213.properties.sequences.items.properties.first, data18);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "minimum", schema217.properties.sequences.items.properties.first, data18);
 errors++;
 }
 }
@@ -9423,61 +9491,61 @@ errors++;
 if(data15.last !== undefined){
 let data19 = data15.last;
 if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "type", schema213.properties.sequences.items.properties.last, data19);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "type", schema217.properties.sequences.items.properties.last, data19);
 errors++;
 }
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 > 9007199254740991 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "maximum", schema213.properties.sequences.items.properties.last, data19);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "maximum", schema217.properties.sequences.items.properties.last, data19);
 errors++;
 }
 if(data19 < 0 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "minimum", schema213.properties.sequences.items.properties.last, data19);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "minimum", schema217.properties.sequences.items.properties.last, data19);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "type", schema213.properties.sequences.items, data15);
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "type", schema217.properties.sequences.items, data15);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sequences", "type", schema213.properties.sequences, data14);
+vErrors = addError(vErrors, instancePath+"/sequences", "type", schema217.properties.sequences, data14);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema213, data);
+vErrors = addError(vErrors, instancePath, "type", schema217, data);
 errors++;
 }
-validate87.errors = vErrors;
+validate89.errors = vErrors;
 return errors === 0;
 }
 
-export const validateRecord: Validator = validate88;
-const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
-const schema220 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
-const pattern183 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+export const validateRecord: Validator = validate90;
+const schema221 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
+const schema224 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
+const pattern185 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
 
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "keyid");
 errors++;
 }
 if(data.sig === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "sig");
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "sig");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "keyid") || (key0 === "sig"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema220, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema224, data, key0);
 errors++;
 }
 }
@@ -9485,69 +9553,69 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema199, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema199, data0);
 errors++;
 }
 }
 if(data.sig !== undefined){
 let data1 = data.sig;
 if(typeof data1 === "string"){
-if(!pattern183.test(data1)){
-vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema220.properties.sig, data1);
+if(!pattern185.test(data1)){
+vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema224.properties.sig, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sig", "type", schema220.properties.sig, data1);
+vErrors = addError(vErrors, instancePath+"/sig", "type", schema224.properties.sig, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema220, data);
+vErrors = addError(vErrors, instancePath, "type", schema224, data);
 errors++;
 }
-validate89.errors = vErrors;
+validate91.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/record.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "event");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "event");
 errors++;
 }
 if(data.prev === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "prev");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "prev");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "seq");
 errors++;
 }
 if(data.signatures === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "signatures");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "signatures");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event") || (key0 === "meta")) || (key0 === "prev")) || (key0 === "seq")) || (key0 === "signatures"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema221, data, key0);
 errors++;
 }
 }
 if(data.event !== undefined){
 let data0 = data.event;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-vErrors = addError(vErrors, instancePath+"/event", "type", schema217.properties.event, data0);
+vErrors = addError(vErrors, instancePath+"/event", "type", schema221.properties.event, data0);
 errors++;
 }
 }
@@ -9557,13 +9625,13 @@ if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 for(const key1 in data1){
 let data2 = data1[key1];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema217.properties.meta.additionalProperties, data2);
+vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema221.properties.meta.additionalProperties, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meta", "type", schema217.properties.meta, data1);
+vErrors = addError(vErrors, instancePath+"/meta", "type", schema221.properties.meta, data1);
 errors++;
 }
 }
@@ -9635,67 +9703,67 @@ if(data.signatures !== undefined){
 let data7 = data.signatures;
 if(Array.isArray(data7)){
 if(data7.length > 16){
-vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema217.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema221.properties.signatures, data7);
 errors++;
 }
 const len0 = data7.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate89(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate89.errors);
+if(!(validate91(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate91.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signatures", "type", schema217.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "type", schema221.properties.signatures, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema217, data);
+vErrors = addError(vErrors, instancePath, "type", schema221, data);
 errors++;
 }
-validate88.errors = vErrors;
+validate90.errors = vErrors;
 return errors === 0;
 }
 
-export const validateReport: Validator = validate91;
-const schema222 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
-const schema228 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
+export const validateReport: Validator = validate93;
+const schema226 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema232 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
-function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema228, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema232, data, key0);
 errors++;
 }
 }
 if(data.ledger_id !== undefined){
 let data0 = data.ledger_id;
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema183, data0);
+if(!pattern146.test(data0)){
+vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema187, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema183, data0);
+vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema187, data0);
 errors++;
 }
 }
@@ -9719,57 +9787,57 @@ errors++;
 if(data.root !== undefined){
 let data2 = data.root;
 if(typeof data2 === "string"){
-if(!pattern144.test(data2)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema183, data2);
+if(!pattern146.test(data2)){
+vErrors = addError(vErrors, instancePath+"/root", "pattern", schema187, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/root", "type", schema183, data2);
+vErrors = addError(vErrors, instancePath+"/root", "type", schema187, data2);
 errors++;
 }
 }
 if(data.relation !== undefined){
 let data3 = data.relation;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema228.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema232.properties.relation, data3);
 errors++;
 }
 if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema228.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema232.properties.relation, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema228, data);
+vErrors = addError(vErrors, instancePath, "type", schema232, data);
 errors++;
 }
-validate92.errors = vErrors;
+validate94.errors = vErrors;
 return errors === 0;
 }
 
-const schema236 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema240 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema240, data, "keyid");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema240, data, "principals");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema240, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema240, data, key0);
 errors++;
 }
 }
@@ -9777,19 +9845,19 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema199, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema199, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema236.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema240.properties.name, data1);
 errors++;
 }
 }
@@ -9800,19 +9868,19 @@ const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 let data3 = data2[i0];
 if(typeof data3 === "string"){
-if(!pattern163.test(data3)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema196, data3);
+if(!pattern165.test(data3)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema200, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema196, data3);
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema200, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema236.properties.principals, data2);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema240.properties.principals, data2);
 errors++;
 }
 }
@@ -9835,34 +9903,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema236, data);
+vErrors = addError(vErrors, instancePath, "type", schema240, data);
 errors++;
 }
-validate94.errors = vErrors;
+validate96.errors = vErrors;
 return errors === 0;
 }
 
-const schema240 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+const schema244 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
 
-function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema240, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema244, data, "keyid");
 errors++;
 }
 if(data.revoked_at_seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema240, data, "revoked_at_seq");
+vErrors = addError(vErrors, instancePath, "required", schema244, data, "revoked_at_seq");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema240, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema244, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema240, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema244, data, key0);
 errors++;
 }
 }
@@ -9870,12 +9938,12 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema199, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema199, data0);
 errors++;
 }
 }
@@ -9916,48 +9984,48 @@ errors++;
 if(data.rests_on !== undefined){
 let data3 = data.rests_on;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema240.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema244.properties.rests_on, data3);
 errors++;
 }
 if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
-vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema240.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema244.properties.rests_on, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema240, data);
+vErrors = addError(vErrors, instancePath, "type", schema244, data);
 errors++;
 }
-validate96.errors = vErrors;
+validate98.errors = vErrors;
 return errors === 0;
 }
 
-const schema247 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema251 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema251, data, "keyid");
 errors++;
 }
 if(data.name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "name");
+vErrors = addError(vErrors, instancePath, "required", schema251, data, "name");
 errors++;
 }
 if(data.role === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "role");
+vErrors = addError(vErrors, instancePath, "required", schema251, data, "role");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema251, data, "tree_size");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema247, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema251, data, key0);
 errors++;
 }
 }
@@ -9965,37 +10033,37 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema199, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema199, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema247.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema251.properties.name, data1);
 errors++;
 }
 }
 if(data.role !== undefined){
 let data2 = data.role;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/role", "type", schema247.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "type", schema251.properties.role, data2);
 errors++;
 }
 if(!((data2 === "log") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/role", "enum", schema247.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema251.properties.role, data2);
 errors++;
 }
 }
 if(data.declared !== undefined){
 let data3 = data.declared;
 if(typeof data3 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/declared", "type", schema247.properties.declared, data3);
+vErrors = addError(vErrors, instancePath+"/declared", "type", schema251.properties.declared, data3);
 errors++;
 }
 }
@@ -10018,45 +10086,45 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema247, data);
+vErrors = addError(vErrors, instancePath, "type", schema251, data);
 errors++;
 }
-validate98.errors = vErrors;
+validate100.errors = vErrors;
 return errors === 0;
 }
 
-const schema250 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+const schema254 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
 
-function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.path === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema250, data, "path");
+vErrors = addError(vErrors, instancePath, "required", schema254, data, "path");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema250, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema254, data, "tree_size");
 errors++;
 }
 if(data.relation === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema250, data, "relation");
+vErrors = addError(vErrors, instancePath, "required", schema254, data, "relation");
 errors++;
 }
 if(data.signed_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema250, data, "signed_by");
+vErrors = addError(vErrors, instancePath, "required", schema254, data, "signed_by");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema250, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema254, data, key0);
 errors++;
 }
 }
 if(data.path !== undefined){
 let data0 = data.path;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/path", "type", schema250.properties.path, data0);
+vErrors = addError(vErrors, instancePath+"/path", "type", schema254.properties.path, data0);
 errors++;
 }
 }
@@ -10080,11 +10148,11 @@ errors++;
 if(data.relation !== undefined){
 let data2 = data.relation;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema250.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema254.properties.relation, data2);
 errors++;
 }
 if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema250.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema254.properties.relation, data2);
 errors++;
 }
 }
@@ -10096,47 +10164,47 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 if(typeof data4 === "string"){
 if(!pattern4.test(data4)){
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema195, data4);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema199, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema195, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema250.properties.signed_by, data3);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema199, data4);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema250, data);
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema254.properties.signed_by, data3);
 errors++;
 }
-validate100.errors = vErrors;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema254, data);
+errors++;
+}
+validate102.errors = vErrors;
 return errors === 0;
 }
 
-const schema253 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}};
+const schema257 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}};
 
-function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema253, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema257, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema253, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema257, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "code") || (key0 === "message")) || (key0 === "required"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema253, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema257, data, key0);
 errors++;
 }
 }
@@ -10156,34 +10224,34 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema253.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema257.properties.message, data1);
 errors++;
 }
 }
 if(data.required !== undefined){
 let data2 = data.required;
 if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/required", "type", schema253.properties.required, data2);
+vErrors = addError(vErrors, instancePath+"/required", "type", schema257.properties.required, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema253, data);
+vErrors = addError(vErrors, instancePath, "type", schema257, data);
 errors++;
 }
-validate102.errors = vErrors;
+validate104.errors = vErrors;
 return errors === 0;
 }
 
-const schema260 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
-const schema268 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema270 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema271 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern200 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern203 = new RegExp("^[1-9][0-9]*$", "u");
+const schema264 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
+const schema272 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema274 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema275 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern202 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern205 = new RegExp("^[1-9][0-9]*$", "u");
 
-function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -10192,36 +10260,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema274.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema274.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern200.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema271, data1);
+if(!pattern202.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema275, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema271, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema275, data1);
 errors++;
 }
 }
@@ -10230,40 +10298,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema274.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema274.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern200.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema271, data3);
+if(!pattern202.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema275, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema271, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema275, data3);
 errors++;
 }
 }
@@ -10289,104 +10357,104 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema274.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema274.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern200.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema271, data6);
+if(!pattern202.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema275, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema271, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema275, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern203.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema270.oneOf[2].properties.d, data7);
+if(!pattern205.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema274.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema270.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema274.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema270, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema274, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema270, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema274, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema270, data);
+vErrors = addError(vErrors, instancePath, "type", schema274, data);
 errors++;
 }
-validate106.errors = vErrors;
+validate108.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema272, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema272, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema272, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema272, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema272, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema268, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema272, data, key0);
 errors++;
 }
 }
@@ -10404,61 +10472,61 @@ errors++;
 }
 }
 if(data.cap !== undefined){
-if(!(validate106(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
 if(data.used !== undefined){
-if(!(validate106(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
 if(data.estimated !== undefined){
-if(!(validate106(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
 if(data.reserved !== undefined){
-if(!(validate106(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
 if(data.left !== undefined){
-if(!(validate106(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema268, data);
+vErrors = addError(vErrors, instancePath, "type", schema272, data);
 errors++;
 }
-validate105.errors = vErrors;
+validate107.errors = vErrors;
 return errors === 0;
 }
 
-const schema275 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
+const schema279 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
 
-function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema275, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema279, data, "unit");
 errors++;
 }
 if(data.amount === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema275, data, "amount");
+vErrors = addError(vErrors, instancePath, "required", schema279, data, "amount");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "unit") || (key0 === "amount"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema275, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema279, data, key0);
 errors++;
 }
 }
@@ -10476,65 +10544,65 @@ errors++;
 }
 }
 if(data.amount !== undefined){
-if(!(validate106(data.amount, {instancePath:instancePath+"/amount",parentData:data,parentDataProperty:"amount",rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data.amount, {instancePath:instancePath+"/amount",parentData:data,parentDataProperty:"amount",rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema275, data);
+vErrors = addError(vErrors, instancePath, "type", schema279, data);
 errors++;
 }
-validate113.errors = vErrors;
+validate115.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema260, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema264, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema260, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema264, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema260, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema264, data, "principal_id");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema260, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema264, data, "signers");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema260, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema264, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema260, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema264, data, "meters");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema260.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema260, data, key0);
+if(!(func1.call(schema264.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema264, data, key0);
 errors++;
 }
 }
 if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
+if(!pattern146.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema187, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema187, data0);
 errors++;
 }
 }
@@ -10584,13 +10652,13 @@ errors++;
 if(data.parent_event_id !== undefined){
 let data4 = data.parent_event_id;
 if(typeof data4 === "string"){
-if(!pattern144.test(data4)){
-vErrors = addError(vErrors, instancePath+"/parent_event_id", "pattern", schema183, data4);
+if(!pattern146.test(data4)){
+vErrors = addError(vErrors, instancePath+"/parent_event_id", "pattern", schema187, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/parent_event_id", "type", schema183, data4);
+vErrors = addError(vErrors, instancePath+"/parent_event_id", "type", schema187, data4);
 errors++;
 }
 }
@@ -10602,18 +10670,18 @@ for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 === "string"){
 if(!pattern4.test(data6)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema195, data6);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema199, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema195, data6);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema199, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema260.properties.signers, data5);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema264.properties.signers, data5);
 errors++;
 }
 }
@@ -10639,14 +10707,14 @@ let data8 = data.meters;
 if(Array.isArray(data8)){
 const len1 = data8.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate105(data8[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data8,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate107(data8[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data8,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate107.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema260.properties.meters, data8);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema264.properties.meters, data8);
 errors++;
 }
 }
@@ -10655,60 +10723,60 @@ let data10 = data.action_caps;
 if(Array.isArray(data10)){
 const len2 = data10.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate113(data10[i2], {instancePath:instancePath+"/action_caps/" + i2,parentData:data10,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate113.errors);
+if(!(validate115(data10[i2], {instancePath:instancePath+"/action_caps/" + i2,parentData:data10,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate115.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema260.properties.action_caps, data10);
+vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema264.properties.action_caps, data10);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema260, data);
+vErrors = addError(vErrors, instancePath, "type", schema264, data);
 errors++;
 }
-validate104.errors = vErrors;
+validate106.errors = vErrors;
 return errors === 0;
 }
 
-const schema277 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema281 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
-function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema277, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
 errors++;
 }
 }
 if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
+if(!pattern146.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema187, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema187, data0);
 errors++;
 }
 }
@@ -10744,55 +10812,55 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema277, data);
+vErrors = addError(vErrors, instancePath, "type", schema281, data);
 errors++;
 }
-validate117.errors = vErrors;
+validate119.errors = vErrors;
 return errors === 0;
 }
 
-const schema281 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+const schema285 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
 
-function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema285, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema285, data, "seq");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema285, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema285, data, "tool_name");
 errors++;
 }
 if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "started_at");
+vErrors = addError(vErrors, instancePath, "required", schema285, data, "started_at");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema285, data, key0);
 errors++;
 }
 }
 if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
+if(!pattern146.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema187, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema187, data0);
 errors++;
 }
 }
@@ -10816,13 +10884,13 @@ errors++;
 if(data.auth_event_id !== undefined){
 let data2 = data.auth_event_id;
 if(typeof data2 === "string"){
-if(!pattern144.test(data2)){
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema183, data2);
+if(!pattern146.test(data2)){
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema187, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema183, data2);
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema187, data2);
 errors++;
 }
 }
@@ -10854,38 +10922,38 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema281, data);
+vErrors = addError(vErrors, instancePath, "type", schema285, data);
 errors++;
 }
-validate119.errors = vErrors;
+validate121.errors = vErrors;
 return errors === 0;
 }
 
-const schema288 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+const schema292 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.known === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema288, data, "known");
+vErrors = addError(vErrors, instancePath, "required", schema292, data, "known");
 errors++;
 }
 if(data.new === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema288, data, "new");
+vErrors = addError(vErrors, instancePath, "required", schema292, data, "new");
 errors++;
 }
 if(data.gone === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema288, data, "gone");
+vErrors = addError(vErrors, instancePath, "required", schema292, data, "gone");
 errors++;
 }
 if(data.unlisted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema288, data, "unlisted");
+vErrors = addError(vErrors, instancePath, "required", schema292, data, "unlisted");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema288, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema292, data, key0);
 errors++;
 }
 }
@@ -10959,81 +11027,81 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema288, data);
+vErrors = addError(vErrors, instancePath, "type", schema292, data);
 errors++;
 }
-validate122.errors = vErrors;
+validate124.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/report.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.report_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "report_version");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "report_version");
 errors++;
 }
 if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "tool");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "tool");
 errors++;
 }
 if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "ledger");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "ledger");
 errors++;
 }
 if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "verdict");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "verdict");
 errors++;
 }
 if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "exit_status");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "exit_status");
 errors++;
 }
 if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "trust");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "trust");
 errors++;
 }
 if(data.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "checkpoints");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "checkpoints");
 errors++;
 }
 if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "not_checked");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "not_checked");
 errors++;
 }
 if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "counts");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "counts");
 errors++;
 }
 if(data.grants === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "grants");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "grants");
 errors++;
 }
 if(data.open_authorizations === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "open_authorizations");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "open_authorizations");
 errors++;
 }
 if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "findings_total");
+vErrors = addError(vErrors, instancePath, "required", schema226, data, "findings_total");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema222.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema222, data, key0);
+if(!(func1.call(schema226.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema226, data, key0);
 errors++;
 }
 }
 if(data.report_version !== undefined){
 let data0 = data.report_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/report_version", "type", schema222.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "type", schema226.properties.report_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/report_version", "const", schema222.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "const", schema226.properties.report_version, data0);
 errors++;
 }
 }
@@ -11041,36 +11109,36 @@ if(data.tool !== undefined){
 let data1 = data.tool;
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema222.properties.tool, data1, "name");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema226.properties.tool, data1, "name");
 errors++;
 }
 if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema222.properties.tool, data1, "version");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema226.properties.tool, data1, "version");
 errors++;
 }
 for(const key1 in data1){
 if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema222.properties.tool, data1, key1);
+vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema226.properties.tool, data1, key1);
 errors++;
 }
 }
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema222.properties.tool.properties.name, data2);
+vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema226.properties.tool.properties.name, data2);
 errors++;
 }
 }
 if(data1.version !== undefined){
 let data3 = data1.version;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema222.properties.tool.properties.version, data3);
+vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema226.properties.tool.properties.version, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema222.properties.tool, data1);
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema226.properties.tool, data1);
 errors++;
 }
 }
@@ -11078,36 +11146,36 @@ if(data.ledger !== undefined){
 let data4 = data.ledger;
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.paths === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "paths");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "paths");
 errors++;
 }
 if(data4.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "origin");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "origin");
 errors++;
 }
 if(data4.records === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "records");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "records");
 errors++;
 }
 if(data4.bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "bytes");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "bytes");
 errors++;
 }
 if(data4.tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "tree_size");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "tree_size");
 errors++;
 }
 if(data4.root === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "root");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "root");
 errors++;
 }
 if(data4.tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "tip_event_id");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema226.properties.ledger, data4, "tip_event_id");
 errors++;
 }
 for(const key2 in data4){
 if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema222.properties.ledger, data4, key2);
+vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema226.properties.ledger, data4, key2);
 errors++;
 }
 }
@@ -11118,20 +11186,20 @@ const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema222.properties.ledger.properties.paths.items, data6);
+vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema226.properties.ledger.properties.paths.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema222.properties.ledger.properties.paths, data5);
+vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema226.properties.ledger.properties.paths, data5);
 errors++;
 }
 }
 if(data4.origin !== undefined){
 let data7 = data4.origin;
 if((typeof data7 !== "string") && (data7 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema222.properties.ledger.properties.origin, data7);
+vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema226.properties.ledger.properties.origin, data7);
 errors++;
 }
 }
@@ -11189,12 +11257,12 @@ errors++;
 if(data4.root !== undefined){
 let data11 = data4.root;
 if((typeof data11 !== "string") && (data11 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/root", "type", schema177, data11);
+vErrors = addError(vErrors, instancePath+"/ledger/root", "type", schema181, data11);
 errors++;
 }
 if(typeof data11 === "string"){
-if(!pattern144.test(data11)){
-vErrors = addError(vErrors, instancePath+"/ledger/root", "pattern", schema177, data11);
+if(!pattern146.test(data11)){
+vErrors = addError(vErrors, instancePath+"/ledger/root", "pattern", schema181, data11);
 errors++;
 }
 }
@@ -11202,47 +11270,47 @@ errors++;
 if(data4.tip_event_id !== undefined){
 let data12 = data4.tip_event_id;
 if((typeof data12 !== "string") && (data12 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "type", schema177, data12);
+vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "type", schema181, data12);
 errors++;
 }
 if(typeof data12 === "string"){
-if(!pattern144.test(data12)){
-vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "pattern", schema177, data12);
+if(!pattern146.test(data12)){
+vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "pattern", schema181, data12);
 errors++;
 }
 }
 }
 if(data4.continues !== undefined){
-if(!(validate92(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
-vErrors = joinErrors(vErrors, validate92.errors);
+if(!(validate94(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
+vErrors = joinErrors(vErrors, validate94.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema222.properties.ledger, data4);
+vErrors = addError(vErrors, instancePath+"/ledger", "type", schema226.properties.ledger, data4);
 errors++;
 }
 }
 if(data.verdict !== undefined){
 let data14 = data.verdict;
 if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema222.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema226.properties.verdict, data14);
 errors++;
 }
 if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema222.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema226.properties.verdict, data14);
 errors++;
 }
 }
 if(data.exit_status !== undefined){
 let data15 = data.exit_status;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema222.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema226.properties.exit_status, data15);
 errors++;
 }
 if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema222.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema226.properties.exit_status, data15);
 errors++;
 }
 }
@@ -11250,31 +11318,31 @@ if(data.trust !== undefined){
 let data16 = data.trust;
 if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
 if(data16.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema222.properties.trust, data16, "mode");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema226.properties.trust, data16, "mode");
 errors++;
 }
 if(data16.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema222.properties.trust, data16, "signatures");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema226.properties.trust, data16, "signatures");
 errors++;
 }
 if(data16.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema222.properties.trust, data16, "signers");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema226.properties.trust, data16, "signers");
 errors++;
 }
 for(const key3 in data16){
 if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema222.properties.trust, data16, key3);
+vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema226.properties.trust, data16, key3);
 errors++;
 }
 }
 if(data16.mode !== undefined){
 let data17 = data16.mode;
 if(typeof data17 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema222.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema226.properties.trust.properties.mode, data17);
 errors++;
 }
 if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema222.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema226.properties.trust.properties.mode, data17);
 errors++;
 }
 }
@@ -11282,24 +11350,24 @@ if(data16.signatures !== undefined){
 let data18 = data16.signatures;
 if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
 if(data18.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "valid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema226.properties.trust.properties.signatures, data18, "valid");
 errors++;
 }
 if(data18.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "invalid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema226.properties.trust.properties.signatures, data18, "invalid");
 errors++;
 }
 if(data18.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "unverified");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema226.properties.trust.properties.signatures, data18, "unverified");
 errors++;
 }
 if(data18.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "missing");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema226.properties.trust.properties.signatures, data18, "missing");
 errors++;
 }
 for(const key4 in data18){
 if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema222.properties.trust.properties.signatures, data18, key4);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema226.properties.trust.properties.signatures, data18, key4);
 errors++;
 }
 }
@@ -11373,7 +11441,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema222.properties.trust.properties.signatures, data18);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema226.properties.trust.properties.signatures, data18);
 errors++;
 }
 }
@@ -11382,14 +11450,14 @@ let data23 = data16.signers;
 if(Array.isArray(data23)){
 const len1 = data23.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate94(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate94.errors);
+if(!(validate96(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate96.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema222.properties.trust.properties.signers, data23);
+vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema226.properties.trust.properties.signers, data23);
 errors++;
 }
 }
@@ -11398,20 +11466,20 @@ let data25 = data16.revoked;
 if(Array.isArray(data25)){
 const len2 = data25.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate96(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate96.errors);
+if(!(validate98(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate98.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema222.properties.trust.properties.revoked, data25);
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema226.properties.trust.properties.revoked, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema222.properties.trust, data16);
+vErrors = addError(vErrors, instancePath+"/trust", "type", schema226.properties.trust, data16);
 errors++;
 }
 }
@@ -11419,20 +11487,20 @@ if(data.checkpoints !== undefined){
 let data27 = data.checkpoints;
 if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
 if(data27.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema222.properties.checkpoints, data27, "count");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema226.properties.checkpoints, data27, "count");
 errors++;
 }
 if(data27.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema222.properties.checkpoints, data27, "last_tree_size");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema226.properties.checkpoints, data27, "last_tree_size");
 errors++;
 }
 if(data27.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema222.properties.checkpoints, data27, "unsealed");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema226.properties.checkpoints, data27, "unsealed");
 errors++;
 }
 for(const key5 in data27){
 if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema222.properties.checkpoints, data27, key5);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema226.properties.checkpoints, data27, key5);
 errors++;
 }
 }
@@ -11456,16 +11524,16 @@ errors++;
 if(data27.last_tree_size !== undefined){
 let data29 = data27.last_tree_size;
 if((!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))) && (data29 !== null)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema176, data29);
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema180, data29);
 errors++;
 }
 if((typeof data29 == "number") && (isFinite(data29))){
 if(data29 > 9007199254740991 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema176, data29);
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema180, data29);
 errors++;
 }
 if(data29 < 0 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema176, data29);
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema180, data29);
 errors++;
 }
 }
@@ -11492,14 +11560,14 @@ let data31 = data27.signers;
 if(Array.isArray(data31)){
 const len3 = data31.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate98(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
-vErrors = joinErrors(vErrors, validate98.errors);
+if(!(validate100(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
+vErrors = joinErrors(vErrors, validate100.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema222.properties.checkpoints.properties.signers, data31);
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema226.properties.checkpoints.properties.signers, data31);
 errors++;
 }
 }
@@ -11508,20 +11576,20 @@ let data33 = data27.anchors;
 if(Array.isArray(data33)){
 const len4 = data33.length;
 for(let i4=0; i4<len4; i4++){
-if(!(validate100(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
-vErrors = joinErrors(vErrors, validate100.errors);
+if(!(validate102(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
+vErrors = joinErrors(vErrors, validate102.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema222.properties.checkpoints.properties.anchors, data33);
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema226.properties.checkpoints.properties.anchors, data33);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema222.properties.checkpoints, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema226.properties.checkpoints, data27);
 errors++;
 }
 }
@@ -11530,14 +11598,14 @@ let data35 = data.not_checked;
 if(Array.isArray(data35)){
 const len5 = data35.length;
 for(let i5=0; i5<len5; i5++){
-if(!(validate102(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
-vErrors = joinErrors(vErrors, validate102.errors);
+if(!(validate104(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
+vErrors = joinErrors(vErrors, validate104.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema222.properties.not_checked, data35);
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema226.properties.not_checked, data35);
 errors++;
 }
 }
@@ -11545,16 +11613,16 @@ if(data.counts !== undefined){
 let data37 = data.counts;
 if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
 if(data37.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema222.properties.counts, data37, "by_type");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema226.properties.counts, data37, "by_type");
 errors++;
 }
 if(data37.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema222.properties.counts, data37, "by_verdict");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema226.properties.counts, data37, "by_verdict");
 errors++;
 }
 for(const key6 in data37){
 if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema222.properties.counts, data37, key6);
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema226.properties.counts, data37, key6);
 errors++;
 }
 }
@@ -11580,7 +11648,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema222.properties.counts.properties.by_type, data38);
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema226.properties.counts.properties.by_type, data38);
 errors++;
 }
 }
@@ -11588,24 +11656,24 @@ if(data37.by_verdict !== undefined){
 let data40 = data37.by_verdict;
 if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
 if(data40.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "ok");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema226.properties.counts.properties.by_verdict, data40, "ok");
 errors++;
 }
 if(data40.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "denied");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema226.properties.counts.properties.by_verdict, data40, "denied");
 errors++;
 }
 if(data40.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "violation");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema226.properties.counts.properties.by_verdict, data40, "violation");
 errors++;
 }
 if(data40.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "invalid");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema226.properties.counts.properties.by_verdict, data40, "invalid");
 errors++;
 }
 for(const key8 in data40){
 if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema222.properties.counts.properties.by_verdict, data40, key8);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema226.properties.counts.properties.by_verdict, data40, key8);
 errors++;
 }
 }
@@ -11679,13 +11747,13 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema222.properties.counts.properties.by_verdict, data40);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema226.properties.counts.properties.by_verdict, data40);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema222.properties.counts, data37);
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema226.properties.counts, data37);
 errors++;
 }
 }
@@ -11694,14 +11762,14 @@ let data45 = data.grants;
 if(Array.isArray(data45)){
 const len6 = data45.length;
 for(let i6=0; i6<len6; i6++){
-if(!(validate104(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
-vErrors = joinErrors(vErrors, validate104.errors);
+if(!(validate106(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema222.properties.grants, data45);
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema226.properties.grants, data45);
 errors++;
 }
 }
@@ -11710,14 +11778,14 @@ let data47 = data.open_authorizations;
 if(Array.isArray(data47)){
 const len7 = data47.length;
 for(let i7=0; i7<len7; i7++){
-if(!(validate117(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
-vErrors = joinErrors(vErrors, validate117.errors);
+if(!(validate119(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
+vErrors = joinErrors(vErrors, validate119.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema222.properties.open_authorizations, data47);
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema226.properties.open_authorizations, data47);
 errors++;
 }
 }
@@ -11726,14 +11794,14 @@ let data49 = data.open_starts;
 if(Array.isArray(data49)){
 const len8 = data49.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate119(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
-vErrors = joinErrors(vErrors, validate119.errors);
+if(!(validate121(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
+vErrors = joinErrors(vErrors, validate121.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema222.properties.open_starts, data49);
+vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema226.properties.open_starts, data49);
 errors++;
 }
 }
@@ -11742,14 +11810,14 @@ let data51 = data.findings;
 if(Array.isArray(data51)){
 const len9 = data51.length;
 for(let i9=0; i9<len9; i9++){
-if(!(validate77(data51[i9], {instancePath:instancePath+"/findings/" + i9,parentData:data51,parentDataProperty:i9,rootData}))){
-vErrors = joinErrors(vErrors, validate77.errors);
+if(!(validate79(data51[i9], {instancePath:instancePath+"/findings/" + i9,parentData:data51,parentDataProperty:i9,rootData}))){
+vErrors = joinErrors(vErrors, validate79.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema222.properties.findings, data51);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema226.properties.findings, data51);
 errors++;
 }
 }
@@ -11771,50 +11839,50 @@ errors++;
 }
 }
 if(data.baseline !== undefined){
-if(!(validate122(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
-vErrors = joinErrors(vErrors, validate122.errors);
+if(!(validate124(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
+vErrors = joinErrors(vErrors, validate124.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema222, data);
+vErrors = addError(vErrors, instancePath, "type", schema226, data);
 errors++;
 }
-validate91.errors = vErrors;
+validate93.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate124;
-const schema293 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate126;
+const schema297 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema293, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema297, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema293, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema297, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema293, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema297, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema293.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema297.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema293.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema297.properties.trust_version, data0);
 errors++;
 }
 }
@@ -11822,7 +11890,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema293.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema297.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -11831,7 +11899,7 @@ let data2 = data1[i0];
 const _errs9 = errors;
 const _errs10 = errors;
 if(typeof data2 === "string"){
-if(!pattern158.test(data2)){
+if(!pattern160.test(data2)){
 const err6 = {};
 if(vErrors === null){
 vErrors = [err6];
@@ -11844,7 +11912,7 @@ errors++;
 }
 var valid4 = _errs10 === errors;
 if(valid4){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema193, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema197, data2);
 errors++;
 }
 else {
@@ -11859,19 +11927,19 @@ vErrors = null;
 }
 }
 if(typeof data2 === "string"){
-if(!pattern159.test(data2)){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema193, data2);
+if(!pattern161.test(data2)){
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema197, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema193, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema197, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema293.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema297.properties.origins, data1);
 errors++;
 }
 }
@@ -11880,14 +11948,14 @@ let data3 = data.keys;
 if(Array.isArray(data3)){
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate81(data3[i1], {instancePath:instancePath+"/keys/" + i1,parentData:data3,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate81.errors);
+if(!(validate83(data3[i1], {instancePath:instancePath+"/keys/" + i1,parentData:data3,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate83.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema293.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema297.properties.keys, data3);
 errors++;
 }
 }
@@ -11896,45 +11964,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema293.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema297.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema293.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema297.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema293.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema297.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema293.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema297.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema293.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema297.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema293.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema297.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema293.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema297.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema293.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema297.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -11942,16 +12010,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema293.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema297.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema293.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema297.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema293.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema297.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -11959,16 +12027,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema297.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema297.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema297.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -11976,16 +12044,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema293.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema297.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema293.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema297.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema293.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema297.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -12009,22 +12077,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema293.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema297.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema293, data);
+vErrors = addError(vErrors, instancePath, "type", schema297, data);
 errors++;
 }
-validate124.errors = vErrors;
+validate126.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate126;
+export const validateQuantity: Validator = validate128;
 
-function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -12234,6 +12302,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate126.errors = vErrors;
+validate128.errors = vErrors;
 return errors === 0;
 }
