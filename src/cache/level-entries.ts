@@ -86,15 +86,15 @@ class LevelEntries implements EntryStore {
 /**
  * Opens the folder of an index.
  *
- * @returns undefined when it is not there and not to be made, or when another process keeps it open.
+ * @returns undefined when it is not there and not to be made, when another process keeps it open, and where LevelDB does not run.
  * @throws IndexFault when it is damaged, or no such folder
  */
 export async function openLevelEntries(
   folder: string,
   options: LevelOptions,
 ): Promise<EntryStore | undefined> {
-  // Few commands need it, and it takes its time.
-  const { Level } = await import('level');
+  const Level = await loadLevel();
+  if (Level === undefined) return undefined;
   const deadline = performance.now() + options.waitMs;
   for (;;) {
     // Most of what is kept are digests, of which little can be spared.
@@ -109,6 +109,15 @@ export async function openLevelEntries(
       if (performance.now() >= deadline) return undefined;
       await sleep(RETRY_MS);
     }
+  }
+}
+
+/** LevelDB is native code: on a platform for which its package has no binary it cannot be loaded. Few commands need it. */
+async function loadLevel(): Promise<typeof Level | undefined> {
+  try {
+    return (await import('level')).Level;
+  } catch {
+    return undefined;
   }
 }
 
@@ -134,7 +143,7 @@ function checkOf(key: string, value: string): string {
  * @throws as the file system does
  */
 export async function destroyLevelEntries(folder: string): Promise<void> {
-  const { Level } = await import('level');
+  const Level = await loadLevel();
   // Its types are those that it has in browsers too.
-  await (Level as unknown as { destroy(location: string): Promise<void> }).destroy(folder);
+  await (Level as unknown as undefined | { destroy(location: string): Promise<void> })?.destroy(folder);
 }

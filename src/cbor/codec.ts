@@ -7,7 +7,7 @@
  * Its build without `eval` is used everywhere, as a page with a strict content security policy needs it.
  */
 
-import { Decoder, Encoder, Tag } from 'cbor-x/index-no-eval';
+import { Decoder, Encoder, Tag } from './cbor-x.js';
 import { equalBytes } from '../bytes/compare.js';
 import { NorthrootError } from '../error.js';
 import { fail, succeed, type Result } from '../fault.js';

@@ -55,7 +55,7 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
   if (index === undefined) {
     await store.close();
     throw new NorthrootError('INDEX_UNUSABLE', `the index ${folder} can be neither used nor made`, {
-      hint: 'its folder must be yours to write, and no other process may use it all the time',
+      hint: 'its folder must be yours to write, no other process may use it all the time, and LevelDB must run on this platform',
     });
   }
   const anew = `${folder}.check`;
