@@ -17,7 +17,10 @@ export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
   readonly #places: number[] = [];
   #count = 0;
-  /** Room for as many signatures as wait at most, used in turn. */
+  /**
+   * Room for as many signatures as wait at most, used in turn. A place is free again when the signature in it is decided: at the
+   * latest when `MAX_WAITING` others wait, so only a signature that waits may take the next one.
+   */
   readonly #room: Uint8Array[] = [];
   #next = 0;
 
@@ -56,8 +59,8 @@ export class SignatureQueue {
     if (this.#verifier === undefined || end - at !== SIGNATURE_CHARACTERS)
       return this.add(key, event, decodeLatin1(bytes, at, end), place);
     const signature = (this.#room[this.#next] ??= new Uint8Array(SIGNATURE_BYTES));
-    this.#next = (this.#next + 1) % MAX_WAITING;
     if (!decodeSignatureAt(bytes, at, signature)) return INVALID;
+    this.#next = (this.#next + 1) % MAX_WAITING;
     return this.#enqueue(this.#verifier, key, event, signature, place);
   }
 
