@@ -5,6 +5,7 @@ import type { ReportJson } from '../schema/generated/types.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
 import { describeSkipped } from '../trust/witness-policy.js';
 import { toDigestText } from '../value/digest.js';
+import { isOfLedger } from '../verify/anchors.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
@@ -89,7 +90,7 @@ export function listNotChecked(
     );
   }
   add(
-    !bare && state.checkpoints === 0 && ending.anchors.length === 0,
+    !bare && state.checkpoints === 0 && !ending.anchors.some(isOfLedger),
     'CHECKPOINTS',
     'there is no checkpoint: signatures cover events and not their places, so that whoever can write the file could have dropped or moved records and rebuilt the chain',
   );
@@ -169,7 +170,7 @@ function listWitnesses({
   state,
   ending,
 }: Pick<VerificationResult, 'state' | 'ending'>): { readonly isPinned: boolean }[] {
-  const held = ending.anchors.flatMap(({ signatures }) => signatures.signers);
+  const held = ending.anchors.filter(isOfLedger).flatMap(({ signatures }) => signatures.signers);
   return [
     ...[...state.seals.tallies.values()].filter(({ role }) => role === 'witness'),
     ...held.filter(({ role }) => role === 'witness').map((signer) => ({ isPinned: isPinned(signer) })),

@@ -34,6 +34,11 @@ export interface AnchorOutcome {
   readonly signatures: NoteVerdict;
 }
 
+/** Whether its signatures say anything of this ledger (SPEC §7): the ledger extends its tree, which is not the empty one that all extend. */
+export function isOfLedger({ relation, note }: AnchorOutcome): boolean {
+  return relation === 'extends' && note.checkpoint.size > 0;
+}
+
 interface Watched {
   readonly name: string;
   readonly isPublished: boolean;

@@ -13,7 +13,7 @@ import { hashToBase64url } from '../tree/compact-range.js';
 import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
 import { toDigestText } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
-import type { AnchorOutcome, AnchorWatch } from './anchors.js';
+import { isOfLedger, type AnchorOutcome, type AnchorWatch } from './anchors.js';
 import { settlePending } from './authorizations.js';
 import { makeFinding, type FindingPlace } from './line-findings.js';
 import {
@@ -105,7 +105,7 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
 function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] {
   const { signed, sealing } = state.seals;
   const own = [signed, sealing].flatMap((checkpoint) =>
-    checkpoint === undefined
+    checkpoint === undefined || checkpoint.treeSize === 0
       ? []
       : [
           {
@@ -117,7 +117,7 @@ function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] 
         ],
   );
   const held = anchors
-    .filter(({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.signers))
+    .filter((anchor) => isOfLedger(anchor) && isSignedByLog(anchor.signatures.signers))
     .map(({ note, signatures }) => {
       const { size } = note.checkpoint;
       return { treeSize: size, reach: size, signers: signatures.signers, checkpoint: undefined };

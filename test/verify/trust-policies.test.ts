@@ -192,6 +192,30 @@ describe('witnesses', () => {
     expect(await codes(begun(), none)).toEqual([]);
   });
 
+  test('count for nothing under a held note of the empty tree, of a fork or of another log', async () => {
+    const one = policy({ witness_threshold: 1, checkpoint_quorum: 1 }, ...WITNESS_KEYS);
+    const signed = (text: string): NoteSignature[] => [...logLine(a)(text), ...cosign(1)(text)];
+    const sound = begun();
+    const fork = begun();
+    fork.append(note(1), a);
+    const longer = begun();
+    longer.append(note(2), a);
+    const cases: readonly [LedgerMaker, LedgerMaker, string][] = [
+      [new LedgerMaker(), sound, 'CHECKPOINT_MISSING'],
+      [fork, longer, 'FORKED'],
+    ];
+    for (const [noted, ledger, code] of cases) {
+      const options = { ...one, ...held(noted, signed) };
+      const report = await verify(ledger, options);
+      expect(report.verdict).toBe('invalid');
+      expect(report.findings.map((finding) => finding.code)).toContain(code);
+      expect(report.findings.map((finding) => finding.code)).toContain('CHECKPOINT_MISSING');
+      expect(report.not_checked.map((item) => item.code)).toContain('CHECKPOINTS');
+    }
+    const report = await verify(sound, { ...one, ...held(sound, signed) });
+    expect(report.verdict).toBe('ok');
+  });
+
   test('are asked for by both policies, and both must be met', async () => {
     const file = witnesses(`witness W1 ${vkey(w1, 1)}`, 'quorum W1');
     const both = { ...policy({ witness_threshold: 1 }, witnessKey(w2, 2)), ...file };
