@@ -10,7 +10,7 @@ import {
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
-import { grantChain, type Grant } from './grant.js';
+import { grantChain, type Amounts, type Grant } from './grant.js';
 import { exceedsPrecision, overCap, uncapped, type Judgement } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
@@ -74,33 +74,54 @@ function judgeCredit({ principalId, amounts }: AdjustmentFacts, grant: Grant): J
 function judgeDebit({ amounts, isEstimated }: AdjustmentFacts, grant: Grant): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
-  for (const { unit, amount, pointer } of listAmounts(amounts, grant, findings)) {
-    for (const each of grantChain(grant)) {
-      const account = each.accounts.get(unit);
-      if (account === undefined || amount.n === 0n) continue;
-      const used = addRationals(account.used, amount);
-      const estimated = isEstimated ? addRationals(account.estimated, amount) : account.estimated;
-      if (exceedsPrecision(exceedsDenominatorLimit(estimated) ? estimated : used, pointer, findings))
-        continue;
-      const total = addRationals(used, account.reserved);
-      if (compareRationals(total, account.cap) > 0) {
-        findings.push(overCap('METER_CAP_EXCEEDED', pointer, each, unit, account, amount, total));
-      }
-      updates.push(() => {
-        account.used = used;
-        account.estimated = estimated;
-      });
-    }
-  }
+  for (const each of listAmounts(amounts, grant, findings))
+    judgeRise(each, isEstimated, grant, findings, updates);
   return { findings, apply: () => updates.forEach((update) => update()) };
 }
 
-/** The amounts of the units that the grant caps; of the others it is told. */
-function listAmounts(
-  amounts: UnitAmounts,
-  grant: Grant,
+/** Estimated use beside any reservation, under a grant and those above it: of each unit that one of them caps. */
+export function judgeUse(amounts: Amounts, pointer: string, grant: Grant | undefined): Judgement {
+  const findings: RuleFinding[] = [];
+  const updates: (() => void)[] = [];
+  for (const [unit, amount] of amounts) judgeRise({ unit, amount, pointer }, true, grant, findings, updates);
+  return { findings, apply: () => updates.forEach((update) => update()) };
+}
+
+/** Raises what counts as used of one unit. */
+function judgeRise(
+  { unit, amount, pointer }: PlacedAmount,
+  isEstimated: boolean,
+  grant: Grant | undefined,
   findings: RuleFinding[],
-): { readonly unit: string; readonly amount: Rational; readonly pointer: string }[] {
+  updates: (() => void)[],
+): void {
+  if (amount.n === 0n) return;
+  for (const each of grantChain(grant)) {
+    const account = each.accounts.get(unit);
+    if (account === undefined) continue;
+    const used = addRationals(account.used, amount);
+    const estimated = isEstimated ? addRationals(account.estimated, amount) : account.estimated;
+    if (exceedsPrecision(exceedsDenominatorLimit(estimated) ? estimated : used, pointer, findings)) continue;
+    const total = addRationals(used, account.reserved);
+    if (compareRationals(total, account.cap) > 0) {
+      findings.push(overCap('METER_CAP_EXCEEDED', pointer, each, unit, account, amount, total));
+    }
+    updates.push(() => {
+      account.used = used;
+      account.estimated = estimated;
+    });
+  }
+}
+
+/** An amount, and where the event states it. */
+interface PlacedAmount {
+  readonly unit: string;
+  readonly amount: Rational;
+  readonly pointer: string;
+}
+
+/** The amounts of the units that the grant caps; of the others it is told. */
+function listAmounts(amounts: UnitAmounts, grant: Grant, findings: RuleFinding[]): PlacedAmount[] {
   return amounts.flatMap(({ unit, amount }, index) => {
     const pointer = `/meters/${index}/amount`;
     if (grant.accounts.has(unit)) return { unit, amount, pointer };

@@ -3,7 +3,8 @@
  * bound?" when a ledger is verified and "would it?" when a gateway asks before it acts.
  */
 
-import type { UnitAmounts } from '../event/outline.js';
+import { isMeasuredUnit } from '../event/meter-basis.js';
+import type { UnitAmount, UnitAmounts } from '../event/outline.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
 import {
@@ -44,6 +45,10 @@ export interface ExecutionFacts extends TimedUse {
   readonly toolName: string;
   /** Whether `used` is a guess. */
   readonly isEstimated?: boolean;
+  /** Likewise of single units, where that differs. */
+  readonly isUnitEstimated?: ReadonlyMap<string, boolean> | undefined;
+  /** Whether what its action reserved and `used` does not state counts as used (rules 5 and 8). */
+  readonly countsSilence?: boolean;
   readonly hasOutputRef: boolean;
   readonly resources: readonly { readonly kind: string; readonly reference: string }[];
   /** Whether it only gives a reservation back (rule 8): it then did not happen in time. */
@@ -84,7 +89,8 @@ export function judgeAction(action: Action): Judgement {
       const { used, estimated } = account;
       changes.push({ grant, account, used, estimated, reserved });
     }
-    if (own !== undefined && !isCapped) findings.push(uncapped(unit, pointer(), own));
+    if (own !== undefined && !isCapped && !isMeasuredUnit(unit))
+      findings.push(uncapped(unit, pointer(), own));
     if (isTooFine) {
       // What is reserved nowhere must not be given back later.
       (dropped ??= []).push(unit);
@@ -142,9 +148,18 @@ export function judgeExecution(
   checkOrder(action, chain, instant, instantPointer, findings);
   checkStart(chain, instant, instantPointer, findings);
   if (!facts.isRelease) checkExpiry(chain, instant, instantPointer, findings);
-  const changes = judgeMeters(facts, action, chain, findings);
+  const silent = facts.countsSilence === true ? silentUse(facts, action) : [];
+  const changes = judgeMeters(facts, action, chain, silent, findings);
   if (!facts.isRelease) {
-    judgeRates(facts, instant, instantPointer, chain, findings, updates);
+    reportSilence(silent, action, chain, findings);
+    judgeRates(
+      { ...facts, used: [...facts.used, ...silent] },
+      instant,
+      instantPointer,
+      chain,
+      findings,
+      updates,
+    );
     judgeConcurrency(facts, chain, findings, updates);
   }
   checkOutput(facts, chain, findings);
@@ -213,14 +228,43 @@ function checkExpiry(
   findings.push({ code: 'GRANT_EXPIRED', pointer, expected, actual: instant, related: [grant.place] });
 }
 
+/** What the action reserved and the execution does not state. */
+function silentUse({ used }: ExecutionFacts, action: Action | undefined): UnitAmount[] {
+  return [...(action?.reservation ?? NOTHING)].flatMap(([unit, amount]) =>
+    amount.n === 0n || placeOf(used, unit) !== -1 ? [] : [{ unit, amount }],
+  );
+}
+
+/** Once for a grant and unit; of actions without a grant once for a unit. */
+function reportSilence(
+  silent: UnitAmounts,
+  action: Action | undefined,
+  [nearest]: readonly Grant[],
+  findings: RuleFinding[],
+): void {
+  for (const { unit, amount } of silent) {
+    if (isMeasuredUnit(unit)) continue;
+    findings.push({
+      code: 'METER_UNREPORTED',
+      pointer: '/meter_used',
+      expected: `${unit}, of which ${formatRational(amount)} was reserved`,
+      actual: 'absent',
+      ...(action === undefined ? {} : { related: [action.place] }),
+      cause: `${nearest?.place.eventId ?? ''} ${unit}`,
+    });
+  }
+}
+
 /** Rule 5: the reservation that the action made is given back, what was used is counted, in every grant of the chain. */
 function judgeMeters(
-  { used, isEstimated }: ExecutionFacts,
+  { used, isEstimated = false, isUnitEstimated }: ExecutionFacts,
   action: Action | undefined,
   chain: readonly Grant[],
+  silent: UnitAmounts,
   findings: RuleFinding[],
 ): AccountChange[] {
   const [nearest] = chain;
+  const isGuess = (unit: string): boolean => isUnitEstimated?.get(unit) ?? isEstimated;
   for (const [index, { unit, amount }] of used.entries()) {
     const pointer = (): string => `/meter_used/${index}/amount`;
     const reserved = action?.reservation.get(unit);
@@ -236,7 +280,7 @@ function judgeMeters(
       });
     }
     checkActionCaps(unit, amount, pointer, chain, findings);
-    if (nearest === undefined || reserved !== undefined || amount.n === 0n) continue;
+    if (nearest === undefined || reserved !== undefined || amount.n === 0n || isMeasuredUnit(unit)) continue;
     if (!chain.some(({ accounts }) => accounts.has(unit))) findings.push(uncapped(unit, pointer(), nearest));
   }
   const changes: AccountChange[] = [];
@@ -244,11 +288,13 @@ function judgeMeters(
     // First what was reserved, in the order of the reservation, then what was used without.
     for (const [unit, back] of action?.reservation ?? NOTHING) {
       const index = placeOf(used, unit);
-      settle(grant, unit, used[index]?.amount ?? ZERO, back, index, isEstimated === true, findings, changes);
+      const isSilent = placeOf(silent, unit) !== -1;
+      const amount = isSilent ? back : (used[index]?.amount ?? ZERO);
+      settle(grant, unit, amount, back, index, isSilent || isGuess(unit), findings, changes);
     }
     for (const [index, { unit, amount }] of used.entries()) {
       if (action?.reservation.has(unit) === true) continue;
-      settle(grant, unit, amount, ZERO, index, isEstimated === true, findings, changes);
+      settle(grant, unit, amount, ZERO, index, isGuess(unit), findings, changes);
     }
   }
   return changes;

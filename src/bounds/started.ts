@@ -1,6 +1,6 @@
 /**
- * Executions that were started and are not recorded yet. Verification judges nothing of them; whoever decides live counts them, so
- * that what runs now is not allowed a second time.
+ * Executions that were started and are not recorded yet. Whoever decides live counts them, so that what runs now is not allowed a second
+ * time; verification counts those that another start has taken over.
  */
 
 import type { MeterVector } from '../value/meter.js';
@@ -14,6 +14,8 @@ import {
 } from '../value/rational.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import { amountsOf, grantChain, type Account, type Action, type EventPlace, type Grant } from './grant.js';
+import { judgeUse } from './adjustment.js';
+import type { Judgement } from './judgement.js';
 import { addInterval, emptyTimeline, fitsWindows, type Timeline } from './timeline.js';
 
 /** A start that no execution has settled. */
@@ -55,6 +57,18 @@ export function withStarted(grant: Grant, running: readonly Running[]): Grant {
       const under = chains.filter(({ chain }) => chain.has(own)).map(({ each }) => each);
       return { ...(under.length === 0 ? own : addStarted(own, under)), parent };
     }, undefined) as Grant;
+}
+
+/**
+ * What a start costs that takes another over (SPEC §3.8): what that one's action reserves, or what it was known to use under a grant,
+ * counts once more as used, as estimated use.
+ */
+export function judgeTakeover(
+  { meters }: OpenStart,
+  action: Action | undefined,
+  grant: Grant | undefined,
+): Judgement {
+  return judgeUse(action?.reservation ?? amountsOf(meters), '/prev_event_id', grant);
 }
 
 /** What runs, by each grant that it runs under, directly or by one delegated from it. */

@@ -70,6 +70,8 @@ export interface ExecutionOutline {
   /** The place of the first amount that is a double; -1 for none. */
   readonly firstDouble: number;
   readonly isEstimated: boolean;
+  /** By unit, where that differs; undefined where no unit has a basis of its own. */
+  readonly isUnitEstimated: ReadonlyMap<string, boolean> | undefined;
   readonly isFailure: boolean;
   /** Whether its `error_code` is `ABANDONED`. */
   readonly isAbandoned: boolean;
@@ -157,6 +159,11 @@ export function outlineExecution(event: ExecutionEvent): ExecutionOutline {
     used: readAmounts(meters),
     firstDouble: findDouble(meters),
     isEstimated: event.meter_basis === 'estimated',
+    isUnitEstimated:
+      event.meter_basis_by_unit &&
+      new Map(
+        Object.entries(event.meter_basis_by_unit).map(([unit, basis]) => [unit, basis === 'estimated']),
+      ),
     isFailure: event.outcome === 'failure',
     isAbandoned: event.error_code === 'ABANDONED',
     hasOutputDigest: event.output_digest !== undefined,

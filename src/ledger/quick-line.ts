@@ -295,6 +295,7 @@ export class QuickLine {
       used: this.#readAmounts(),
       firstDouble: -1,
       isEstimated: (flags & row.IS_ESTIMATED) !== 0,
+      isUnitEstimated: undefined,
       isFailure: (flags & row.IS_FAILURE) !== 0,
       isAbandoned: (flags & row.IS_ABANDONED) !== 0,
       hasOutputDigest: (flags & row.HAS_OUTPUT_DIGEST) !== 0,

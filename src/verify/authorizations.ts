@@ -6,6 +6,7 @@
 import { judgeAdjustment } from '../bounds/adjustment.js';
 import { judgeDelegation } from '../bounds/delegation.js';
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
+import { judgeTakeover, type OpenStart } from '../bounds/started.js';
 import type { Judgement } from '../bounds/judgement.js';
 import {
   MAX_GRANT_DEPTH,
@@ -24,12 +25,12 @@ import {
   type ExecutionOutline,
 } from '../event/outline.js';
 import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
-import type { AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
+import type { AuthorizationEvent, EventEnvelope, ExecutionEvent } from '../schema/generated/types.js';
 import { toDigestText } from '../value/digest.js';
 import { orderTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
-import { START_TYPE, closeStart, noteStart } from './starts.js';
+import { START_TYPE, closeStart, findOpenStart, noteStart } from './starts.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
 /** The kind under which an event is entered into the index. */
@@ -69,11 +70,25 @@ export function checkAuthorizations(
       checkAdjustment(state, line.outline(), findings);
       return UNLINKED;
     case 'other':
-      if (line.eventType === START_TYPE) noteStart(state, line.event(), place, findings);
+      if (line.eventType === START_TYPE) checkStart(state, line.event(), place, findings);
       return UNLINKED;
     default:
       return UNLINKED;
   }
+}
+
+/** A start that takes an earlier one over may be the second try: what that one may have used counts as well (SPEC §3.8). */
+function checkStart(
+  state: VerifyState,
+  event: EventEnvelope,
+  place: EventPlace,
+  findings: LineFindings,
+): void {
+  const taken = noteStart(state, event, place, findings);
+  if (taken === undefined) return;
+  const { start, action, grant } = taken;
+  findings.setGrant(grant);
+  applyJudgement(state, judgeTakeover(start, action, grant), grant, findings);
 }
 
 /** Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known. */
@@ -482,7 +497,11 @@ function judgeAndApply(
   findings: LineFindings,
 ): void {
   findings.setGrant(grant);
-  const { toolName, occurredAt, startedAt, endedAt, used, isEstimated, hasOutputRef, resources } = event;
+  const { toolName, occurredAt, startedAt, endedAt, used, isEstimated, isUnitEstimated } = event;
+  const { hasOutputRef, resources } = event;
+  const release = isRelease(event, action);
+  const begun = release ? findOpenStart(state, event.authorizationId) : undefined;
+  if (begun !== undefined) reportReleaseOfStarted(begun, findings);
   const facts = {
     toolName,
     occurredAt,
@@ -490,11 +509,24 @@ function judgeAndApply(
     endedAt,
     used,
     isEstimated,
+    isUnitEstimated,
     hasOutputRef,
     resources,
-    isRelease: isRelease(event, action),
+    isRelease: release,
+    countsSilence: release ? begun !== undefined : !(event.isFailure && leftNothing(event)),
   };
   applyJudgement(state, judgeExecution(facts, action, grant), grant, findings);
+}
+
+/** Rule 8: a release says that nothing was begun. */
+function reportReleaseOfStarted({ place }: OpenStart, findings: LineFindings): void {
+  findings.addToEvent({
+    code: 'RELEASE_OF_STARTED',
+    pointer: '/error_code',
+    expected: 'what was used, or outcome unknown, as the action was started',
+    actual: 'ABANDONED',
+    related: [place],
+  });
 }
 
 function applyJudgement(

@@ -1,53 +1,79 @@
 /**
- * Starts: `x.northroot.start`, northroot's own extension event (docs/format.md). Whoever executes something says so, durably, before
- * it begins; the execution then names the start by `prev_event_id`. Verification gives no finding on starts, as on no `x.…` event: it
- * only remembers which are open, for those who decide live.
+ * Starts (SPEC §3.8): `x.northroot.start` says, durably, that something is being executed now; the execution then names the start by
+ * `prev_event_id`. A start that does not count is no finding. The open ones are remembered: an action that was started is not given
+ * back by a release, and whoever decides live counts what runs.
  */
 
-import { digestKey, type EventPlace } from '../bounds/grant.js';
+import { digestKey, type Action, type EventPlace, type Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { ExecutionOutline } from '../event/outline.js';
 import { typeEvent } from '../event/typed-event.js';
 import { checkEvent } from '../schema/check.js';
 import type { EventEnvelope } from '../schema/generated/types.js';
 import { fromDigestText } from '../value/digest.js';
+import { compareRationals } from '../value/rational.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
 /** The event type of a start. */
 export const START_TYPE = 'x.northroot.start';
 
-/** The most starts that are open under one grant at a time; further ones are not remembered. */
+/** The most starts of one grant that are open at a time; further ones do not count. */
 export const MAX_OPEN_STARTS = 1_000;
 
 const RECORDER = /^[A-Za-z0-9_-]{16,128}$/;
 
+/** A start that was taken over, and what it was a start of. */
+export interface TakenStart {
+  readonly start: OpenStart;
+  readonly action: Action | undefined;
+  readonly grant: Grant | undefined;
+}
+
 /**
  * Remembers a start that counts: of the form of one, of an allowed grant or an allowed action that is not executed, by its principal, and
  * signed by an entitled key where the ledger asks for signatures. Anything else holds nobody up.
+ *
+ * @returns The start that it takes over, if it does.
  */
 export function noteStart(
   state: VerifyState,
   event: EventEnvelope,
   place: EventPlace,
   findings: LineFindings,
-): void {
-  if (findings.invalid || (state.signaturesRequired && findings.signers.length === 0)) return;
+): TakenStart | undefined {
+  if (findings.invalid || (state.signaturesRequired && findings.signers.length === 0)) return undefined;
   const read = readStart(event, place);
-  if (read === undefined) return;
+  if (read === undefined) return undefined;
   const { authorizationId: id, start } = read;
   const { actions, grants, starts } = state.links;
   const action = actions.get(id);
   const authorization = action ?? grants.get(id);
-  if (authorization?.decision !== 'allow' || authorization.principalId !== event.principal_id) return;
-  if (action !== undefined && (action.toolName !== start.toolName || action.params !== start.params)) return;
+  if (authorization?.decision !== 'allow' || authorization.principalId !== event.principal_id)
+    return undefined;
+  if (action !== undefined && (action.toolName !== start.toolName || action.params !== start.params))
+    return undefined;
   const open = starts.get(id) ?? new Map<string, OpenStart>();
   // It takes over the start that it follows.
-  const taken = event.prev_event_id?.b64;
-  if (taken !== undefined) open.delete(taken);
-  if (open.size >= (action === undefined ? MAX_OPEN_STARTS : 1)) return;
+  const taken = open.get(event.prev_event_id?.b64 ?? '');
+  if (taken === undefined && open.size >= maxOpenStarts(action, grants.get(id))) return undefined;
+  if (taken !== undefined) open.delete(fromDigestText(taken.place.eventId));
   open.set(fromDigestText(place.eventId), start);
   starts.set(id, open);
+  return taken && { start: taken, action, grant: action === undefined ? grants.get(id) : action.grant };
+}
+
+/** How many starts of one authorization may be open. */
+function maxOpenStarts(action: Action | undefined, grant: Grant | undefined): number {
+  if (action !== undefined) return 1;
+  const limit = grant?.concurrency?.limit;
+  const isLower = limit !== undefined && compareRationals(limit, { n: BigInt(MAX_OPEN_STARTS), d: 1n }) < 0;
+  return isLower ? Number(limit.n) : MAX_OPEN_STARTS;
+}
+
+/** The first of the open starts of an authorization, by its id, base64url. */
+export function findOpenStart({ links: { starts } }: VerifyState, id: string): OpenStart | undefined {
+  return starts.get(id)?.values().next().value;
 }
 
 /** Forgets the start that an execution settles: the one that it names, or any of the action that it spends. */

@@ -15,6 +15,7 @@ import type { Account, Grant } from '../bounds/grant.js';
 import { encodeBase64url } from '../bytes/encoding.js';
 import { isDigestAt } from '../bytes/base64url-at.js';
 import { hasSameBytes, isTextAt } from '../bytes/compare.js';
+import { isMeasuredUnit } from '../event/meter-basis.js';
 import { judgeWindows } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { CODE_PAGES } from '../finding/catalog.js';
@@ -548,7 +549,8 @@ export class UsualStep {
       const amount = this.#amounts[i]!;
       if (amount.value === 0) continue;
       const bounds = view.unit(amount.unit);
-      if (bounds === undefined || bounds.accounts.length === 0 || !isCapped(amount, bounds)) return false;
+      if (bounds === undefined || !isCapped(amount, bounds)) return false;
+      if (bounds.accounts.length === 0 && !isMeasuredUnit(amount.unit)) return false;
       for (const account of bounds.accounts) if (!this.#reserve(account, amount)) return false;
     }
     return true;
@@ -674,8 +676,8 @@ export class UsualStep {
       const isReserved = place < reserved;
       if (isReserved && !isAtMost(amount, all.amount(action, place), all.scale(action, place))) return false;
       // Nothing caps what is under no grant.
-      if (!isReserved && amount.value !== 0 && bounds.accounts.length === 0 && view.grant !== undefined)
-        return false;
+      const isUncapped = !isReserved && amount.value !== 0 && bounds.accounts.length === 0;
+      if (isUncapped && view.grant !== undefined && !isMeasuredUnit(amount.unit)) return false;
       const [back, backScale] = isReserved ? [all.amount(action, place), all.scale(action, place)] : [0, 0];
       for (const account of bounds.accounts)
         if (!this.#count(account, amount, back, backScale, isEstimated)) return false;
@@ -684,12 +686,8 @@ export class UsualStep {
       const unit = all.unit(action, place);
       let i = 0;
       while (i < this.#amountCount && this.#amounts[i]!.unit !== unit) i += 1;
-      if (i < this.#amountCount) continue;
-      const bounds = view.unit(unit);
-      if (bounds === undefined) return false;
-      for (const account of bounds.accounts)
-        if (!this.#count(account, NOTHING, all.amount(action, place), all.scale(action, place), isEstimated))
-          return false;
+      // What is reserved and not stated counts as used.
+      if (i === this.#amountCount && all.amount(action, place) !== 0) return false;
     }
     return true;
   }
@@ -858,8 +856,6 @@ export class UsualStep {
     this.#hasStepped = true;
   }
 }
-
-const NOTHING: Amount = { unit: '', value: 0, scale: 0 };
 
 const SHA256_TEXT_LENGTH = 'sha-256:'.length + B64_LENGTH;
 
