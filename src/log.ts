@@ -69,14 +69,18 @@ export { digestIntent, draftGrant, type GrantOptions } from './policy/draft-gran
 export { OptionsError, type OptionProblem } from './policy/option-problems.js';
 export {
   ABANDONED,
+  ABORTED,
   checkDetails,
+  draftAbandonment,
   draftExecution,
   draftSettlement,
   findPermission,
   resolveAuthorization,
   findSpent,
+  measuredBases,
   raiseMeters,
   startExecution,
+  stateReserved,
   type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
@@ -84,6 +88,7 @@ export {
   type SpentBound,
   type StartRequest,
   type StartedExecution,
+  type Unmetered,
 } from './policy/record.js';
 export { type Balance } from './bounds/balance.js';
 export {
@@ -172,7 +177,12 @@ export { type OpenLedger } from './ledger/read-lines.js';
 
 // A program that decides, acts and records
 export { type Budget } from './agent/budget.js';
-export { DeniedError, UnrecordedExecutionError, type GuardedOutcome } from './agent/errors.js';
+export {
+  DeniedError,
+  UnrecordedExecutionError,
+  ViolationError,
+  type GuardedOutcome,
+} from './agent/errors.js';
 export { type GuardContext, type GuardOptions, type GuardedFunction } from './agent/guard.js';
 export {
   LiveLedger,

@@ -2,8 +2,11 @@
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
+import type { Finding } from '../finding/finding.js';
+import { describeFinding } from '../finding/words.js';
 import type { RecordedDecision } from '../policy/authorize.js';
 import { describeLeft, type DecidingBound } from '../policy/deciding-bound.js';
+import type { Appended } from '../writer/ledger.js';
 
 /** The ledger's grants do not allow it; the function was not run. Its `code` is that of the decision, such as `METER_CAP_EXCEEDED`. */
 export class DeniedError extends NorthrootError {
@@ -53,6 +56,28 @@ export class UnrecordedExecutionError extends NorthrootError {
     this.name = 'UnrecordedExecutionError';
     this.startId = startId;
     this.event = event;
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * The execution was recorded, and breaks a bound; its `code` is that of the worst finding. Thrown only where `onViolation` is `throw`: the
+ * function was run, and `outcome` has its result.
+ */
+export class ViolationError extends NorthrootError {
+  /** What verification says of the execution, worst first. */
+  readonly findings: readonly Finding[];
+  /** Where the execution is recorded. */
+  readonly recorded: Appended;
+  /** How the function ended, with what it returned or threw. */
+  readonly outcome: GuardedOutcome;
+
+  constructor(findings: readonly Finding[], recorded: Appended, outcome: GuardedOutcome) {
+    const worst = findings[0] as Finding;
+    super(worst.code, `the execution is recorded and breaks a bound: ${describeFinding(worst)}`);
+    this.name = 'ViolationError';
+    this.findings = findings;
+    this.recorded = recorded;
     this.outcome = outcome;
   }
 }

@@ -1,5 +1,8 @@
 /** One guarded call: authorized, claimed, run, recorded. */
 
+import { printable } from '../bytes/printable.js';
+import type { Finding } from '../finding/finding.js';
+import { describeFinding } from '../finding/words.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import type { JsonValue } from '../json/value.js';
 import { checkOptions, checkString, describeValue, type OptionTypes } from '../options.js';
@@ -7,22 +10,26 @@ import type { RecordedDecision } from '../policy/authorize.js';
 import { digestIntent } from '../policy/draft-grant.js';
 import {
   ABANDONED,
+  ABORTED,
   checkDetails,
   DETAIL_TYPES,
   draftExecution,
   draftSettlement,
   findPermission,
+  measuredBases,
   raiseMeters,
   startExecution,
+  stateReserved,
   type ExecutionDetails,
   type StartedExecution,
+  type Unmetered,
 } from '../policy/record.js';
 import type { ResourceRef } from '../schema/generated/types.js';
 import { isDigest, sha256Digest, type Digest } from '../value/digest.js';
 import { meters, type AmountsByUnit, type Meter } from '../value/meter.js';
 import { formatInstant, parseTimestamp } from '../value/timestamp.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
-import { DeniedError, UnrecordedExecutionError, type GuardedOutcome } from './errors.js';
+import { DeniedError, UnrecordedExecutionError, ViolationError, type GuardedOutcome } from './errors.js';
 import { UsageMeter } from './usage-meter.js';
 import type { LiveRequest } from './live-ledger.js';
 
@@ -62,6 +69,23 @@ export interface GuardOptions extends ExecutionDetails {
   readonly contextDigest?: Digest | undefined;
   /** What it will touch. */
   readonly resources?: readonly ResourceRef[] | undefined;
+  /**
+   * What becomes of what was reserved and not metered when the function has returned, or was aborted: it is charged as estimated use, or
+   * released by stating 0. Default: `charge`. A function that throws gives it back.
+   */
+  readonly unmetered?: Unmetered | undefined;
+  /**
+   * What to do when the recorded execution breaks a bound, such as a use above what was reserved: `warn` emits a process warning
+   * (`NORTHROOT_VIOLATION`), `throw` throws a {@link ViolationError} with the function's result, a function is called with the findings.
+   * Default: `warn`.
+   */
+  readonly onViolation?:
+    'warn' | 'throw' | ((findings: readonly Finding[], recorded: Appended) => void) | undefined;
+  /**
+   * Called for each amount that could not be metered; what was reserved of its unit is charged. Default: a process warning
+   * (`NORTHROOT_UNMETERED`).
+   */
+  readonly onMeterProblem?: ((message: string) => void) | undefined;
   /** Aborting ends what waits, and tells the function. */
   readonly signal?: AbortSignal | undefined;
   /** Told of the execution once it is on disk: where it stands, and what verification says of it. */
@@ -94,6 +118,9 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   contextDigest: 'object',
   resources: 'array',
   ...DETAIL_TYPES,
+  unmetered: 'string',
+  onViolation: 'any',
+  onMeterProblem: 'function',
   signal: 'signal',
   onRecorded: 'function',
 };
@@ -121,6 +148,12 @@ export class Guard<T> {
     if (typeof call.run !== 'function') {
       throw new TypeError(`guard: expected a function to run, found ${describeValue(call.run)}`);
     }
+    const { unmetered, onViolation } = call.options;
+    if (unmetered !== undefined && unmetered !== 'charge' && unmetered !== 'release')
+      throw new RangeError("guard: unmetered: expected 'charge' or 'release'");
+    const isKnown = onViolation === undefined || onViolation === 'warn' || onViolation === 'throw';
+    if (!isKnown && typeof onViolation !== 'function')
+      throw new TypeError("guard: onViolation: expected 'warn', 'throw' or a function");
     if (call.options.intent !== undefined && call.options.intentDigest !== undefined) {
       throw new TypeError('guard: intent and intentDigest exclude each other');
     }
@@ -171,8 +204,24 @@ export class Guard<T> {
     const { onRecorded } = options;
     // On its own: what the listener throws is none of the guard's.
     if (onRecorded !== undefined) queueMicrotask(() => onRecorded(recorded));
+    this.#reportViolation(recorded, outcome);
     if (outcome.kind === 'returned') return outcome.value as T;
     throw outcome.kind === 'threw' ? outcome.error : this.#abort.signal.reason;
+  }
+
+  /** The caller learns that a bound was broken; the result is never lost by it. */
+  #reportViolation(recorded: Appended, outcome: GuardedOutcome): void {
+    const findings = recorded.findings.filter(({ severity }) => severity === 'error').sort(worstFirst);
+    const [worst] = findings;
+    if (worst === undefined) return;
+    const { onViolation = 'warn' } = this.#call.options;
+    if (onViolation === 'throw') throw new ViolationError(findings, recorded, outcome);
+    if (typeof onViolation === 'function') {
+      queueMicrotask(() => onViolation(findings, recorded));
+      return;
+    }
+    const text = `${printable(this.#call.toolName)} broke a bound: ${worst.code}: ${describeFinding(worst)}`;
+    process.emitWarning(text, { code: 'NORTHROOT_VIOLATION' });
   }
 
   #toRequest(paramsDigest: Digest): LiveRequest {
@@ -196,7 +245,7 @@ export class Guard<T> {
     };
   }
 
-  /** Claims what was allowed; where that fails, what was reserved is given back. */
+  /** Claims what was allowed; where that fails, what was reserved is given back, unless somebody else has begun it. */
   async #claim({ recorded }: RecordedDecision, paramsDigest: Digest): Promise<StartedExecution> {
     const { ledger, now } = this.#parts;
     const { signal } = this.#abort;
@@ -209,23 +258,28 @@ export class Guard<T> {
         signal,
       });
     } catch (error) {
-      await this.#release(recorded.eventId, undefined);
+      await this.#release(recorded.eventId);
       throw error;
     }
     if (!signal.aborted) return claim;
-    await this.#release(recorded.eventId, claim.recorded.eventId);
+    const { permission, startedAt } = claim;
+    const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABORTED } as const;
+    const event = draftExecution(permission, { startedAt, endedAt: startedAt, ...nothing });
+    await ledger.append({ event }).catch(() => undefined);
     throw signal.reason;
   }
 
-  /** Gives back what was reserved and is not used. Where that fails too, it stays reserved, and open: it is never spent twice. */
-  async #release(authorizationId: string, start: string | undefined): Promise<void> {
+  /**
+   * Gives back what was reserved and that nobody has begun. Where that fails too, it stays reserved, and open: it is never spent
+   * twice.
+   */
+  async #release(authorizationId: string): Promise<void> {
     const { ledger, now: clock } = this.#parts;
     const released = ledger.decide((state) => {
       const now = clock();
       const permission = findPermission(state, authorizationId, {
         now,
         done: { endedAt: now, isRelease: true },
-        ...(start === undefined ? {} : { start }),
       });
       const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
       return { event: draftExecution(permission, { startedAt: now, endedAt: now, ...nothing }) };
@@ -267,20 +321,33 @@ export class Guard<T> {
     const elapsed = elapsedSince(from, ticks());
     meter.close();
     const said = meter.read();
+    this.#reportProblems(meter.problems);
     // Of what only the guard has measured it knows where the amounts come from.
     if (said.length === 0) details = { ...details, meterBasis: details.meterBasis ?? 'measured' };
     const endedAt = formatInstant(parseTimestamp(startedAt) + BigInt(elapsed) * NANOSECONDS_PER_MS);
     const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: String(elapsed) } };
-    const meterUsed = raiseMeters([ONE_CALL, time], said);
+    const measured = [ONE_CALL, time];
+    const meterUsed = raiseMeters(measured, said);
+    const stated = { ...details, meterBasisByUnit: measuredBases(details.meterBasis, measured, meterUsed) };
+    const rest = { unmetered: options.unmetered ?? 'charge', unsure: meter.unsure };
     if (outcome.kind !== 'returned' && signal.aborted) {
-      return { outcome, event: draftSettlement(permission, endedAt, meterUsed, details) };
+      return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
     }
     const ending =
       outcome.kind === 'returned'
         ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)
         : ({ outcome: 'failure', errorCode: codeOf(outcome) } as const);
-    const done = { ...details, startedAt, endedAt, meterUsed, ...ending };
-    return { outcome, event: draftExecution(permission, done) };
+    const done = { ...stated, startedAt, endedAt, meterUsed, ...ending };
+    return { outcome, event: draftExecution(permission, stateReserved(permission, done, rest)) };
+  }
+
+  #reportProblems(problems: readonly string[]): void {
+    const { onMeterProblem } = this.#call.options;
+    for (const problem of problems) {
+      // On its own: what the listener throws is none of the guard's.
+      if (onMeterProblem !== undefined) queueMicrotask(() => onMeterProblem(problem));
+      else process.emitWarning(problem, { code: 'NORTHROOT_UNMETERED' });
+    }
   }
 }
 
@@ -290,6 +357,12 @@ async function settle<T>(run: GuardedFunction<T>, context: GuardContext): Promis
   } catch (error) {
     return { kind: 'threw', error };
   }
+}
+
+const CLASSES = ['invalid', 'violation', 'none'];
+
+function worstFirst(a: Finding, b: Finding): number {
+  return CLASSES.indexOf(a.class) - CLASSES.indexOf(b.class);
 }
 
 function detailsOf({ meterBasis, modelId, provider }: GuardOptions): ExecutionDetails {

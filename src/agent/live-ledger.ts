@@ -18,7 +18,7 @@ import {
   decideUnder,
   draftExecution,
   DETAIL_TYPES,
-  draftSettlement,
+  draftAbandonment,
   findPermission,
   startExecution,
   type ExecutionDetails,
@@ -112,6 +112,7 @@ const DONE_TYPES: OptionTypes<DoneExecution> = {
   startedAt: 'string',
   endedAt: 'string',
   meterUsed: 'array',
+  meterBasisByUnit: 'object',
   outcome: 'string',
   errorCode: 'string',
   outputDigest: 'object',
@@ -238,8 +239,9 @@ export class LiveLedger {
   }
 
   /**
-   * Settles what a killed program has started and not recorded ({@link LiveLedger.budget} lists it): an action is given back, unless
-   * it is said what it used; else it is recorded that how it ended is unknown.
+   * Settles what a killed program has left ({@link LiveLedger.budget} lists it): an action that was never started is released. Of what
+   * was started it is recorded that how it ended is unknown; what was reserved counts as used, as estimated use, where it is not said
+   * what was used.
    *
    * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @throws NorthrootError as `findPermission`: `START_NOT_FOUND`, `START_AMBIGUOUS`, for two.
@@ -248,14 +250,12 @@ export class LiveLedger {
     this.#assertOpen();
     checkString('abandon', 'authorizationId', authorizationId);
     checkOptions('abandon', options, ABANDON_TYPES);
-    const { start = true, meterUsed = [], signal, meterBasis, modelId, provider } = options;
+    const { start = true as const, meterUsed = [], signal, meterBasis, modelId, provider } = options;
     const details = { meterBasis, modelId, provider };
     checkDetails('abandon', details);
     const makes = (state: VerifyState, id: string): Entry => {
-      const now = this.#now();
-      const done = { endedAt: now, isRelease: true };
-      const permission = findPermission(state, id, { now, start, done });
-      return { event: draftSettlement(permission, now, meterUsed, details) };
+      const request = { now: this.#now(), start, meterUsed, ...details };
+      return { event: draftAbandonment(state, id, request).draft };
     };
     return this.#keep(decideUnder(this.#ledger, authorizationId, makes, { signal }));
   }

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { judgeExecution } from '../bounds/judge.js';
 import { grantChain, type Action, type Grant } from '../bounds/grant.js';
-import { withStarted, type OpenStart } from '../bounds/started.js';
+import { judgeTakeover, withStarted, type OpenStart } from '../bounds/started.js';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { checkOptions, type OptionTypes } from '../options.js';
@@ -12,7 +12,7 @@ import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
 import { formatDigest, fromDigestText, type Digest } from '../value/digest.js';
-import type { Meter, MeterVector } from '../value/meter.js';
+import { MAX_METERS, type Meter, type MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
 import { matchRecord, parseRecordName } from '../value/record-name.js';
@@ -43,6 +43,8 @@ export interface Permission {
   readonly intentDigest: Digest;
   /** The parameters that were authorized; undefined under a grant. */
   readonly paramsDigest: Digest | undefined;
+  /** What the action reserved; empty under a grant. */
+  readonly reserved: MeterVector;
   /** The start that the execution settles, or that another start takes over: `sha-256:…`; undefined where there is none. */
   readonly startId: string | undefined;
   /** Of that start: when that was, and what it was known to use. */
@@ -115,6 +117,8 @@ export interface ExecutionOutcome extends ExecutionDetails {
   readonly startedAt: string;
   readonly endedAt: string;
   readonly meterUsed: MeterVector;
+  /** The basis of single units, where that differs from `meterBasis` (SPEC §3.2). */
+  readonly meterBasisByUnit?: Readonly<Record<string, MeterBasis>> | undefined;
   readonly outcome: 'success' | 'failure' | 'unknown';
   /** Required for a failure (SPEC §3.2). */
   readonly errorCode?: string;
@@ -123,6 +127,9 @@ export interface ExecutionOutcome extends ExecutionDetails {
 
 /** What gives a reservation back when the action is not executed (SPEC §8 rule 8). */
 export const ABANDONED = 'ABANDONED';
+
+/** The code of what was started and ended before it did anything: that is no release, since it was begun, and uses nothing. */
+export const ABORTED = 'ABORTED';
 
 /**
  * Whether something may be executed under an authorization, by the rules that verification will apply to it. What was started and is not
@@ -151,7 +158,12 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
   const startId = start?.place.eventId;
   if (request.start === undefined || request.done === undefined) {
-    const [broken] = judge(state, authorization, startId, { ...request, toolName });
+    const [broken] = [
+      ...judge(state, authorization, startId, { ...request, toolName }),
+      ...(request.done === undefined && start !== undefined
+        ? judgeSecondTry(state, authorization, start)
+        : []),
+    ];
     if (broken !== undefined) {
       const left = describeLeft(boundOf(broken, undefined));
       const hint = request.done && 'appended as an event, what was done is recorded all the same';
@@ -167,6 +179,7 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     toolName,
     intentDigest: toDigest(authorization.intent),
     paramsDigest: params === undefined ? undefined : toDigest(params),
+    reserved: reservedBy(action),
     startId,
     started: start && { startedAt: start.startedAt, meters: start.meters },
   };
@@ -257,10 +270,12 @@ function findStart(
         `${open.length} executions under ${id} were started and never recorded`,
       );
     if (!('toolName' in authorization) || first === undefined) return undefined;
-    if (done !== undefined) return first;
+    if (done !== undefined && !done.isRelease) return first;
     const { startedAt, recorder, place } = first;
     const message = `${id} is being executed: started at ${startedAt} by recorder ${recorder} (seq ${place.seq})`;
-    throw refuse('AUTHORIZATION_STARTED', message);
+    const hint =
+      done && 'what was started is not given back: record what it used, or that how it ended is unknown';
+    throw refuse('AUTHORIZATION_STARTED', message, hint);
   }
   const isMeant = wanted === true ? () => true : matchRecord(wanted);
   const [start, other] = open.filter(({ place }) => isMeant(place));
@@ -298,8 +313,67 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
   };
 }
 
-function detailMembers({ meterBasis, modelId, provider }: ExecutionDetails): object {
+/** What becomes of what was reserved and not metered: it is charged as estimated use, or released by stating 0. */
+export type Unmetered = 'charge' | 'release';
+
+/**
+ * An outcome that states every unit that was reserved (SPEC §8 rule 5: silence is not free), but for a failure that left nothing, which
+ * gives back what it does not state.
+ *
+ * @param unsure - Units of which more may have been used than was metered: the greater of both amounts is charged.
+ */
+export function stateReserved(
+  { reserved }: Pick<Permission, 'reserved'>,
+  outcome: ExecutionOutcome,
+  {
+    unmetered = 'charge',
+    unsure,
+  }: { readonly unmetered?: Unmetered; readonly unsure?: ReadonlySet<string> } = {},
+): ExecutionOutcome {
+  if (outcome.outcome === 'failure' && outcome.outputDigest === undefined) return outcome;
+  const meterUsed = [...outcome.meterUsed];
+  const bases: Record<string, MeterBasis> = { ...outcome.meterBasisByUnit };
+  for (const { unit, amount } of reserved) {
+    const at = meterUsed.findIndex((meter) => meter.unit === unit);
+    const isUnsure = unsure?.has(unit) === true;
+    if (at !== -1 && !isUnsure) continue;
+    // What does not fit counts all the same, by the rule.
+    if (at === -1 && meterUsed.length === MAX_METERS) continue;
+    const isCharged = isUnsure || unmetered === 'charge';
+    const said = meterUsed[at]?.amount;
+    const isMore = said !== undefined && compareQuantities(said, amount) > 0;
+    const stated = { unit, amount: isMore ? said : isCharged ? amount : ZERO_QUANTITY };
+    if (at === -1) meterUsed.push(stated);
+    else meterUsed[at] = stated;
+    if (isCharged) bases[unit] = 'estimated';
+  }
+  return { ...outcome, meterUsed, ...(Object.keys(bases).length === 0 ? {} : { meterBasisByUnit: bases }) };
+}
+
+/** The basis of what northroot measured itself, where another one is stated for the rest. */
+export function measuredBases(
+  meterBasis: MeterBasis | undefined,
+  measured: MeterVector,
+  used: MeterVector,
+): Record<string, MeterBasis> {
+  if (meterBasis === undefined || meterBasis === 'measured') return {};
+  const isAsMeasured = ({ unit, amount }: Meter): boolean =>
+    used.some((each) => each.unit === unit && compareQuantities(each.amount, amount) === 0);
+  return Object.fromEntries(measured.filter(isAsMeasured).map(({ unit }) => [unit, 'measured' as const]));
+}
+
+const ZERO_QUANTITY = { t: 'int', v: '0' } as const;
+
+function detailMembers({
+  meterBasis,
+  meterBasisByUnit,
+  modelId,
+  provider,
+}: ExecutionDetails & Pick<ExecutionOutcome, 'meterBasisByUnit'>): object {
   return {
+    ...(meterBasisByUnit === undefined || Object.keys(meterBasisByUnit).length === 0
+      ? {}
+      : { meter_basis_by_unit: meterBasisByUnit }),
     ...(modelId === undefined ? {} : { model_id: modelId }),
     ...(provider === undefined ? {} : { provider }),
     ...(meterBasis === undefined ? {} : { meter_basis: meterBasis }),
@@ -307,36 +381,63 @@ function detailMembers({ meterBasis, modelId, provider }: ExecutionDetails): obj
 }
 
 /**
- * The execution event's draft that settles a start of which nobody recorded the end. Of an action it gives the reservation back (SPEC §8
- * rule 8), unless it is said that something was used; else it says that how it ended is unknown, and counts what was known to be used.
+ * The execution event's draft that settles a start of which nobody recorded the end: how it ended is unknown. What was begun is not
+ * given back (SPEC §8 rule 8): it counts what was known to be used, and what the action reserved beside that as estimated use.
  *
  * @param permission - Found with `start` and `done`.
  * @param now - When it is settled.
  * @param meterUsed - What it used, where that is known; what was known at the start can only be raised.
- * @param details - Of what was done, where that is known; a release has none.
+ * @param details - Of what was done, where that is known.
  */
 export function draftSettlement(
   permission: Permission,
   now: string,
   meterUsed: MeterVector = [],
-  details: ExecutionDetails = {},
+  details: ExecutionDetails & Pick<ExecutionOutcome, 'meterBasisByUnit'> = {},
+  options: Parameters<typeof stateReserved>[2] = {},
 ): object {
-  const { kind, started } = permission;
+  const { started } = permission;
   if (started === undefined) throw new TypeError('expected the permission of something that was started');
-  if (kind === 'action' && meterUsed.length === 0) {
-    const release = {
-      startedAt: now,
-      endedAt: now,
-      meterUsed,
-      outcome: 'failure',
-      errorCode: ABANDONED,
-    } as const;
-    return draftExecution(permission, release);
-  }
   const { startedAt, meters } = started;
   const endedAt = compareTimestamps(now, startedAt) < 0 ? startedAt : now;
   const used = raiseMeters(meters, meterUsed);
-  return draftExecution(permission, { ...details, startedAt, endedAt, meterUsed: used, outcome: 'unknown' });
+  const outcome = { ...details, startedAt, endedAt, meterUsed: used, outcome: 'unknown' } as const;
+  return draftExecution(permission, stateReserved(permission, outcome, options));
+}
+
+/**
+ * The execution event's draft that settles what nobody else will: an action that was never started is released, and of what was started
+ * it is said that how it ended is unknown.
+ *
+ * @param start - As of {@link ExecutionRequest}.
+ * @throws NorthrootError as {@link findPermission}.
+ */
+export function draftAbandonment(
+  state: VerifyState,
+  id: string,
+  {
+    now,
+    start = true,
+    toolName,
+    meterUsed = [],
+    ...details
+  }: Pick<ExecutionRequest, 'now' | 'start' | 'toolName' | 'meterUsed'> & ExecutionDetails,
+): { readonly permission: Permission; readonly draft: object } {
+  const request = {
+    now,
+    done: { endedAt: now, isRelease: true },
+    ...(toolName === undefined ? {} : { toolName }),
+  };
+  const authorization = findAuthorization(state, id);
+  const isOpenAction = 'toolName' in authorization && authorization.decision === 'allow';
+  const isStarted = state.links.starts.has(fromDigestText(authorization.place.eventId));
+  if (start === true && meterUsed.length === 0 && isOpenAction && !isStarted) {
+    const permission = findPermission(state, id, request);
+    const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
+    return { permission, draft: draftExecution(permission, { startedAt: now, endedAt: now, ...nothing }) };
+  }
+  const permission = findPermission(state, id, { ...request, start });
+  return { permission, draft: draftSettlement(permission, now, meterUsed, details) };
 }
 
 /** Of each unit the greater amount: what was measured can be raised by what is said, never lowered. */
@@ -384,6 +485,14 @@ function judge(
     ...errorsOf([]),
     ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid'),
   ];
+}
+
+/** Who takes a start over counts what the earlier try may have used as well (SPEC §3.8): there must be room for it. */
+function judgeSecondTry(state: VerifyState, authorization: Action | Grant, start: OpenStart): Denial[] {
+  const own = grantOf(authorization);
+  const others = listRunning(state, fromDigestText(start.place.eventId));
+  const action = 'toolName' in authorization ? authorization : undefined;
+  return [...judgeTakeover(start, action, own && withStarted(own, others)).findings];
 }
 
 function reservedBy(action: Action | undefined): Meter[] {

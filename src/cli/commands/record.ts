@@ -5,20 +5,23 @@ import { constants } from 'node:os';
 import { Option, type Command } from 'commander';
 import {
   ABANDONED,
+  ABORTED,
   checkDetails,
   compareTimestamps,
   describeFinding,
   draftExecution,
-  draftSettlement,
+  draftAbandonment,
   findPermission,
   resolveAuthorization,
   findSpent,
   isFindingCode,
   Ledger,
+  measuredBases,
   NorthrootError,
   printable,
   raiseMeters,
   startExecution,
+  stateReserved,
   type Appended,
   type ExecutionDetails,
   type ExecutionOutcome,
@@ -26,6 +29,7 @@ import {
   type LedgerOptions,
   type Meter,
   type Permission,
+  type Unmetered,
   type VerifyState,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
@@ -47,6 +51,7 @@ interface RecordOptions {
   readonly abandon?: string | true;
   readonly errorCode?: string;
   readonly basis?: ExecutionDetails['meterBasis'];
+  readonly unmetered?: Unmetered;
   readonly model?: string;
   readonly provider?: string;
   readonly startedAt?: string;
@@ -90,6 +95,14 @@ export function addRecord(
         'where the amounts come from: of a command without --meter, measured; else not stated unless given',
       ).choices(['measured', 'reported', 'estimated', 'billed']),
     )
+    .addOption(
+      new Option(
+        '--unmetered <what>',
+        'what becomes of what was reserved and is not metered: it is charged as estimated use, or released',
+      )
+        .choices(['charge', 'release'])
+        .default('charge'),
+    )
     .option('--model <name>', 'the model, as its provider calls it')
     .option('--provider <name>', 'who provides the tool or the model')
     .addOption(
@@ -112,7 +125,7 @@ export function addRecord(
     )
     .option(
       '--abandon [start]',
-      'settle a start whose recorder was killed: an action is released, or with --meter has used so much; under a grant it ended unknown',
+      'settle what a recorder that was killed has left: an action that was not started is released; what was started ended unknown, and is charged as reserved, or with --meter as that says',
     )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
@@ -148,7 +161,10 @@ async function record(
     signal.throwIfAborted();
     const end = await spawnCommand(command);
     if (end.problem !== undefined) terminal.say(end.problem);
-    const draft = draftExecution(permission, outcomeOf(end, options, start));
+    const draft = draftExecution(
+      permission,
+      stateReserved(permission, outcomeOf(end, options, start), options),
+    );
     await recordRun(context, () => open({}), permission, draft, end);
     // Whatever the command ended with, not only what northroot itself ends with.
     return end.status as ExitStatus;
@@ -183,10 +199,10 @@ async function claim(
   return permission;
 }
 
-/** Of what was claimed nothing was run. */
+/** Of what was claimed nothing was run: it was begun all the same, so this is no release. */
 async function giveBack(ledger: Ledger, permission: Permission, { startedAt }: Start): Promise<void> {
   const at = startedAt.toISOString();
-  const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
+  const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABORTED } as const;
   await ledger.append({ event: draftExecution(permission, { startedAt: at, endedAt: at, ...nothing }) });
 }
 
@@ -195,13 +211,13 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
   const now = new Date().toISOString();
   const id = await resolveAuthorization(ledger, options.auth);
   return recordDone(context, ledger, (state) => {
-    const permission = findPermission(state, id, {
+    return draftAbandonment(state, id, {
       now,
       start: options.abandon ?? true,
-      done: { endedAt: now, isRelease: true },
+      meterUsed: options.meter ?? [],
       ...(options.tool === undefined ? {} : { toolName: options.tool }),
+      ...detailsOf(options),
     });
-    return { permission, draft: draftSettlement(permission, now, options.meter, detailsOf(options)) };
   });
 }
 
@@ -217,7 +233,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
       done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
       ...(options.tool === undefined ? {} : { toolName: options.tool }),
     });
-    return { permission, draft: draftExecution(permission, outcome) };
+    return { permission, draft: draftExecution(permission, stateReserved(permission, outcome, options)) };
   });
 }
 
@@ -327,13 +343,15 @@ function outcomeOf(
 ): ExecutionOutcome {
   const { meter, basis } = options;
   const elapsed = Math.ceil(performance.now() - ticks);
+  const meterUsed = problem === undefined ? metersOf(elapsed, meter) : [];
   const isMeasured = problem === undefined && meter === undefined && basis === undefined;
   return {
     startedAt: startedAt.toISOString(),
     endedAt: new Date(startedAt.getTime() + elapsed).toISOString(),
     // What was never run used nothing.
-    meterUsed: problem === undefined ? metersOf(elapsed, meter) : [],
+    meterUsed,
     ...detailsOf(options),
+    meterBasisByUnit: measuredBases(basis, metersOf(elapsed), meterUsed),
     // What was measured here and nothing else needs nobody's word.
     ...(isMeasured ? { meterBasis: 'measured' as const } : {}),
     ...(status === 0 ? { outcome: 'success' } : { outcome: 'failure', errorCode: `EXIT_${status}` }),
