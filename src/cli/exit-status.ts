@@ -17,6 +17,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   'UNSAFE_INTEGER',
   // ledgers
   'LEDGER_INVALID',
+  'LEDGER_ROLLED_BACK',
   'LEDGER_TAIL_INVALID',
   'NOT_REACHED',
   'SEGMENT_MISPLACED',

@@ -17,6 +17,7 @@ import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
+import { writePosition } from './kept-position.js';
 import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
 
@@ -43,7 +44,13 @@ const MAX_CONFLICTS = 100;
 /** So often in a row an index may turn out to be damaged. */
 const MAX_FAULTS = 3;
 /** What is wrong with what is stored, and not with storing. */
-const REFUSALS = new Set(['NOT_A_LEDGER', 'LEDGER_TAIL_INVALID', 'SEGMENT_MISSING', 'SEGMENT_MISPLACED']);
+const REFUSALS = new Set([
+  'LEDGER_ROLLED_BACK',
+  'NOT_A_LEDGER',
+  'LEDGER_TAIL_INVALID',
+  'SEGMENT_MISSING',
+  'SEGMENT_MISPLACED',
+]);
 
 /** See the head of this file. */
 export class GroupCommit {
@@ -144,6 +151,7 @@ export class GroupCommit {
       else await store.confirm();
       this.#conflicts = 0;
       await running.committed(group.lines.length, group.isAhead);
+      if (group.lines.length > 0) await this.#keepPosition();
     } catch (error) {
       await this.#give(jobs, group, error);
       return;
@@ -158,6 +166,15 @@ export class GroupCommit {
     for (const outcome of group.outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
+  }
+
+  /** Where the ledger must stand when it is opened again: see `kept-position.ts`. */
+  async #keepPosition(): Promise<void> {
+    const { store, running, options } = this.#parts;
+    if (options.position === undefined) return;
+    const { genesis, position } = running;
+    const ledgerId = toDigestText(genesis.event_id.b64);
+    await writePosition(options.position, store.name, ledgerId, position, options.fileSystem);
   }
 
   /** What was done in a turn has failed; where an index misled it, it is done again on what the ledger says. */

@@ -7,6 +7,7 @@ import { canonicalBytes } from '../json/canonicalize.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
 import { assertGenesisKeys } from './genesis-line.js';
@@ -20,6 +21,7 @@ import {
   type CheckpointResult,
   type LedgerOptions,
 } from './options.js';
+import { readPosition } from './kept-position.js';
 import { NotePublisher } from './publish-note.js';
 import { RecordMaker } from './record-maker.js';
 import { Requests } from './requests.js';
@@ -160,6 +162,7 @@ async function openStore(
     const rules = new AdmissionRules(running);
     const signing = SigningThreads.of(options.signer, options.signingThreads);
     const maker = new RecordMaker(options, running, rules, signing);
+    if (running.state.lines > 0) await assertKeptPosition(store, running, options);
     if (running.state.lines > 0) await store.confirm();
     else await begin({ store, running, rules, maker }, options, genesis);
     if (checkpointEvery !== undefined) maker.assertNoteSigners();
@@ -172,6 +175,17 @@ async function openStore(
     await cache.release().catch(() => undefined);
     await turn.release();
   }
+}
+
+/** @throws NorthrootError `LEDGER_ROLLED_BACK`, `POSITION_MALFORMED` */
+async function assertKeptPosition(
+  { name }: LedgerStore,
+  running: RunningVerification,
+  { position, fileSystem }: LedgerOptions,
+): Promise<void> {
+  if (position === undefined) return;
+  const ledgerId = toDigestText(running.genesis.event_id.b64);
+  await running.assertStands(await readPosition(position, name, ledgerId, fileSystem));
 }
 
 /** Writes the genesis record of a new ledger. */

@@ -67,6 +67,11 @@ export interface LedgerOptions {
   readonly decides?: boolean | undefined;
   /** Decisions rest on what this policy says of the ledger; without it, on the keys that the ledger declares. */
   readonly trust?: TrustPolicy | undefined;
+  /**
+   * A file that keeps the last position that this writer acknowledged, outside the ledger: `LEDGER_ROLLED_BACK` at opening where the
+   * ledger does not have those records any more. Default: none; the position is kept in memory.
+   */
+  readonly position?: string | undefined;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule | undefined;
   /**
@@ -146,6 +151,7 @@ export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
   checkpoints: 'boolean',
   decides: 'boolean',
   trust: 'object',
+  position: 'string',
   checkpointEvery: 'object',
   noteSigners: 'array',
   onCheckpoint: 'function',

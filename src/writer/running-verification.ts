@@ -110,6 +110,8 @@ export class RunningVerification {
   #toldSize: number | undefined;
   /** A position before that, or at it. */
   #toldAt: StorePosition | undefined;
+  /** Up to where records were acknowledged: what stands before it must stand there for good. */
+  #acknowledged: StorePosition | undefined;
   /** The quick steps over records of our own, where they may be taken. */
   #made: MadeSteps | undefined;
   /** Where the next record of our own goes. */
@@ -190,24 +192,54 @@ export class RunningVerification {
    *
    * @returns How many lines others wrote since the last time.
    * @throws NorthrootError `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`, `SEGMENT_MISSING`, `SEGMENT_MISPLACED`; `LEDGER_CONFLICT` and
-   *   `FILE_CHANGED` when what was seen is not there any more; as the store does.
+   *   `FILE_CHANGED` when what was seen is not there any more; `LEDGER_ROLLED_BACK` when that was acknowledged; as the store does.
    */
   async catchUp(mayBeginAgain = false): Promise<number> {
     const before = this.#toldSize ?? 0;
+    const isAnew = this.#views().some(({ isSpoilt }) => isSpoilt);
     try {
       await this.#readOn();
     } catch (error) {
       const isMisled = error instanceof IndexFault;
+      if (isConflict(error)) await this.assertStands();
       if (!mayBeginAgain || !(isMisled || isConflict(error))) throw error;
       if (isMisled) await this.#options.cache.discard?.(error.message).catch(() => undefined);
       this.forget();
       await this.#readOn();
     }
+    // What is gone on from is held against the store by the reading itself.
+    if (isAnew) await this.assertStands();
     await this.#settle();
     this.#toldAt = this.position;
     this.#toldSize = Math.max(before, this.#toldAt.size);
     this.#size = this.tip.seq;
     return this.#toldSize - before;
+  }
+
+  /**
+   * That what was acknowledged is stored still.
+   *
+   * @param position - Up to where it was; from now on the place that must stand. Default: that of the last commit.
+   * @throws NorthrootError `LEDGER_ROLLED_BACK`; as the store does.
+   */
+  async assertStands(position = this.#acknowledged): Promise<void> {
+    if (position === undefined) return;
+    this.#acknowledged = position;
+    try {
+      for await (const stored of this.#store.read(position)) if (stored.kind === 'lines') break;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      const name = printable(this.#store.name);
+      const { size } = position;
+      throw new NorthrootError(
+        'LEDGER_ROLLED_BACK',
+        `${name} does not have the ${size} records that were acknowledged any more`,
+        {
+          cause: error,
+          hint: `restore the records before seq ${size} from where they still are; nothing is decided on a ledger that lost some`,
+        },
+      );
+    }
   }
 
   /** Verifies every signature from now on, and those of what is there already. */
@@ -269,6 +301,7 @@ export class RunningVerification {
       await this.catchUp();
     }
     this.#toldAt = this.position;
+    this.#acknowledged = this.#toldAt;
     this.#size = this.tip.seq;
     for (const view of this.#views()) {
       try {

@@ -20,7 +20,7 @@ import { ingestError } from '../ingest-error.js';
 import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
-import { findSigner, writingOptions } from './ledger-key.js';
+import { decidingOptions, findSigner, POSITION } from './ledger-key.js';
 import { NO_INDEX, viewOf } from '../view.js';
 
 interface AuthorizeCommandOptions {
@@ -37,6 +37,7 @@ interface AuthorizeCommandOptions {
   readonly trust?: string;
   readonly lockTimeout: number;
   readonly index: boolean;
+  readonly position?: string;
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
@@ -76,6 +77,7 @@ export function addAuthorize(
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...POSITION)
     .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
       run((context) => authorize(context, ledger, command, options)),
@@ -109,7 +111,7 @@ async function authorize(
       ...(grantId === undefined ? {} : { grantId }),
     },
     {
-      ...writingOptions(terminal, signer, options),
+      ...decidingOptions(terminal, path, signer, options),
       signal,
       ...(trust === undefined ? {} : { trust }),
     },

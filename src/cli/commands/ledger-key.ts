@@ -36,6 +36,28 @@ export function notePathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.checkpoint`;
 }
 
+/** Where deciding commands keep the last position that they acknowledged: beside the ledger, out of a folder of segments. */
+function positionPathOf(ledger: string): string {
+  return `${ledger.replace(/\/+$/, '')}.position`;
+}
+
+/** The option of every command that decides. */
+export const POSITION = [
+  '--position <file>',
+  'where to keep the last acknowledged position, which the ledger must still have (default: LEDGER.position)',
+] as const;
+
+/** How a command opens a ledger that it decides upon: one that went back to an earlier state is refused. */
+export function decidingOptions(
+  terminal: Terminal,
+  path: string,
+  signer: Signer | undefined,
+  choice: WritingChoice & { readonly position?: string },
+): ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'> {
+  const { position = positionPathOf(path) } = choice;
+  return { ...writingOptions(terminal, signer, choice), position };
+}
+
 /** The signer that `--key` or NORTHROOT_KEY names; undefined when there is neither. */
 export async function findNamedSigner(
   terminal: Terminal,

@@ -40,7 +40,7 @@ import { hasHint } from '../hints.js';
 import { jsonText } from '../json-text.js';
 import { code, instant, meterList, seconds, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
-import { findSigner, writingOptions } from './ledger-key.js';
+import { decidingOptions, findSigner, POSITION } from './ledger-key.js';
 
 interface RecordOptions {
   readonly auth: string;
@@ -60,6 +60,7 @@ interface RecordOptions {
   readonly trust?: string;
   readonly lockTimeout: number;
   readonly index: boolean;
+  readonly position?: string;
 }
 
 /** What a shell gives for a command that it cannot run, or cannot find, or that a signal ended. */
@@ -130,6 +131,7 @@ export function addRecord(
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...POSITION)
     .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: RecordOptions) =>
       run((context) => record(context, ledger, command, options)),
@@ -148,7 +150,7 @@ async function record(
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const { signal } = context;
-  const lasting = writingOptions(terminal, signer, options);
+  const lasting = decidingOptions(terminal, path, signer, options);
   const open = (own: LedgerOptions): Promise<Ledger> => Ledger.open(path, { ...lasting, ...own });
   const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
   try {
