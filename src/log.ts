@@ -55,6 +55,7 @@ export {
   type AuthorizationRequest,
   type PolicyCheck,
   type PolicyEvaluator,
+  type HonourOptions,
 } from './policy/evaluator.js';
 export { describeLeft, type DecidingBound } from './policy/deciding-bound.js';
 export {

@@ -96,6 +96,8 @@ export interface GuardOptions extends ExecutionDetails {
 export interface GuardParts {
   readonly authorize: (request: LiveRequest, signal: AbortSignal) => Promise<RecordedDecision>;
   readonly ledger: Ledger;
+  /** Systems whose imported authority counts. */
+  readonly honourImported: readonly string[] | undefined;
   readonly now: () => string;
   readonly ticks: () => number;
 }
@@ -247,7 +249,7 @@ export class Guard<T> {
 
   /** Claims what was allowed; where that fails, what was reserved is given back, unless somebody else has begun it. */
   async #claim({ recorded }: RecordedDecision, paramsDigest: Digest): Promise<StartedExecution> {
-    const { ledger, now } = this.#parts;
+    const { ledger, now, honourImported } = this.#parts;
     const { signal } = this.#abort;
     let claim: StartedExecution;
     try {
@@ -256,6 +258,7 @@ export class Guard<T> {
         meterUsed: [ONE_CALL],
         now,
         signal,
+        honourImported,
       });
     } catch (error) {
       await this.#release(recorded.eventId);

@@ -12,6 +12,7 @@ import {
   type AuthorizeOptions,
   type RecordedDecision,
 } from '../policy/authorize.js';
+import type { HonourOptions } from '../policy/evaluator.js';
 import {
   ABANDONED,
   checkDetails,
@@ -43,7 +44,7 @@ import { findBudget, listBudgets, type Budget } from './budget.js';
 import { Guard, type GuardOptions, type GuardedFunction } from './guard.js';
 
 /** How a {@link LiveLedger} is opened: as a `Ledger`, which decides. `strict` is on by default. */
-export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'> {
+export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {
   /** The policy to ask, given the ledger's state. Default: the ledger's own grants (`GrantEvaluator`). */
   readonly policy?: AuthorizeOptions['policy'] | undefined;
   /** The clock by which durations are measured, in milliseconds. Default: `performance.now`, which nobody sets. */
@@ -83,7 +84,12 @@ export interface CloseOptions {
 const { decides, stopsAtRefusal, ...OF_LEDGER } = LEDGER_OPTIONS;
 void [decides, stopsAtRefusal];
 
-const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = { ...OF_LEDGER, policy: 'function', ticks: 'function' };
+const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = {
+  ...OF_LEDGER,
+  policy: 'function',
+  ticks: 'function',
+  honourImported: 'array',
+};
 
 const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   principalId: 'string',
@@ -106,6 +112,7 @@ const START_TYPES: OptionTypes<StartRequest> = {
   toolName: 'string',
   meterUsed: 'array',
   start: ['string', 'boolean'],
+  honourImported: 'array',
 };
 
 const DONE_TYPES: OptionTypes<DoneExecution> = {
@@ -201,7 +208,9 @@ export class LiveLedger {
     this.#assertOpen();
     checkString('start', 'authorizationId', authorizationId);
     checkOptions('start', request, START_TYPES);
-    return this.#keep(startExecution(this.#ledger, authorizationId, { now: () => this.#now(), ...request }));
+    const { honourImported } = this.#options;
+    const asked = { now: () => this.#now(), honourImported, ...request };
+    return this.#keep(startExecution(this.#ledger, authorizationId, asked));
   }
 
   /**
@@ -291,6 +300,7 @@ export class LiveLedger {
       {
         authorize: (request, signal) => this.#authorize(request, signal),
         ledger: this.#ledger,
+        honourImported: this.#options.honourImported,
         now: () => this.#now(),
         ticks: this.#options.ticks ?? (() => performance.now()),
       },
@@ -401,11 +411,11 @@ export class LiveLedger {
     if (principalId === undefined) {
       throw new TypeError('expected principalId, of the request or of the ledger');
     }
-    const { policy } = this.#options;
+    const { policy, honourImported } = this.#options;
     return authorizeAction(
       this.#ledger,
       { ...rest, principalId },
-      { now: () => this.#now(), signal, ...(policy === undefined ? {} : { policy }) },
+      { now: () => this.#now(), signal, honourImported, ...(policy === undefined ? {} : { policy }) },
     );
   }
 
@@ -421,7 +431,7 @@ export class LiveLedger {
 /** The options that a `Ledger` knows. */
 function withoutOwn(options: LiveLedgerOptions): LedgerOptions {
   return Object.fromEntries(
-    Object.entries(options).filter(([name]) => name !== 'policy' && name !== 'ticks'),
+    Object.entries(options).filter(([name]) => !['policy', 'ticks', 'honourImported'].includes(name)),
   );
 }
 

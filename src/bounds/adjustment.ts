@@ -10,7 +10,7 @@ import {
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
-import { grantChain, type Amounts, type Grant } from './grant.js';
+import { grantChain, MAX_SYSTEMS, type Amounts, type Grant } from './grant.js';
 import { exceedsPrecision, overCap, uncapped, type Judgement } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
@@ -20,6 +20,8 @@ export interface AdjustmentFacts {
   readonly amounts: UnitAmounts;
   /** Whether the amounts are a guess. */
   readonly isEstimated: boolean;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
 }
 
 /** Judges an adjustment of an allowed grant. A credit that is refused is applied in no part. */
@@ -27,7 +29,7 @@ export function judgeAdjustment(facts: AdjustmentFacts, grant: Grant): Judgement
   return facts.direction === 'credit' ? judgeCredit(facts, grant) : judgeDebit(facts, grant);
 }
 
-function judgeCredit({ principalId, amounts }: AdjustmentFacts, grant: Grant): Judgement {
+function judgeCredit({ principalId, amounts, system }: AdjustmentFacts, grant: Grant): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
   const chain = grantChain(grant);
@@ -68,6 +70,8 @@ function judgeCredit({ principalId, amounts }: AdjustmentFacts, grant: Grant): J
       });
     }
   }
+  if (system !== undefined)
+    for (const { systems } of chain) if (systems.size < MAX_SYSTEMS) updates.push(() => systems.add(system));
   return { findings, apply: () => isRefused || updates.forEach((update) => update()) };
 }
 

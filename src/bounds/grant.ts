@@ -85,6 +85,13 @@ export interface Grant extends Authorized {
     { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline } | undefined;
   readonly outputMode: OutputMode | undefined;
   readonly resources: ReadonlySet<string> | undefined;
+  /** The number of the grant at the top of its chain. */
+  readonly rootIndex: number;
+  /**
+   * The foreign systems on whose word it rests (SPEC §7, "Taken over"): from which its own record, or a credit to it or below it, was
+   * taken over. Those of the grants above it are theirs.
+   */
+  readonly systems: Set<string>;
   /** Executions under it and under the grants delegated from it. */
   executions: number;
   /** Whether its own record is neither invalid nor in violation; true until the record's verdict is known. */
@@ -98,6 +105,10 @@ export interface Action extends Authorized {
   /** The parameters' digest as text. */
   readonly params: string;
   readonly reservation: Map<string, Rational>;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
 }
 
 /** How deep grants may be delegated (SPEC §8 rule 9); beyond it use counts against the nearest grants only. */
@@ -137,6 +148,8 @@ export function makeGrant(
         : { limit: toRational(bounds.concurrency_limit), timeline: emptyTimeline() },
     outputMode: bounds.output_mode,
     resources: bounds.resources && new Set(bounds.resources.map(resourceKey)),
+    rootIndex: parent?.rootIndex ?? index,
+    systems: new Set(event.source === undefined ? [] : [event.source.system]),
     executions: 0,
     isSound: true,
   };
@@ -149,6 +162,7 @@ function openAccount(cap: Rational): Account {
 /** The action that an event makes. */
 export function makeAction(outline: ActionOutline, place: EventPlace, grant: Grant | undefined): Action {
   const { decision, principalId, occurredAt, intent, userIntent, toolName, params } = outline;
+  const { expiresAt, system } = outline;
   const reservation = new Map<string, Rational>();
   for (const { unit, amount } of outline.reservation) reservation.set(unit, amount);
   return {
@@ -162,6 +176,8 @@ export function makeAction(outline: ActionOutline, place: EventPlace, grant: Gra
     toolName,
     params,
     reservation,
+    expiresAt,
+    system,
   };
 }
 
@@ -181,6 +197,16 @@ export function findUnsound(grant: Grant | undefined): Grant | undefined {
   let each = grant;
   while (each?.isSound === true) each = each.parent;
   return each;
+}
+
+/** The most systems that are remembered of one grant, and of a ledger. */
+export const MAX_SYSTEMS = 64;
+
+/** The foreign systems on whose word rests what is done under a grant, by an action where there is one; sorted. */
+export function systemsOf(grant: Grant | undefined, action?: Pick<Action, 'system'>): string[] {
+  const systems = new Set(action?.system === undefined ? [] : [action.system]);
+  for (const each of grantChain(grant)) for (const system of each.systems) systems.add(system);
+  return [...systems].sort();
 }
 
 /** The ids of a grant and of those that it was delegated from, nearest first. */

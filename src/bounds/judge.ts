@@ -148,6 +148,7 @@ export function judgeExecution(
   checkOrder(action, chain, instant, instantPointer, findings);
   checkStart(chain, instant, instantPointer, findings);
   if (!facts.isRelease) checkExpiry(chain, instant, instantPointer, findings);
+  if (!facts.isRelease) checkActionExpiry(action, instant, instantPointer, findings);
   const silent = facts.countsSilence === true ? silentUse(facts, action) : [];
   const changes = judgeMeters(facts, action, chain, silent, findings);
   if (!facts.isRelease) {
@@ -226,6 +227,18 @@ function checkExpiry(
   if (grant?.expiresAt === undefined) return;
   const expected = `before ${grant.expiresAt}, when ${grant.place.eventId} expires`;
   findings.push({ code: 'GRANT_EXPIRED', pointer, expected, actual: instant, related: [grant.place] });
+}
+
+/** Rule 3: until when an action may be begun. */
+function checkActionExpiry(
+  action: Action | undefined,
+  instant: string,
+  pointer: string,
+  findings: RuleFinding[],
+): void {
+  if (action?.expiresAt === undefined || orderTimestamps(instant, action.expiresAt) < 0) return;
+  const expected = `before ${action.expiresAt}, when ${action.place.eventId} expires`;
+  findings.push({ code: 'ACTION_EXPIRED', pointer, expected, actual: instant, related: [action.place] });
 }
 
 /** What the action reserved and the execution does not state. */

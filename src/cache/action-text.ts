@@ -10,7 +10,7 @@ import { isCount } from './tables.js';
 
 const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 /** Before the amounts: a unit and its amount each. */
-const MEMBERS = 12;
+const MEMBERS = 14;
 
 /** @param id - base64url */
 export function encodeAction(id: string, action: Action, names: FileNames): string {
@@ -20,6 +20,8 @@ export function encodeAction(id: string, action: Action, names: FileNames): stri
   text += `,${decision === 'allow' ? 1 : 0},${grant === undefined ? -1 : grant.index}`;
   text += `,${encodeText(principalId)},${encodeText(toolName)},${encodeText(occurredAt)}`;
   text += `,${encodeText(intent)},${userIntent === undefined ? '0' : encodeText(userIntent)},${encodeText(params)}`;
+  for (const each of [action.expiresAt, action.system])
+    text += `,${each === undefined ? '0' : encodeText(each)}`;
   for (const [unit, amount] of action.reservation) text += `,${encodeText(unit)},"${textOfAmount(amount)}"`;
   return `${text}]`;
 }
@@ -29,9 +31,9 @@ export function decodeAction(id: string, form: unknown, names: FileNames): Actio
   if (!Array.isArray(form) || form.length < MEMBERS || form.length % 2 !== 0) throw malformed();
   const list = form as readonly unknown[];
   const [file, line, seq, eventId, allows, grant, ...texts] = list.slice(0, MEMBERS);
-  const [principalId, toolName, occurredAt, intent, userIntent, params] = texts.map((each, index) =>
-    each === 0 && index === USER_INTENT ? undefined : textOf(each),
-  ) as [string, string, string, string, string | undefined, string];
+  const [principalId, toolName, occurredAt, intent, userIntent, params, expiresAt, system] = texts.map(
+    (each, index) => (each === 0 && OPTIONAL.has(index) ? undefined : textOf(each)),
+  ) as [string, string, string, string, string | undefined, string, string | undefined, string | undefined];
   if (!isCount(line) || !isCount(seq) || !Number.isSafeInteger(grant)) throw malformed();
   const reservation = new Map<string, Rational>();
   for (let at = MEMBERS; at < list.length; at += 2)
@@ -51,11 +53,14 @@ export function decodeAction(id: string, form: unknown, names: FileNames): Actio
     toolName,
     params,
     reservation,
+    expiresAt,
+    system,
     grant: grant === -1 ? undefined : (grant as number),
   };
 }
 
-const USER_INTENT = 4;
+/** The intent of the user, the expiry and the system, among the texts. */
+const OPTIONAL: ReadonlySet<number> = new Set([4, 6, 7]);
 
 function textOfAmount({ n, d }: Rational): string {
   return d === 1n ? String(n) : `${n}/${d}`;

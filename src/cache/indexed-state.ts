@@ -31,7 +31,7 @@ import {
 import { VERSION } from '../version.js';
 import { touchUnsealed } from '../verify/checkpoints.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
-import type { Links, PendingLink } from '../verify/links.js';
+import type { Links, PendingLink, RequestEntry } from '../verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../verify/seals.js';
 import { outcomesOfUsual } from '../verify/signatures.js';
 import { restoreHead, saveHead, type HeadForm } from '../verify/state-form.js';
@@ -151,6 +151,7 @@ export class IndexedState {
   readonly #events: IndexedEvents;
   readonly #grants: IndexedGrants;
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
+  readonly #requests: EntryTable<RequestEntry>;
   readonly #pending: CountedTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
@@ -171,6 +172,7 @@ export class IndexedState {
     this.#grants = new IndexedGrants(entries, head?.grants ?? 0);
     this.#actions = new IndexedActions(entries, this.#grants, this.#events);
     this.#pending = new CountedTable(entries, 'w:', (form) => form as PendingLink, head?.pending ?? 0);
+    this.#requests = new EntryTable(entries, 'q:', (form) => form as RequestEntry);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
     this.#folds = new IndexedFolds(entries, head?.folds ?? 0);
@@ -182,6 +184,7 @@ export class IndexedState {
       grants: this.#grants,
       actions: this.#actions,
       starts: this.#starts,
+      requests: this.#requests,
       pending: this.#pending,
       latest: undefined,
     };
@@ -303,6 +306,7 @@ export class IndexedState {
       ...this.#events.takeChanges(),
       ...this.#grants.takeChanges(),
       ...this.#actions.takeChanges(),
+      ...this.#requests.takeChanges(),
       ...this.#pending.takeChanges(),
       ...this.#checkpoints.takeChanges(),
       ...this.#signers.takeChanges(),

@@ -48,6 +48,12 @@ export interface ActionOutline {
   readonly toolName: string;
   readonly params: string;
   readonly reservation: UnitAmounts;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  /** The asker's own name for the request. */
+  readonly requestKey: string | undefined;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
   /** The place of the first amount that is a double; -1 for none. */
   readonly firstDouble: number;
 }
@@ -87,6 +93,8 @@ export interface AdjustmentOutline {
   readonly grantId: string;
   readonly executionId: string | undefined;
   readonly amounts: UnitAmounts;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
   /** The place of the first amount that is a double; -1 for none. */
   readonly firstDouble: number;
   readonly isEstimated: boolean;
@@ -120,6 +128,8 @@ function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionO
     tool_name: toolName,
     tool_params_digest: params,
     meter_reservation: meters = [],
+    expires_at: expiresAt,
+    request_key: requestKey,
   } = authorization.action;
   return {
     kind: 'action',
@@ -133,6 +143,9 @@ function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionO
     toolName,
     params: formatDigest(params),
     reservation: readAmounts(meters),
+    expiresAt,
+    requestKey,
+    system: event.source?.system,
     firstDouble: findDouble(meters),
   };
 }
@@ -179,6 +192,7 @@ function outlineAdjustment(event: AdjustmentEvent): AdjustmentOutline {
     grantId: event.grant_event_id.b64,
     executionId: event.execution_event_id?.b64,
     amounts: readAmounts(event.meters),
+    system: event.source?.system,
     firstDouble: findDouble(event.meters),
     isEstimated: event.meter_basis === 'estimated',
   };

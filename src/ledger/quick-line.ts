@@ -276,6 +276,10 @@ export class QuickLine {
       toolName: this.#recall(row.TOOL),
       params: digestTextAt(this.#bytes, this.#get(row.PARAMS)),
       reservation: this.#readAmounts(),
+      // Events with these members are not usual.
+      expiresAt: undefined,
+      requestKey: undefined,
+      system: undefined,
       firstDouble: -1,
     };
   }
@@ -315,6 +319,7 @@ export class QuickLine {
       grantId: this.#recall43(row.LINK) as string,
       executionId: this.#cut43(row.EXECUTION_ID),
       amounts: this.#readAmounts(),
+      system: undefined,
       firstDouble: -1,
       isEstimated: (flags & row.IS_ESTIMATED) !== 0,
     };

@@ -242,7 +242,6 @@ const OBJECTS: readonly (readonly Member[])[] = [
     must('policy_id', TEXT, { limit: 256 }),
     PREVIOUS_OF,
     PRINCIPAL_OF,
-    SOURCE_OF,
   ],
   /* EXECUTION_EVENT */ [
     must('auth_event_id', SHA256, { slot: LINK }),
@@ -291,7 +290,6 @@ const OBJECTS: readonly (readonly Member[])[] = [
     PREVIOUS_OF,
     PRINCIPAL_OF,
     must('reason', CODE),
-    SOURCE_OF,
   ],
   /* ENVELOPE: what there is to see of an event of any other type. */ [
     PROFILE,

@@ -11,11 +11,12 @@ import {
   GrantEvaluator,
   type AuthorizationDecision,
   type AuthorizationRequest,
+  type HonourOptions,
   type PolicyEvaluator,
 } from './evaluator.js';
 
 /** How {@link authorizeAction} works. */
-export interface AuthorizeOptions extends LedgerOptions {
+export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
   /** The policy to ask, given the ledger's state. Default: its own grants ({@link GrantEvaluator}). */
   readonly policy?: (state: VerifyState) => PolicyEvaluator;
 }
@@ -47,10 +48,14 @@ export async function authorizeAction(
       throw new TypeError('the ledger is open: give trust to Ledger.open instead');
     return decideAction(ledger, request, options);
   }
-  const { policy, ...own } = options;
+  const { policy, honourImported, ...own } = options;
   const opened = await Ledger.open(ledger, { ...own, decides: true });
   try {
-    return await decideAction(opened, request, { ...own, ...(policy === undefined ? {} : { policy }) });
+    return await decideAction(opened, request, {
+      ...own,
+      honourImported,
+      ...(policy === undefined ? {} : { policy }),
+    });
   } finally {
     await opened.close();
   }
@@ -59,11 +64,11 @@ export async function authorizeAction(
 async function decideAction(
   ledger: Ledger,
   request: ActionRequest,
-  { policy, now: clock, signal }: AuthorizeOptions,
+  { policy, now: clock, signal, honourImported }: AuthorizeOptions,
 ): Promise<RecordedDecision> {
   let decision: AuthorizationDecision | undefined;
   const makeEvent = (state: VerifyState): Entry => {
-    const evaluator = policy?.(state) ?? new GrantEvaluator(state);
+    const evaluator = policy?.(state) ?? new GrantEvaluator(state, { honourImported });
     const now = request.now ?? clock?.() ?? new Date().toISOString();
     decision = evaluator.evaluate({ ...request, now });
     return { event: toDraft({ ...request, now }, decision, evaluator), isAnew: true };

@@ -1,6 +1,7 @@
 /** What decides live and verification has no finding for: grants that are wrong themselves, what is overdrawn, what runs now. */
 
-import { findUnsound, grantChain, type Action, type Grant } from '../bounds/grant.js';
+import { findUnsound, grantChain, systemsOf, type Action, type Grant } from '../bounds/grant.js';
+import { printable } from '../bytes/printable.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { sumQuantity } from '../bounds/balance.js';
@@ -9,7 +10,7 @@ import { formatQuantity, type Quantity } from '../value/quantity.js';
 import { addRationals, compareRationals, subtractRationals } from '../value/rational.js';
 
 /** A code that something is denied with. */
-export type DenialCode = FindingCode | 'GRANT_UNSOUND';
+export type DenialCode = FindingCode | 'GRANT_UNSOUND' | 'IMPORTED_AUTHORITY';
 
 /** Why something is denied: a rule that it would break. */
 export interface Denial extends Omit<RuleFinding, 'code'> {
@@ -42,6 +43,28 @@ export function judgeSoundness(grant: Grant): Denial[] {
       expected: 'a grant that verifies, and so do those above it',
       actual,
       related: [place],
+    },
+  ];
+}
+
+/**
+ * SPEC §7, "Taken over": nothing is allowed on the word of another system's log, unless the owner of the ledger honours that system.
+ *
+ * @param honoured - The systems that are honoured.
+ */
+export function judgeImported(
+  grant: Grant | undefined,
+  action: Pick<Action, 'system'> | undefined,
+  honoured: readonly string[] = [],
+): Denial[] {
+  const systems = systemsOf(grant, action).filter((system) => !honoured.includes(system));
+  if (systems.length === 0) return [];
+  return [
+    {
+      code: 'IMPORTED_AUTHORITY',
+      expected: "authority of the ledger's own, or of a system that is honoured",
+      actual: `authority taken over from ${systems.map((system) => printable(system, 64)).join(', ')}`,
+      ...(grant === undefined ? {} : { related: [grant.place] }),
     },
   ];
 }

@@ -23,6 +23,7 @@ import type { VerifyState } from '../verify/state.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
+  judgeImported,
   judgeOverdraft,
   judgeSoundness,
   type DecidingBound,
@@ -48,6 +49,12 @@ export interface AuthorizationRequest {
   readonly grantId?: string;
   readonly contextDigest?: Digest;
   readonly hygiene?: HygieneReport;
+}
+
+/** Whose imported authority counts. */
+export interface HonourOptions {
+  /** Systems, as `source.system` of events names them. Default: none (SPEC §7, "Taken over"). */
+  readonly honourImported?: readonly string[] | undefined;
 }
 
 /** One check that a decision rests on; as events have it (SPEC §3.1). */
@@ -94,7 +101,7 @@ type Check = readonly [check: string, codes: readonly DenialCode[]];
 
 /** The checks in the order in which they are listed, and the codes that make each fail. */
 const CHECKS: readonly Check[] = [
-  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND']],
+  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY']],
   ['hygiene', ['HYGIENE_NOT_OK']],
 ];
 
@@ -122,10 +129,15 @@ export class GrantEvaluator implements PolicyEvaluator {
   readonly policyId = POLICY_ID;
   readonly policyDigest = sha256Digest(canonicalBytes({ policy_id: POLICY_ID }));
   readonly #state: VerifyState;
+  readonly #honoured: readonly string[];
 
-  /** @param state - As verification left it; it is read at each question, and never changed. */
-  constructor(state: VerifyState) {
+  /**
+   * @param state - As verification left it; it is read at each question, and never changed.
+   * @param options - `honourImported`: the systems whose grants and credits, where they were imported, count as the ledger's own.
+   */
+  constructor(state: VerifyState, { honourImported = [] }: HonourOptions = {}) {
     this.#state = state;
+    this.#honoured = honourImported;
   }
 
   evaluate(request: AuthorizationRequest): AuthorizationDecision {
@@ -158,7 +170,7 @@ export class GrantEvaluator implements PolicyEvaluator {
       const expected = 'a grant that was allowed';
       return deny(eventId, CHECKS, [{ code: 'GRANT_DENIED', expected, actual: eventId }, ...broken]);
     }
-    broken.push(...judgeSoundness(grant));
+    broken.push(...judgeSoundness(grant), ...judgeImported(grant, undefined, this.#honoured));
     const { principalId: expected } = grant;
     const { principalId: actual } = request;
     if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });

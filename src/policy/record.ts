@@ -28,6 +28,7 @@ import {
   boundOf,
   describeLeft,
   grantOf,
+  judgeImported,
   judgeOverdraft,
   judgeSoundness,
   type Denial,
@@ -64,6 +65,8 @@ export interface ExecutionRequest {
    * asked: what was started and allowed is settled as it was.
    */
   readonly start?: string | true;
+  /** Systems whose imported authority counts. Default: none. What was done already is recorded whatever it rests on. */
+  readonly honourImported?: readonly string[] | undefined;
   /** What was done already is recorded also where it used more than was allowed; nothing else is forgiven it. */
   readonly done?: {
     readonly endedAt: string;
@@ -454,7 +457,7 @@ function judge(
   state: VerifyState,
   authorization: Action | Grant,
   startId: string | undefined,
-  { toolName, now, meterUsed = [], done }: ExecutionRequest & { readonly toolName: string },
+  { toolName, now, meterUsed = [], done, honourImported }: ExecutionRequest & { readonly toolName: string },
 ): Denial[] {
   const action = 'toolName' in authorization ? authorization : undefined;
   const own = grantOf(authorization);
@@ -478,8 +481,9 @@ function judge(
   // What is reserved may be used: it has to fit its rates still.
   const errors = errorsOf(isNew ? raiseMeters(meterUsed, reservedBy(action)) : meterUsed);
   if (isNew) {
-    if (own === undefined) return errors;
-    return [...judgeSoundness(own), ...errors, ...judgeOverdraft(own)];
+    const imported = judgeImported(own, action, honourImported);
+    if (own === undefined) return [...imported, ...errors];
+    return [...judgeSoundness(own), ...imported, ...errors, ...judgeOverdraft(own)];
   }
   return [
     ...errorsOf([]),

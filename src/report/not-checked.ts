@@ -24,6 +24,7 @@ export const NOT_CHECKED_CODES = [
   'NOTE_SIGNATURES_UNVERIFIED',
   'WITNESS_POLICY_KEYS',
   'AUTHORITY',
+  'IMPORTED_AUTHORITY',
   'PREDECESSOR',
   'GROWTH',
   'REVOKED_KEYS',
@@ -125,6 +126,17 @@ export function listNotChecked(
     !bare && state.selfIssuable > 0,
     'AUTHORITY',
     `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
+  );
+  const { importedSystems } = state;
+  add(
+    importedSystems.size > 0,
+    'IMPORTED_AUTHORITY',
+    `what was allowed or done rests on authority that was taken over from other logs, whose writers were not checked: ${[
+      ...importedSystems,
+    ]
+      .map((system) => printable(system, 64))
+      .sort()
+      .join(', ')}`,
   );
   const continues = state.genesis?.continues;
   add(

@@ -29,7 +29,7 @@ export interface AuthorityContext {
   /** Whether some key known at this record has, or had, the role `authority`. */
   readonly hasAuthority: boolean;
   /**
-   * The principal of an earlier grant, by its id in base64url; undefined when there is no such grant. Where earlier grants are not at
+   * The principal of an earlier allowed grant, by its id in base64url; undefined when there is no such grant. Where earlier grants are not at
    * hand at all, as for the proof of one event, it is left out: whom the grant is of is then not asked.
    */
   readonly principalOf?: (grantId: string) => string | undefined;
@@ -126,8 +126,8 @@ function ruleForAuthorization(act: SignedAct, context: AuthorityContext): Signin
     return ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principal);
   const own: Entitlement = { role: 'event', principals: [principal] };
   const authority: Entitlement = { role: 'authority', principals: [principal] };
-  if (grantId === undefined) return { anyOf: hasAuthority ? [authority] : [own], needsAuthority: true };
-  const delegator = principalsOf(grantId, principal, context);
+  const delegator = grantId === undefined ? undefined : principalsOf(grantId, context);
+  if (delegator === undefined) return { anyOf: hasAuthority ? [authority] : [own], needsAuthority: true };
   const byDelegator: Entitlement = { role: 'event', principals: delegator };
   if (!hasAuthority) return { anyOf: [own, byDelegator], needsAuthority: true };
   const byAuthority: Entitlement = { role: 'authority', principals: [principal, ...delegator] };
@@ -139,11 +139,16 @@ function ruleForAdjustment(act: SignedAct, context: AuthorityContext): SigningRu
   const { hasAuthority } = context;
   if (act.isCredit !== true) return ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principal);
   if (!hasAuthority) return { anyOf: [{ role: 'event', principals: [principal] }], needsAuthority: true };
-  const grantee = principalsOf(grantId as string, principal, context);
+  const grantee = principalsOf(grantId as string, context) ?? [];
   return { anyOf: [{ role: 'authority', principals: [principal, ...grantee] }], needsAuthority: true };
 }
 
-/** Of a grant that is not there nobody can be the principal but who names it; the link has its own finding. */
-function principalsOf(grantId: string, otherwise: string, { principalOf }: AuthorityContext): string[] {
-  return principalOf === undefined ? [] : [principalOf(grantId) ?? otherwise];
+/**
+ * Whose the grant is, as far as that is asked; undefined where an allowed grant of that id is not there: then there is no delegator and
+ * no grantee. The link has its own finding.
+ */
+function principalsOf(grantId: string, { principalOf }: AuthorityContext): string[] | undefined {
+  if (principalOf === undefined) return [];
+  const principal = principalOf(grantId);
+  return principal === undefined ? undefined : [principal];
 }

@@ -170,6 +170,8 @@ export class ActionRows {
       toolName: this.toolName(row),
       params: digest(PARAMS),
       reservation,
+      expiresAt: undefined,
+      system: undefined,
     };
   }
 

@@ -166,6 +166,7 @@ export class ActionTable implements Actions {
 
   #pack(id: string, action: Action): string {
     const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
+    const { expiresAt = '', system = '' } = action;
     const writer = this.#writer;
     const name = (text: string): void => {
       const number = this.#names.numberOf(text);
@@ -192,6 +193,8 @@ export class ActionTable implements Actions {
     digest(userIntent);
     digest(params);
     writer.number(grant === undefined ? 0 : grant.index + 1);
+    writer.text(expiresAt);
+    writer.text(system);
     for (const [unit, { n, d }] of action.reservation) {
       name(unit);
       writer.integer(n);
@@ -225,6 +228,7 @@ export class ActionTable implements Actions {
     const occurredAt = reader.text();
     const [intent, userIntent, params] = [digest() as string, digest(), digest() as string];
     const grant = reader.number();
+    const [expiresAt, system] = [reader.text() || undefined, reader.text() || undefined];
     const reservation = new Map<string, Rational>();
     while (!reader.isAtEnd)
       reservation.set(this.#unpackName(reader), { n: reader.integer(), d: reader.integer() });
@@ -236,6 +240,8 @@ export class ActionTable implements Actions {
       grant: grant === 0 ? undefined : this.#grants.at(grant - 1),
       params,
       reservation,
+      expiresAt,
+      system,
     };
   }
 }

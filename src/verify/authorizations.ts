@@ -10,9 +10,11 @@ import { judgeTakeover, type OpenStart } from '../bounds/started.js';
 import type { Judgement } from '../bounds/judgement.js';
 import {
   MAX_GRANT_DEPTH,
+  MAX_SYSTEMS,
   grantChain,
   makeAction,
   makeGrant,
+  systemsOf,
   type Action,
   type EventPlace,
   type Grant,
@@ -30,6 +32,7 @@ import { toDigestText } from '../value/digest.js';
 import { orderTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
+import { requestName } from './links.js';
 import { START_TYPE, closeStart, findOpenStart, noteStart } from './starts.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
@@ -48,6 +51,8 @@ export interface Linked {
   readonly isBlocked: boolean;
   /** The grant that it makes: what became of its record is to be told to {@link settleGrant}. */
   readonly made?: Grant;
+  /** The request key that an allowed action has: to be told to {@link settleRequest}. */
+  readonly request?: string;
 }
 
 const UNLINKED: Linked = { grant: -1, isBlocked: false };
@@ -155,8 +160,8 @@ function checkAuthorization(
   if (outline.hasDoubts) checkDecision(line.event(), findings);
   const parent = resolveGrant(state, outline.grantId, isAllow, findings, GRANT_OF_AUTHORIZATION);
   if (outline.kind === 'action') {
-    checkAction(state, line.eventId, outline, place, parent, findings);
-    return UNLINKED;
+    const request = checkAction(state, line.eventId, outline, place, parent, findings);
+    return request === undefined ? UNLINKED : { ...UNLINKED, request };
   }
   const event = line.event();
   const grant = makeGrant(
@@ -174,6 +179,7 @@ function checkAuthorization(
   if (isAllow && parent !== undefined) {
     const patterns = bounds?.allowed_tools ?? [];
     for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
+    noteSystems(state, systemsOf(parent));
   }
   state.links.grants.add(line.eventId, grant);
   findings.setGrant(grant);
@@ -189,15 +195,50 @@ function checkAction(
   place: EventPlace,
   parent: Grant | undefined,
   findings: LineFindings,
-): void {
+): string | undefined {
   const action = makeAction(outline, place, parent);
   findings.setGrant(parent);
   warnDouble(outline.firstDouble, '/authorization/action/meter_reservation', findings);
   if (outline.decision === 'allow') {
     if (parent !== undefined) checkPrincipal(outline.principalId, parent, findings);
     applyJudgement(state, judgeAction(action), parent, findings);
+    noteSystems(state, systemsOf(parent));
   }
   state.links.actions.set(id, action);
+  if (outline.decision === 'deny' || outline.requestKey === undefined) return undefined;
+  return checkRequest(state, outline.principalId, outline.requestKey, parent, findings);
+}
+
+/** Rule 18: each key is used once. */
+function checkRequest(
+  { links, events }: VerifyState,
+  principalId: string,
+  requestKey: string,
+  grant: Grant | undefined,
+  findings: LineFindings,
+): string {
+  const name = requestName(principalId, grant, requestKey);
+  const earlier = links.requests.get(name);
+  if (earlier === undefined) return name;
+  const indexed = events.find(earlier.id);
+  findings.addToEvent({
+    code: 'REQUEST_REPEATED',
+    pointer: '/authorization/action/request_key',
+    expected: 'a key that no earlier action of this principal has under this root grant',
+    actual: requestKey,
+    ...(indexed === undefined ? {} : { related: [placeOf(indexed, toDigestText(earlier.id))] }),
+  });
+  return name;
+}
+
+/** Keeps the request key of an action that is not invalid: to be called once the line's verdict is known. */
+export function settleRequest({ links }: VerifyState, name: string, id: string, verdict: EventVerdict): void {
+  if (verdict !== 'invalid' && !links.requests.has(name)) links.requests.set(name, { id });
+}
+
+/** SPEC §7, "Taken over": on whose word rests what is allowed or done. */
+function noteSystems({ importedSystems }: VerifyState, systems: readonly string[]): void {
+  for (const system of systems) if (importedSystems.size < MAX_SYSTEMS) importedSystems.add(system);
 }
 
 /** What an authorization says of itself: an allow needs checks that passed and hygiene that is not Invalid. */
@@ -336,6 +377,7 @@ function checkExecution(state: VerifyState, event: ExecutionOutline, findings: L
   }
   const under = grant ?? action?.grant;
   judgeAndApply(state, event, action, under, findings);
+  noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
     links.actions.delete(id);

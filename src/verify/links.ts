@@ -1,5 +1,6 @@
 /** What verification remembers of authorizations: the grants, the actions that are open or denied, and links not yet resolved. */
 
+import type { Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { Finding } from '../finding/finding.js';
 import { ActionTable, type Actions } from './action-table.js';
@@ -15,6 +16,12 @@ export interface PendingLink {
   others: number;
 }
 
+/** The action that has a request key. */
+export interface RequestEntry {
+  /** base64url */
+  readonly id: string;
+}
+
 /** The state of linkage. */
 export interface Links {
   readonly grants: GrantTable;
@@ -24,8 +31,15 @@ export interface Links {
   readonly starts: Map<string, Map<string, OpenStart>>;
   /** By the id that executions name. */
   readonly pending: Table<string, PendingLink> & { readonly size: number };
+  /** Of each request key its first allowed action that is not invalid, by {@link requestName}. */
+  readonly requests: Table<string, RequestEntry>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
+}
+
+/** One asker's own name for one request (SPEC §8 rule 18): of a principal, under one root grant or under none. */
+export function requestName(principalId: string, grant: Grant | undefined, requestKey: string): string {
+  return `${grant?.rootIndex ?? -1} ${principalId} ${requestKey}`;
 }
 
 /** No authorizations yet. */
@@ -36,6 +50,7 @@ export function emptyLinks(): Links {
     actions: new ActionTable(grants),
     starts: new Map(),
     pending: new Map(),
+    requests: new Map(),
     latest: undefined,
   };
 }

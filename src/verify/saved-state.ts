@@ -25,7 +25,7 @@ import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { VERSION } from '../version.js';
 import { EventIndex, type EventIndexData } from './event-index.js';
-import type { PendingLink } from './links.js';
+import type { PendingLink, RequestEntry } from './links.js';
 import type { KnownCheckpoint, UnsealedRecords } from './seals.js';
 import {
   restoreAction,
@@ -69,6 +69,7 @@ interface Saved {
   readonly grants: readonly SavedGrant[];
   readonly actions: readonly ActionForm[];
   readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
+  readonly requests: ReadonlyMap<string, RequestEntry>;
   readonly pending: readonly PendingLink[];
   readonly checkpoints: readonly KnownCheckpoint[];
   readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
@@ -108,6 +109,7 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     grants: [...links.grants.values()].map(saveWholeGrant),
     actions: [...links.actions.values()].map(saveAction),
     starts: links.starts,
+    requests: links.requests as unknown as ReadonlyMap<string, RequestEntry>,
     pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
     unsealed: seals.unsealed,
@@ -227,7 +229,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
     events: new EventIndex({ ...events, ids: [ids] }),
     foldRoots: new Map(saved.foldRoots),
   };
-  const { grants, actions, starts, pending } = state.links;
+  const { grants, actions, starts, requests, pending } = state.links;
   const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
     fromDigestText(place.eventId);
   for (const { form, nodes } of saved.grants) {
@@ -243,6 +245,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
       restoreAction(form, (index) => grants.at(index)),
     );
   for (const [id, open] of saved.starts) starts.set(id, open);
+  for (const [name, id] of saved.requests) requests.set(name, id);
   for (const link of saved.pending) pending.set(link.id, link);
   for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);
   for (const [name, group] of saved.unsealed) state.seals.unsealed.set(name, group);

@@ -171,7 +171,10 @@ export function ruleFor(
 ): SigningRule {
   return signingRuleOf(actOf(line), {
     hasAuthority,
-    principalOf: (grantId) => links.grants.get(grantId)?.principalId,
+    principalOf: (grantId) => {
+      const parent = links.grants.get(grantId);
+      return parent?.decision === 'allow' ? parent.principalId : undefined;
+    },
   });
 }
 

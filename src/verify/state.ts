@@ -56,6 +56,8 @@ export interface FoldRoots extends Table<string, Finding> {
 
 /** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/event-history.ts` changes one of its own. */
 export interface VerifyState {
+  /** The foreign systems on whose word something rests that was allowed or done (SPEC §7, "Taken over"). */
+  readonly importedSystems: Set<string>;
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
   /** What both policies pin for checkpoints, and demand of them. */
@@ -145,6 +147,7 @@ export function startVerification(
     ledgerId: undefined,
     bindingRequired: false,
     selfIssuable: 0,
+    importedSystems: new Set(),
     clock: undefined,
     chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
     tree,

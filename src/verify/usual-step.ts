@@ -492,7 +492,7 @@ export class UsualStep {
       ? this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base))
       : undefined;
     const view = isLinked ? grant && this.#viewOf(grant.index) : this.#unbounded;
-    if (view === undefined) return false;
+    if (view === undefined || restsOnOthers(view)) return false;
     if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
     if (!this.#isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;
     const userIntent = rows[base + row.USER_INTENT]!;
@@ -581,7 +581,7 @@ export class UsualStep {
         ? this.#rows.grant(action)
         : grants.get(this.#texts.links.at(bytes, rows, base))?.index;
     const view = index === undefined ? undefined : index === -1 ? this.#unbounded : this.#viewOf(index);
-    if (view === undefined) return false;
+    if (view === undefined || restsOnOthers(view)) return false;
     const flags = rows[base + row.FLAGS]!;
     if (view.isDigestOnly && (flags & row.HAS_OUTPUT_REF) !== 0) return false;
     if (view.limitsResources && (flags & row.HAS_RESOURCES) !== 0) return false;
@@ -894,6 +894,12 @@ function orderTo(bytes: Uint8Array, at: number, end: number, text: string): numb
     if (difference !== 0) return difference;
   }
   return isSameLength ? 0 : orderTimestamps(decodeLatin1(bytes, at, end), text);
+}
+
+/** Whether a grant above rests on what was taken over from another system. */
+function restsOnOthers({ chain }: BoundsView): boolean {
+  for (let i = 0; i < chain.length; i += 1) if (chain[i]!.systems.size > 0) return true;
+  return false;
 }
 
 /** Whether the grants are valid at the instant that stands at a place. */

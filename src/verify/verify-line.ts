@@ -4,14 +4,21 @@
  */
 
 import type { LineKnowledge } from '../batch/read-blocks.js';
-import type { EventPlace, Grant } from '../bounds/grant.js';
+import type { EventPlace } from '../bounds/grant.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
 import { examineLazily, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
 import { toDigestText } from '../value/digest.js';
-import { checkAuthorizations, eventKindOf, resolvePending, settleGrant } from './authorizations.js';
+import {
+  checkAuthorizations,
+  eventKindOf,
+  resolvePending,
+  settleGrant,
+  settleRequest,
+  type Linked,
+} from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
 import { checkCheckpoint, checkCheckpointDue, trackUnsealedSigners } from './checkpoints.js';
@@ -143,7 +150,7 @@ function verifyRecord(
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.faults) findings.add(code, detail);
   let isNew = false;
-  let made: Grant | undefined;
+  let linked: Linked | undefined;
   if (examined.layout !== undefined) {
     state.layout ??= examined.layout;
     checkBinding(state, examined, findings);
@@ -160,12 +167,14 @@ function verifyRecord(
     if (isNew) {
       checkCheckpoint(state, examined, place, findings);
       applyKeyEvent(state, examined, place, findings);
-      made = linkEvent(state, examined, place, findings);
+      linked = linkEvent(state, examined, place, findings);
     }
     countEvent(state, examined);
   }
   appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
-  if (made !== undefined) settleGrant(state, made, verdictOf(examined, findings));
+  if (linked?.made !== undefined) settleGrant(state, linked.made, verdictOf(examined, findings));
+  if (linked?.request !== undefined)
+    settleRequest(state, linked.request, examined.eventId as string, verdictOf(examined, findings));
   // Said at the executions that wait for this event, so after all that is said of the line itself.
   if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
   return examined;
@@ -188,11 +197,11 @@ function linkEvent(
   examined: ExaminedLine,
   place: RecordPlace,
   findings: LineFindings,
-): Grant | undefined {
-  const { grant, isBlocked, made } = checkAuthorizations(state, examined, toEventPlace(place), findings);
-  if (isBlocked) findings.denied = true;
-  state.events.add(examined.eventId as string, place, eventKindOf(examined), grant);
-  return made;
+): Linked {
+  const linked = checkAuthorizations(state, examined, toEventPlace(place), findings);
+  if (linked.isBlocked) findings.denied = true;
+  state.events.add(examined.eventId as string, place, eventKindOf(examined), linked.grant);
+  return linked;
 }
 
 function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {

@@ -20,7 +20,7 @@ import { ingestError } from '../ingest-error.js';
 import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
-import { decidingOptions, findSigner, POSITION } from './ledger-key.js';
+import { decidingOptions, findSigner, HONOUR, POSITION } from './ledger-key.js';
 import { NO_INDEX, viewOf } from '../view.js';
 
 interface AuthorizeCommandOptions {
@@ -38,6 +38,7 @@ interface AuthorizeCommandOptions {
   readonly lockTimeout: number;
   readonly index: boolean;
   readonly position?: string;
+  readonly honourImported?: string[];
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
@@ -78,6 +79,7 @@ export function addAuthorize(
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(...POSITION)
+    .option(...HONOUR)
     .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
       run((context) => authorize(context, ledger, command, options)),
@@ -112,6 +114,7 @@ async function authorize(
     },
     {
       ...decidingOptions(terminal, path, signer, options),
+      honourImported: options.honourImported,
       signal,
       ...(trust === undefined ? {} : { trust }),
     },

@@ -47,6 +47,13 @@ export const POSITION = [
   'where to keep the last acknowledged position, which the ledger must still have (default: LEDGER.position)',
 ] as const;
 
+/** Whose imported authority counts. */
+export const HONOUR = [
+  '--honour-imported <system>',
+  'let grants, actions and credits count that were imported from this system (repeatable); without it nothing is allowed on them',
+  (system: string, systems: string[] = []): string[] => [...systems, system],
+] as const;
+
 /** How a command opens a ledger that it decides upon: one that went back to an earlier state is refused. */
 export function decidingOptions(
   terminal: Terminal,

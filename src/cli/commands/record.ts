@@ -40,7 +40,7 @@ import { hasHint } from '../hints.js';
 import { jsonText } from '../json-text.js';
 import { code, instant, meterList, seconds, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
-import { decidingOptions, findSigner, POSITION } from './ledger-key.js';
+import { decidingOptions, findSigner, HONOUR, POSITION } from './ledger-key.js';
 
 interface RecordOptions {
   readonly auth: string;
@@ -61,6 +61,7 @@ interface RecordOptions {
   readonly lockTimeout: number;
   readonly index: boolean;
   readonly position?: string;
+  readonly honourImported?: string[];
 }
 
 /** What a shell gives for a command that it cannot run, or cannot find, or that a signal ended. */
@@ -132,6 +133,7 @@ export function addRecord(
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(...POSITION)
+    .option(...HONOUR)
     .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: RecordOptions) =>
       run((context) => record(context, ledger, command, options)),
@@ -195,6 +197,7 @@ async function claim(
     now: startedAt.toISOString(),
     paramsDigest: digestOfCommand(command),
     meterUsed: metersOf(0, options.meter),
+    honourImported: options.honourImported,
     ...(options.tool === undefined ? {} : { toolName: options.tool }),
     ...(options.resume === undefined ? {} : { start: options.resume }),
   });
