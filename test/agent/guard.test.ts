@@ -2,8 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { DeniedError, UnrecordedExecutionError } from '../../src/agent/errors.js';
-import type { GuardContext, GuardOptions } from '../../src/agent/guard.js';
+import type { GuardContext, GuardedFunction, GuardOptions } from '../../src/agent/guard.js';
 import type { LiveLedger } from '../../src/agent/live-ledger.js';
+import type { UsageMeter } from '../../src/agent/usage-meter.js';
+import type { Finding } from '../../src/finding/finding.js';
 import { digestIntent } from '../../src/policy/draft-grant.js';
 import { draftExecution } from '../../src/policy/record.js';
 import type { Appended } from '../../src/writer/ledger.js';
@@ -217,22 +219,108 @@ describe('guard', () => {
     const place = memoryPlace();
     const ledger = await openLive(place);
     await grant(ledger, { meterCaps: { calls: 10, usd: 100 } });
-    const kept = await ledger.guard('fs.read', {}, ({ meter }) => {
-      expect(() => meter.add('usd', '-1')).toThrow(RangeError);
-      expect(() => meter.add('Not a unit', 1)).toThrow(RangeError);
-      expect(() => meter.add('usd', true as never)).toThrow(TypeError);
-      expect(() => meter.add({ usd: 1, eur: -1 })).toThrow(RangeError);
+    const problems: string[] = [];
+    const run: GuardedFunction<UsageMeter> = ({ meter }) => {
+      meter.add('usd', '-1');
+      meter.add('Not a unit', 1);
+      meter.add('usd', true as never);
+      meter.add({ eur: -1 });
       meter.add('usd', '9'.repeat(39));
-      expect(() => meter.add('usd', '9'.repeat(39))).toThrow(RangeError);
+      meter.add('usd', '9'.repeat(39));
       for (let n = 0; n < 61; n += 1) meter.add(`u${n}`, { t: 'rat', n: '1', d: '3' });
-      expect(() => meter.add('one.more', 1)).toThrow(RangeError);
+      meter.add('one.more', 1);
       meter.add('calls', 3);
-      return meter;
-    });
+      return meter as UsageMeter;
+    };
+    const options = {
+      onMeterProblem: (problem: string) => problems.push(problem),
+      onViolation: () => undefined,
+    };
+    const kept = await ledger.guard('fs.read', {}, run, options);
+    await new Promise(setImmediate);
+    expect(problems).toHaveLength(6);
     expect(() => kept.add('usd', 1)).toThrow(TypeError);
     const used = usedBy(place.events().at(-1));
     expect(Object.keys(used)).toHaveLength(64);
     expect(used).toMatchObject({ calls: '3', usd: '9'.repeat(39), u0: '1/3' });
+  });
+
+  it('never loses a result to what cannot be metered: what was reserved is charged', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    const grantId = await grant(ledger, { meterCaps: { calls: 10, usd: 10, 'tokens.input': 100 } });
+    const problems: string[] = [];
+    const reserve = { usd: '0.5', 'tokens.input': 10 };
+    const options = { reserve, onMeterProblem: (problem: string) => problems.push(problem) };
+    const value = await ledger.guard(
+      'fs.read',
+      {},
+      ({ meter }) => {
+        // More decimals than a price has, and the shortest that name the number.
+        meter.add('usd', 0.1 * 0.07);
+        meter.add('tokens.input', NaN);
+        return 'paid';
+      },
+      options,
+    );
+    await new Promise(setImmediate);
+    expect(value).toBe('paid');
+    expect(problems).toHaveLength(1);
+    const event = place.events().at(-1);
+    expect(event).toMatchObject({ outcome: 'success', meter_basis_by_unit: { 'tokens.input': 'estimated' } });
+    expect(usedBy(event)).toMatchObject({ usd: '0.007000000000000001', 'tokens.input': '10' });
+    expect(await leftOf(ledger, grantId, 'tokens.input')).toBe('90');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('charges what it does not meter, unless that is to be released', async () => {
+    const ledger = await openLive(memoryPlace());
+    const grantId = await grant(ledger, { meterCaps: { calls: 100, usd: '0.05' } });
+    const silent = (unmetered?: 'release'): Promise<unknown> =>
+      ledger.guard('fs.read', {}, () => 1, { reserve: { usd: '0.01' }, unmetered });
+    for (let n = 0; n < 5; n += 1) await silent();
+    await expect(silent()).rejects.toMatchObject({ code: 'RESERVATION_OVER_CAP' });
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('0');
+    const other = await grant(ledger, { meterCaps: { calls: 100, usd: '0.01' }, principalId: 'agent:a2' });
+    const options = { reserve: { usd: '0.01' }, unmetered: 'release', principalId: 'agent:a2' } as const;
+    for (let n = 0; n < 3; n += 1) await ledger.guard('fs.read', {}, () => n, options);
+    expect(await leftOf(ledger, other, 'usd')).toBe('0.01');
+  });
+
+  it('tells of a bound that its execution breaks, and keeps the result', async () => {
+    const ledger = await openLive(memoryPlace());
+    await grant(ledger, { meterCaps: { calls: 10, usd: 1 } });
+    const run: GuardedFunction<string> = ({ meter }) => {
+      meter.add('usd', '0.02');
+      return 'kept';
+    };
+    const told: string[][] = [];
+    const listen = (findings: readonly Finding[]): void => void told.push(findings.map(({ code }) => code));
+    const reserve = { usd: '0.01' };
+    expect(await ledger.guard('fs.read', {}, run, { reserve, onViolation: listen })).toBe('kept');
+    await new Promise(setImmediate);
+    expect(told).toEqual([['RESERVATION_EXCEEDED']]);
+    const error = await ledger.guard('fs.read', {}, run, { reserve, onViolation: 'throw' }).catch(String);
+    expect(error).toMatch(/^ViolationError/);
+    await expect(ledger.guard('fs.read', {}, run, { reserve, onViolation: 'throw' })).rejects.toMatchObject({
+      code: 'RESERVATION_EXCEEDED',
+      outcome: { kind: 'returned', value: 'kept' },
+    });
+    expect(() => ledger.guard('fs.read', {}, run, { onViolation: 'never' as never })).rejects.toThrow(
+      TypeError,
+    );
+  });
+
+  it('says of calls and time that it measured them, whatever the basis of the rest', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 10, usd: 1 } });
+    const run: GuardedFunction<void> = ({ meter }) => meter.add('usd', '0.1');
+    await ledger.guard('fs.read', {}, run, { meterBasis: 'estimated' });
+    expect(place.events().at(-1)).toMatchObject({
+      meter_basis: 'estimated',
+      meter_basis_by_unit: { calls: 'measured', 'time.ms': 'measured' },
+    });
   });
 
   it('waits for what runs when it is closed, and aborts and settles it when told to', async () => {

@@ -138,9 +138,18 @@ describe('LiveLedger', () => {
     const other = await ledger.authorize(request(2, { calls: 1, usd: 2 }));
     await ledger.start(other.recorded.eventId, { paramsDigest: request(2).paramsDigest });
     await ledger.abandon(other.recorded.eventId);
+    expect(place.events().at(-1)).toMatchObject({
+      outcome: 'unknown',
+      meter_basis_by_unit: { usd: 'estimated' },
+    });
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('2');
+    expect(await codeOf(ledger.abandon(other.recorded.eventId))).toBe('AUTHORIZATION_REUSED');
+    // What was never started is released.
+    const open = await ledger.authorize(request(3, { calls: 1, usd: 2 }));
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('0');
+    await ledger.abandon(open.recorded.eventId);
     expect(place.events().at(-1)).toMatchObject({ error_code: 'ABANDONED' });
-    expect(await leftOf(ledger, grantId, 'usd')).toBe('4');
-    expect(await codeOf(ledger.abandon(other.recorded.eventId))).toMatch(/^(START_NOT_FOUND|AUTH)/);
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('2');
     expect(await place.verdict()).toBe('ok');
   });
 
@@ -160,7 +169,7 @@ describe('LiveLedger', () => {
       const two = (await ledger.authorize(request(2))).recorded;
       await ledger.start(String(two.seq), { paramsDigest: request(2).paramsDigest });
       await ledger.abandon(two.eventId.slice(0, 20), { start: String(two.seq + 1) });
-      expect(place.events().at(-1)).toMatchObject({ error_code: 'ABANDONED' });
+      expect(place.events().at(-1)).toMatchObject({ outcome: 'unknown' });
       expect(await codeOf(ledger.abandon('999999'))).toBe('AUTH_NOT_FOUND');
       expect(await codeOf(ledger.record('0', done))).toBe('AUTH_NOT_AN_AUTHORIZATION');
       expect(await codeOf(ledger.abandon('not an id'))).toBe('USAGE');

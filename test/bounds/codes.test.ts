@@ -380,7 +380,7 @@ describe('rule 2: single use', () => {
   test('it is compared with the action in nothing, and held against the bounds of its grants', () => {
     const grant = makeGrant({ tools: ['fs.read'], expires: '2026-01-01T13:00:00Z' });
     const action = makeAction(grant, { usd: 1n });
-    const first = makeExecution(action);
+    const first = makeExecution(action, { usd: 0n });
     const strange = { ...other, intents: { intent_digest: digestOf('another') } };
     expect(codesOfLast(grant, action, first, makeExecution(action, { usd: 2n }, strange))).toEqual([
       'AUTHORIZATION_REUSED',
@@ -681,7 +681,8 @@ describe('rule 5: meters', () => {
       makeExecution(action, { usd: 1n, tok: 5n, calls: 1n }),
       makeExecution(grant, { time: 0n }),
     );
-    expect(codes).toEqual([[], ['METER_UNCAPPED'], ['METER_UNCAPPED'], []]);
+    // Everybody measures calls.
+    expect(codes).toEqual([[], ['METER_UNCAPPED'], [], []]);
     expect(codesOfLast(grant, makeExecution(grant, { tok: 1n }))).toEqual(['METER_UNCAPPED']);
     expect(verdictOfLast(grant, makeExecution(grant, { tok: 1n }))).toBe('ok');
     const child = makeGrant({ caps: { usd: 1n, tok: 1n } }, grant);
@@ -689,7 +690,7 @@ describe('rule 5: meters', () => {
     const { findings } = judge([grant, child, grandchild, makeExecution(grandchild, { tok: 1n })]);
     expect(findings[3]).toEqual([]);
     const alone = makeAction(undefined, { usd: 1n });
-    expect(codesOfLast(alone, makeExecution(alone, { tok: 1n }))).toEqual([]);
+    expect(codesOfLast(alone, makeExecution(alone, { usd: 0n, tok: 1n }))).toEqual([]);
   });
 
   test('METER_UNCAPPED: of a reservation too; an info, once for a grant and unit', () => {
@@ -702,7 +703,8 @@ describe('rule 5: meters', () => {
       makeAction(grant, { tok: 1n }),
       makeExecution(grant, { tok: 1n }),
       makeExecution(child, { tok: 1n }),
-      makeExecution(grant, { calls: 1n }),
+      makeExecution(grant, { calls: 1n, 'time.ms': 1n }),
+      makeExecution(grant, { requests: 1n }),
     ]);
     expect(findings.flat()).toMatchObject([
       {
@@ -713,7 +715,7 @@ describe('rule 5: meters', () => {
         related: [{ line: 1 }],
       },
       { code: 'METER_UNCAPPED', at: { line: 5 }, related: [{ line: 2 }] },
-      { code: 'METER_UNCAPPED', at: { line: 6 }, related: [{ line: 1 }] },
+      { code: 'METER_UNCAPPED', at: { line: 7 }, related: [{ line: 1 }] },
     ]);
   });
 
@@ -819,9 +821,8 @@ describe('rule 6: rates', () => {
   test('the sum of a unit, or for calls the number of executions; equal to the limit is within it', () => {
     const grant = under({ 'calls.per_min': 2n, 'tok.per_min': 3n });
     const [first, second] = ['12:00:00', '12:00:01'].map((time) => call(grant, time, { usd: 1n, calls: 9n }));
-    const uncapped = ['METER_UNCAPPED'];
     expect(codesOf(grant, first, second, call(grant, '12:00:02')).slice(1)).toEqual([
-      uncapped,
+      [],
       [],
       ['RATE_LIMIT_EXCEEDED'],
     ]);
@@ -933,6 +934,152 @@ describe('rule 7: concurrency', () => {
   });
 });
 
+describe('rule 5: silence is not free', () => {
+  const grant = makeGrant({ caps: { usd: 10n, calls: 9n }, rates: { 'usd.per_min': 6n } });
+  const action = makeAction(grant, { usd: 4n, calls: 1n, tok: 0n });
+
+  test('METER_UNREPORTED: what was reserved counts as used, as estimated use, under every grant above', () => {
+    const child = makeGrant({ caps: { usd: 5n, calls: 5n }, rates: { 'usd.per_min': 6n } }, grant);
+    const under = makeAction(child, { usd: 4n });
+    const { findings, state, verdicts } = judge([grant, child, under, makeExecution(under, { tok: 0n })]);
+    expect(findings[3]).toMatchObject([{ code: 'METER_UNREPORTED', severity: 'warning', class: 'none' }]);
+    expect(verdicts[3]).toBe('ok');
+    expect([grant, child].map((each) => balance(state, each))).toEqual(['4/0/6', '4/0/1']);
+    const estimated = listGrants(state).map(
+      ({ balances }) => balances.find(({ unit }) => unit === 'usd')?.estimated,
+    );
+    expect(estimated).toEqual([
+      { t: 'int', v: '4' },
+      { t: 'int', v: '4' },
+    ]);
+  });
+
+  test('it is listed once for a grant and unit, and not of calls and time.ms, which count all the same', () => {
+    const second = makeAction(grant, { usd: 1n, calls: 1n }, number(1));
+    const { findings, state } = judge([
+      grant,
+      action,
+      second,
+      makeExecution(action, {}, started('12:00:00')),
+      makeExecution(second, {}, started('12:05:00')),
+    ]);
+    expect(findings.flat()).toMatchObject([{ code: 'METER_UNREPORTED', folded: 1, at: { line: 4 } }]);
+    expect([balance(state, grant), balance(state, grant, 'calls')]).toEqual(['5/0/5', '2/0/7']);
+  });
+
+  test('who used none says 0, and a failure that left nothing gives it back', () => {
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: 0n }))).toEqual([]);
+    const { findings, state } = judge([grant, action, makeExecution(action, {}, failed)]);
+    expect(findings[2]).toEqual([]);
+    expect(balance(state, grant)).toBe('0/0/10');
+  });
+
+  test('it counts in rates, and is not held against action caps', () => {
+    const next = makeAction(grant, { usd: 4n }, number(1));
+    const [first, second] = [action, next].map((each) => makeExecution(each, {}, started('12:00:00')));
+    expect(codesOf(grant, action, next, first, second)[4]).toEqual(['RATE_LIMIT_EXCEEDED']);
+  });
+
+  test('a unit has a basis of its own', () => {
+    const used = { usd: 2n, calls: 1n };
+    const members = { meter_basis: 'reported', meter_basis_by_unit: { usd: 'estimated' } };
+    const { state } = judge([grant, makeExecution(grant, used, members)]);
+    const [calls, usd] = listGrants(state)[0]?.balances ?? [];
+    expect([calls?.unit, calls?.estimated]).toEqual(['calls', undefined]);
+    expect(usd).toMatchObject({ unit: 'usd', estimated: { t: 'int', v: '2' } });
+  });
+});
+
+describe('rule 3: until when an action may be begun', () => {
+  const grant = makeGrant();
+  const expiring = { expires_at: '2026-01-01T12:30:00Z' };
+  const action = makeAction(grant, { usd: 1n }, {}, 'fs.read', expiring);
+
+  test('ACTION_EXPIRED: at expires_at or later, a release excepted', () => {
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: 1n }, started('12:29:59.9')))).toEqual([]);
+    const late = makeExecution(action, { usd: 1n }, started('12:30:00'));
+    expect(codesOfLast(grant, action, late)).toEqual(['ACTION_EXPIRED']);
+    expect(verdictOfLast(grant, action, late)).toBe('violation');
+    const release = makeExecution(action, {}, { ...RELEASE, ...at('13:00:00') });
+    expect(codesOfLast(grant, action, release)).toEqual([]);
+  });
+});
+
+describe('rule 18: requests', () => {
+  const grant = makeGrant();
+  const ask = (under: AnyEvent | undefined, n: number, key = 'job/1'): AnyEvent =>
+    makeAction(under, { usd: 1n }, number(n), 'fs.read', { request_key: key });
+
+  test('REQUEST_REPEATED: of one principal under one root grant, each key is used once', () => {
+    const child = makeGrant({}, grant);
+    const elsewhere = makeGrant({}, undefined, number(1));
+    expect(codesOfLast(grant, ask(grant, 1), ask(grant, 2))).toEqual(['REQUEST_REPEATED']);
+    expect(codesOfLast(grant, child, ask(grant, 1), ask(child, 2))).toEqual(['REQUEST_REPEATED']);
+    expect(codesOfLast(ask(undefined, 1), ask(undefined, 2))).toEqual(['REQUEST_REPEATED']);
+    expect(codesOfLast(grant, elsewhere, ask(grant, 1), ask(elsewhere, 2))).toEqual([]);
+    expect(codesOfLast(grant, ask(grant, 1), ask(grant, 2, 'job/2'))).toEqual([]);
+  });
+
+  test('a release does not free a key, and an earlier action that is invalid does not hold it', () => {
+    const first = ask(grant, 1);
+    const release = makeExecution(first, {}, RELEASE);
+    expect(codesOfLast(grant, first, release, ask(grant, 2))).toEqual(['REQUEST_REPEATED']);
+    const unlinked = {
+      ...number(1),
+      intents: { intent_digest: digestOf('x'), user_intent_digest: digestOf('y') },
+    };
+    const broken = makeAction(grant, { usd: 1n }, unlinked, 'fs.read', { request_key: 'job/1' });
+    expect(codesOf(grant, broken, ask(grant, 2))).toEqual([[], ['INTENT_MISMATCH'], []]);
+  });
+});
+
+describe('rule 8: release of what was started', () => {
+  const grant = makeGrant({ caps: { usd: 10n } });
+  const action = makeAction(grant, { usd: 4n });
+  const begin = (extra: Members = {}): AnyEvent =>
+    buildEvent({
+      event_type: 'x.northroot.start',
+      principal_id: 'agent:a1',
+      occurred_at: '2026-01-01T12:00:00Z',
+      intents: action['intents'],
+      auth_event_id: action.event_id,
+      tool_name: 'fs.read',
+      tool_params_digest: digestOf('params'),
+      started_at: '2026-01-01T12:00:00Z',
+      meter_known: [],
+      recorder: 'a-recorder-of-its-own',
+      ...extra,
+    });
+
+  test('RELEASE_OF_STARTED: nothing is given back', () => {
+    const release = makeExecution(action, {}, RELEASE);
+    const { findings, state } = judge([grant, action, begin(), release]);
+    expect(findings[3]).toMatchObject([
+      { code: 'RELEASE_OF_STARTED', severity: 'warning', related: [{ line: 3 }] },
+    ]);
+    expect(balance(state, grant)).toBe('4/0/6');
+    // A start by another principal does not count.
+    const strange = judge([grant, action, begin({ principal_id: 'agent:a2' }), release]);
+    expect(strange.findings.flat()).toEqual([]);
+    expect(balance(strange.state, grant)).toBe('0/0/10');
+  });
+
+  test('who takes a start over counts what is reserved once more', () => {
+    const first = begin();
+    const second = begin({ prev_event_id: first.event_id });
+    const third = begin({ prev_event_id: second.event_id });
+    const taken = judge([grant, action, first, second]);
+    expect(taken.findings.flat()).toEqual([]);
+    expect(balance(taken.state, grant)).toBe('4/4/2');
+    const over = judge([grant, action, first, second, third]);
+    expect(over.findings[4]).toMatchObject([{ code: 'METER_CAP_EXCEEDED', at: { line: 5 } }]);
+    // One that names no open start does not count.
+    expect(
+      balance(judge([grant, action, first, begin({ meter_known: [], ...number(9) })]).state, grant),
+    ).toBe('0/4/6');
+  });
+});
+
 describe('rule 8: release', () => {
   const grant = makeGrant({
     rates: { 'calls.per_day': 1n },
@@ -966,19 +1113,21 @@ describe('rule 8: release', () => {
     expect(codesOfLast(grant, action, makeExecution(action, {}, { ...gone, resources_touched: [] }))).toEqual(
       [],
     );
-    for (const [used, members] of [
-      [{}, { ...gone, error_code: 'TIMEOUT' }],
-      [{ usd: 0n }, gone],
-      [{}, { ...gone, outcome: 'unknown' }],
-      [{}, { ...gone, output_digest: output }],
-      [{}, { ...gone, output_ref: { digest: output } }],
-      [{}, { ...gone, resources_touched: [file] }],
-      [{}, { ...gone, ended_at: '2026-01-01T14:00:00.000000001Z' }],
+    const silent = ['GRANT_EXPIRED', 'METER_UNREPORTED'];
+    const stated = ['GRANT_EXPIRED'];
+    for (const [used, members, codes, left] of [
+      [{}, { ...gone, error_code: 'TIMEOUT' }, stated, '0/0/10'],
+      [{ usd: 0n }, gone, stated, '0/0/10'],
+      [{}, { ...gone, outcome: 'unknown', error_code: undefined }, silent, '4/0/6'],
+      [{}, { ...gone, output_digest: output }, silent, '4/0/6'],
+      [{}, { ...gone, output_ref: { digest: output } }, silent, '4/0/6'],
+      [{}, { ...gone, resources_touched: [file] }, silent, '4/0/6'],
+      [{}, { ...gone, ended_at: '2026-01-01T14:00:00.000000001Z' }, stated, '0/0/10'],
     ] as const) {
       const { findings, state } = judge([grant, action, makeExecution(action, used, members)]);
-      expect(findings[2].map(({ code }) => code)).toEqual(['GRANT_EXPIRED']);
+      expect(findings[2].map(({ code }) => code)).toEqual(codes);
       expect(listGrants(state)).toMatchObject([{ executions: 1 }]);
-      expect(balance(state, grant)).toBe('0/0/10');
+      expect(balance(state, grant)).toBe(left);
     }
     const ended = { ...RELEASE, ...at('14:00:00'), ended_at: '2026-01-01T14:00:00Z' };
     expect(codesOfLast(grant, action, makeExecution(action, {}, ended))).toEqual([

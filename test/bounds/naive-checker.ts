@@ -66,6 +66,10 @@ interface Use {
   /** The action that it executes as the first; undefined under a grant and for a second execution. */
   readonly action: number | undefined;
   readonly isRelease: boolean;
+  /** What counts as used: what it states, and what its action reserved and it does not state. */
+  readonly counted: Meters;
+  /** The units of that which are only estimated. */
+  readonly estimated: readonly string[];
 }
 
 /** An adjustment that was applied. */
@@ -82,12 +86,16 @@ const INVALID = [
   ['EVIDENCE_MISSING', 'EXECUTION_NOT_FOUND', 'EXECUTION_NOT_UNDER_GRANT'],
 ].flat();
 
+/** What every recorder measures. */
+const MEASURED = ['calls', 'time.ms'];
+
 const VIOLATION = [
   ['PRINCIPAL_MISMATCH', 'TOOL_NOT_ALLOWED', 'EXECUTION_UNDER_DENY', 'GRANT_DENIED', 'AUTHORIZATION_REUSED'],
   ['EXECUTION_BEFORE_AUTHORIZATION', 'GRANT_EXPIRED', 'DELEGATION_EXCEEDED', 'METER_CAP_EXCEEDED'],
   ['RESERVATION_EXCEEDED', 'RESERVATION_OVER_CAP', 'RATE_LIMIT_EXCEEDED', 'CONCURRENCY_EXCEEDED'],
   ['OUTPUT_MODE_EXCEEDED', 'ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK', 'AUTHORIZATION_BEFORE_GRANT'],
   ['GRANT_NOT_YET_VALID', 'ACTION_CAP_EXCEEDED', 'ADJUSTMENT_EXCEEDED', 'SELF_CREDIT'],
+  ['ACTION_EXPIRED', 'REQUEST_REPEATED'],
 ].flat();
 
 /** Judges a whole ledger. */
@@ -132,6 +140,11 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     for (; grant !== undefined; grant = parentOf(grant)) chain.push(grant);
     return chain.slice(0, 32);
   };
+  const rootOf = (at: number): number | undefined => {
+    const above = parentOf(at);
+    if (above === undefined) return kindAt(at) === 'grant' ? at : undefined;
+    return rootOf(above);
+  };
   const depthOf = (at: number): number =>
     1 + (parentOf(at) === undefined ? 0 : depthOf(parentOf(at) as number));
   const boundsOf = (grant: number): Bounds => {
@@ -155,7 +168,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       sum(
         uses
           .filter((use) => use.at < at && use.chain.includes(grant))
-          .map((use) => amountOf(use.event.meter_used, unit)),
+          .map((use) => amountOf(use.counted, unit)),
       ),
       sum(
         correctedBefore(at, grant, unit).map(({ direction, meters }) =>
@@ -166,8 +179,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   /** CHOICE: what was used or debited by a guess, but not more than counts as used. */
   const estimatedBefore = (at: number, grant: number, unit: string): Fraction => {
     const guesses = uses
-      .filter((use) => use.at < at && use.chain.includes(grant) && use.event.meter_basis === 'estimated')
-      .map((use) => amountOf(use.event.meter_used, unit));
+      .filter((use) => use.at < at && use.chain.includes(grant) && use.estimated.includes(unit))
+      .map((use) => amountOf(use.counted, unit));
     const debits = correctedBefore(at, grant, unit)
       .filter((each) => each.direction === 'debit' && each.meter_basis === 'estimated')
       .map(({ meters }) => amountOf(meters, unit));
@@ -242,6 +255,20 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     if (hasDouble(authorization.action.meter_reservation)) find('QUANTITY_LOSSY');
     if (!isAllow(at)) return;
     const chain = chainOf(at);
+    const key = authorization.action.request_key;
+    // Rule 18. What the record of an earlier action itself is found to be shows in what was found at it.
+    const earlier = places.find(
+      (place) =>
+        key !== undefined &&
+        place < at &&
+        kindAt(place) === 'action' &&
+        isAllow(place) &&
+        actionOf(place).request_key === key &&
+        authorizationAt(place)?.principal_id === event.principal_id &&
+        rootOf(place) === rootOf(at) &&
+        !codesAt(place).some((code) => INVALID.includes(code)),
+    );
+    if (earlier !== undefined) find('REQUEST_REPEATED', { about: earlier });
     const [grant] = chain;
     if (grant !== undefined && event.principal_id !== authorizationAt(grant)?.principal_id) {
       find('PRINCIPAL_MISMATCH', { about: grant });
@@ -291,6 +318,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
 
   /** Rule 5, of a unit that no reservation holds: once for the nearest grant and the unit. */
   function judgeUncapped(unit: string, chain: readonly number[], find: Find): void {
+    if (MEASURED.includes(unit)) return;
     if (chain.length === 0 || chain.some((grant) => capOf(boundsOf(grant), unit) !== undefined)) return;
     find('METER_UNCAPPED', { part: unit, about: chain[0], cause: `${chain[0]} ${unit}` });
   }
@@ -492,8 +520,28 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     );
     if (later !== undefined) find('EXECUTION_BEFORE_AUTHORIZATION', { about: later });
     judgeTime(instant, chain, isRelease, find);
-    judgeMeters(at, event, action, chain, find);
-    uses.push({ at, event, chain, action, isRelease });
+    const expiry = action === undefined ? undefined : actionOf(action).expires_at;
+    if (expiry !== undefined && !isRelease && instant >= instantOf(expiry))
+      find('ACTION_EXPIRED', { about: action });
+    // A failure that left nothing is not held to what it does not state.
+    const mayBeSilent = action === undefined || isRelease || (event.outcome === 'failure' && leftNothing);
+    const reserved = mayBeSilent ? [] : (actionOf(action).meter_reservation ?? []);
+    const silent = reserved.filter(
+      ({ unit, amount }) =>
+        isPositive(valueOf(amount)) && !event.meter_used.some((meter) => meter.unit === unit),
+    );
+    judgeMeters(at, event, action, chain, silent, find);
+    for (const { unit } of silent) {
+      if (MEASURED.includes(unit)) continue;
+      find('METER_UNREPORTED', { about: action, cause: `${chain[0] ?? ''} ${unit}` });
+    }
+    const counted = [...event.meter_used, ...silent];
+    const basis = (unit: string): string | undefined =>
+      event.meter_basis_by_unit?.[unit] ?? event.meter_basis;
+    const estimated = [...event.meter_used.filter(({ unit }) => basis(unit) === 'estimated'), ...silent].map(
+      ({ unit }) => unit,
+    );
+    uses.push({ at, event, chain, action, isRelease, counted, estimated });
     if (!isRelease) {
       judgeRates(event, instant, chain, find);
       judgeConcurrency(event, started, ended, chain, find);
@@ -516,6 +564,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     event: ExecutionEvent,
     action: number | undefined,
     chain: readonly number[],
+    silent: Meters,
     find: Find,
   ): void {
     const reservation = action === undefined ? [] : (actionOf(action).meter_reservation ?? []);
@@ -528,6 +577,10 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       judgeActionCaps(unit, amount, chain, find);
       // CHOICE: a unit of which nothing was used is not a used unit.
       if (given === undefined && isPositive(own)) judgeUncapped(unit, chain, find);
+    }
+    for (const meter of [...event.meter_used, ...silent]) {
+      const { unit, amount } = meter;
+      const own = valueOf(amount);
       for (const grant of chain) {
         const cap = capOf(boundsOf(grant), unit);
         if (cap === undefined) continue;
@@ -537,7 +590,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
         // CHOICE: an execution goes over when it used something and either use alone is over now, or use and reservations
         // are over now and it used more than it had reserved: else it was the reservation that went over.
         const isOver = isMore(used, cap) || (isMore(add(used, reserved), cap) && isMore(own, back));
-        if (isPositive(own) && isOver) find('METER_CAP_EXCEEDED', { part: unit, about: grant });
+        // CHOICE: what is not stated has no place of its own.
+        const part = silent.includes(meter) ? undefined : unit;
+        if (isPositive(own) && isOver) find('METER_CAP_EXCEEDED', { part, about: grant });
       }
     }
   }
@@ -558,7 +613,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       for (const { unit: limited, amount: limit } of boundsOf(grant).rate_limits ?? []) {
         const { unit, window } = rateOf(limited);
         const part = (execution: ExecutionEvent): Fraction =>
-          unit === 'calls' ? [1n, 1n] : amountOf(execution.meter_used, unit);
+          unit === 'calls'
+            ? [1n, 1n]
+            : amountOf(uses.find((use) => use.event === execution)?.counted ?? [], unit);
         const isWithin = (x: bigint, t: bigint): boolean => t - window < x && x <= t;
         const tooFull = happened(grant)
           .map(instantOfExecution)

@@ -187,6 +187,8 @@ class Maker {
         tool_name: dice.of(TOOLS),
         tool_params_digest: digestOf('params'),
         ...((named === undefined || !dice.oneIn(4)) && { meter_reservation: reservation }),
+        ...(dice.oneIn(5) && { expires_at: dice.instant(this.#now) }),
+        ...(dice.oneIn(2) && { request_key: dice.of(['a', 'a', 'b']) }),
       },
       ...(named && { grant_event_id: named }),
     };
@@ -204,6 +206,7 @@ class Maker {
     const outcome = dice.of(['success', 'success', 'failure', 'release', 'unknown']);
     const isShort = outcome === 'release' && dice.oneIn(2);
     const used = dice.oneIn(3) ? (action?.meter_reservation ?? []) : dice.vector(UNITS, AMOUNTS);
+    const stated = outcome === 'release' || dice.oneIn(6) ? [] : used;
     return {
       event_type: 'execution',
       principal_id: this.#principalFor(dice, named),
@@ -217,7 +220,9 @@ class Maker {
       }),
       ...(dice.oneIn(12) && { started_at: startedAt }),
       ...(dice.oneIn(3) && { meter_basis: dice.of(BASES) }),
-      meter_used: outcome === 'release' || dice.oneIn(6) ? [] : used,
+      ...(stated.length > 0 &&
+        dice.oneIn(4) && { meter_basis_by_unit: { [dice.of(stated).unit]: dice.of(BASES) } }),
+      meter_used: stated,
       outcome: outcome === 'release' ? 'failure' : outcome,
       ...((outcome === 'failure' || outcome === 'release') && {
         error_code: outcome === 'release' ? 'ABANDONED' : 'E',

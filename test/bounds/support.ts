@@ -85,6 +85,7 @@ export function makeAction(
   reservation: AmountsByUnit = grant === undefined ? { calls: 1n } : {},
   members: Members = {},
   tool = 'fs.read',
+  more: Members = {},
 ): AnyEvent {
   const authorization = {
     kind: 'action',
@@ -92,6 +93,7 @@ export function makeAction(
       tool_name: tool,
       tool_params_digest: digestOf('params'),
       meter_reservation: meters(reservation),
+      ...more,
     },
     ...(grant && { grant_event_id: idOf(grant) }),
   };

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { sumQuantity } from '../../src/bounds/balance.js';
 import { NorthrootError } from '../../src/error.js';
 import { authorizeAction, readState, type ActionRequest } from '../../src/policy/authorize.js';
 import type { AuthorizationDecision, PolicyEvaluator } from '../../src/policy/evaluator.js';
@@ -410,6 +411,9 @@ describe('findPermission', () => {
       toolName: 'fs.read',
       intentDigest: INTENT,
       paramsDigest: digestOf('small'),
+      reserved: [...(state.links.actions.get(small.slice('sha-256:'.length))?.reservation ?? [])].map(
+        ([unit, amount]) => ({ unit, amount: sumQuantity(amount) }),
+      ),
     };
     const b64 = small.slice('sha-256:'.length);
     const hex = Buffer.from(b64, 'base64url').toString('hex');
@@ -422,6 +426,7 @@ describe('findPermission', () => {
       kind: 'grant',
       authorizationId: open,
       paramsDigest: undefined,
+      reserved: [],
     });
   });
 

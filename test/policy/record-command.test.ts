@@ -650,16 +650,19 @@ describe('what is allowed once', () => {
     expectError(record('killed.jsonl', id, WAITING, '--resume'), 1, 'AUTHORIZATION_REUSED');
   });
 
-  it('gives back what a recorder that was killed held', async () => {
-    await makeLedger('given-up.jsonl', grant({ meter_caps: [{ unit: 'calls', amount: int(1) }] }));
+  it('charges what a recorder that was killed held', async () => {
+    await makeLedger('given-up.jsonl', grant({ meter_caps: [{ unit: 'calls', amount: int(2) }] }));
     const id = await allow('given-up.jsonl', WAITING, { calls: 1 });
     await killRecorder('given-up.jsonl', id, WAITING);
     expectOk(report('given-up.jsonl', id, '--abandon'));
-    expect(lastEvent('given-up.jsonl')).toMatchObject({ error_code: 'ABANDONED', meter_used: [] });
+    expect(lastEvent('given-up.jsonl')).toMatchObject({
+      outcome: 'unknown',
+      meter_used: meters({ calls: 1 }),
+    });
     expectError(report('given-up.jsonl', id, '--abandon'), 1, 'AUTHORIZATION_REUSED');
     await killRecorder('given-up.jsonl', '1', WAITING, '--tool', 'sh.run');
     const budget = shop.run(['budget', 'given-up.jsonl']);
-    expect(budget.stdout).toMatch(/calls +1 +0 +1 +0\n/);
+    expect(budget.stdout).toMatch(/calls +2 +1 +1 +0\n/);
     expect(budget.stdout).toMatch(/seq 5 .* not recorded: sh\.run, calls 1 held/);
     const { starts } = parse<{ starts: object[] }>(
       expectOk(shop.run(['budget', 'given-up.jsonl', '--format', 'json'])),
@@ -667,7 +670,7 @@ describe('what is allowed once', () => {
     expect(starts).toMatchObject([{ seq: 5, tool_name: 'sh.run', meter_known: meters({ calls: 1 }) }]);
     const run = report('given-up.jsonl', '1', '--abandon');
     expectOk(run);
-    expect(run.stderr).toMatch(/^used up: 1 of 1 calls used, nothing left, under sha-256:/m);
+    expect(run.stderr).toMatch(/^used up: 2 of 2 calls used, nothing left, under sha-256:/m);
     expect(lastEvent('given-up.jsonl')).toMatchObject({
       outcome: 'unknown',
       meter_used: meters({ calls: 1 }),

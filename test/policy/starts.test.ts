@@ -122,7 +122,7 @@ describe('a start of an action', () => {
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('is taken over once, and settled as a release', async () => {
+  it('is taken over once, and settled as used', async () => {
     const { ledger, path } = await make(grant());
     const { recorded } = await ask(ledger, { usd: 1 });
     const first = (await start(ledger, recorded.eventId)).recorded.eventId;
@@ -140,8 +140,10 @@ describe('a start of an action', () => {
     expect(await ledger.inspect(listOpenStarts)).toEqual([]);
     expect(await verifyLedger(path)).not.toHaveProperty('open_starts');
     const last = readRecords(path).at(-1)?.event;
-    expect(last).toMatchObject({ outcome: 'failure', error_code: 'ABANDONED', meter_used: [] });
-    expect((await ask(ledger, { usd: 5 }, LATER)).decision).toBe('allow');
+    expect(last).toMatchObject({ outcome: 'unknown', meter_used: meters({ usd: 1 }) });
+    // The first try, and the second.
+    expect((await ask(ledger, { usd: 4 }, LATER)).decisionCode).toBe('RESERVATION_OVER_CAP');
+    expect((await ask(ledger, { usd: 3 }, LATER)).decision).toBe('allow');
     await ledger.close();
     expect(await judge(path)).toMatchObject({ verdict: 'ok', codes: [] });
   });

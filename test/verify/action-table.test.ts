@@ -45,6 +45,8 @@ const action: fc.Arbitrary<Action> = fc.record({
   toolName: name,
   params: digestText,
   reservation: fc.array(fc.tuple(name, amount), { maxLength: 70 }).map((list) => new Map(list)),
+  expiresAt: fc.constantFrom(undefined, '2026-01-01T00:00:00.5Z'),
+  system: fc.option(fc.string({ minLength: 1, maxLength: 64 }), { nil: undefined }),
 });
 
 test('gives every action as it was put in, and in that order', () => {
@@ -83,6 +85,8 @@ test('keeps at most so many names, and the others with their actions', () => {
     toolName: `tool.${n}`,
     params: `sha-256:${idOf(-n)}`,
     reservation: new Map([['usd', { n: 1n, d: 80n }]]),
+    expiresAt: undefined,
+    system: undefined,
   });
   for (let n = 0; n < 5_000; n += 1) actions.set(idOf(n), make(n));
   for (const n of [0, 1, 2_047, 2_048, 2_049, 4_096, 4_999]) expect(actions.get(idOf(n))).toEqual(make(n));
@@ -109,6 +113,8 @@ test('an action costs at most 300 bytes', () => {
       toolName: 'llm.chat',
       params: `sha-256:${idOf(n + 2 * count)}`,
       reservation: new Map(['calls', 'usd', 'tokens.input'].map((unit) => [unit, { n: 1042n, d: 80n }])),
+      expiresAt: undefined,
+      system: undefined,
     });
   }
   expect((held() - before) / count).toBeLessThan(300);

@@ -1,0 +1,62 @@
+/** Authority that was imported from another system's log allows nothing live, unless that system is honoured (SPEC §7). */
+
+import { describe, expect, it } from 'vitest';
+import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { draftGrant } from '../../src/policy/draft-grant.js';
+import { codeOf } from '../writer/support.js';
+import { filePlace, leftOf, openLive } from '../agent/support.js';
+
+const source = { system: 'clasper', id: 'execution 1' };
+const bounds = { principalId: 'agent:a1', allowedTools: ['fs.*'], meterCaps: { calls: 10, usd: 1_000_000 } };
+const run = (): string => 'ran';
+
+describe('an imported grant', () => {
+  it('lets no live decision allow, unless its system is honoured', async () => {
+    const place = filePlace();
+    const ledger = await openLive(place);
+    await ledger.append({ event: { ...draftGrant(bounds), source } });
+    expect(await codeOf(ledger.guard('fs.read', {}, run))).toBe('IMPORTED_AUTHORITY');
+    const honouring = await openLive(place, { honourImported: ['cgf', 'clasper'] });
+    expect(await honouring.guard('fs.read', {}, run)).toBe('ran');
+    const report = await verifyLedger(place.path);
+    const item = report.not_checked.find(({ code }) => code === 'IMPORTED_AUTHORITY');
+    expect(item?.message).toContain('clasper');
+    expect(report.verdict).toBe('ok');
+  });
+
+  it('gives nothing on to what is delegated from it, nor by a credit', async () => {
+    const place = filePlace();
+    const ledger = await openLive(place);
+    const { eventId } = await ledger.append({ event: { ...draftGrant(bounds), source } });
+    const child = draftGrant(bounds) as { readonly authorization: object };
+    const parent = { alg: 'sha-256', b64: eventId.slice('sha-256:'.length) };
+    const authorization = { ...child.authorization, grant_event_id: parent };
+    await ledger.append({ event: { ...child, authorization } });
+    expect(await codeOf(ledger.guard('fs.read', {}, run))).toBe('IMPORTED_AUTHORITY');
+    const native = await ledger.append({ event: draftGrant({ ...bounds, meterCaps: { calls: 1 } }) });
+    expect(await ledger.guard('fs.read', {}, run)).toBe('ran');
+    expect(await leftOf(ledger, native.eventId)).toBe('0');
+    await ledger.append({
+      event: {
+        event_type: 'adjustment',
+        principal_id: 'service:billing',
+        grant_event_id: native.eventId,
+        direction: 'credit',
+        meters: [{ unit: 'calls', amount: { t: 'int', v: '1' } }],
+        reason: 'REFUND',
+        source,
+      },
+    });
+    expect(await leftOf(ledger, native.eventId)).toBe('1');
+    expect(await codeOf(ledger.guard('fs.read', { n: 2 }, run))).toBe('IMPORTED_AUTHORITY');
+  });
+
+  it('is no authority of an action that is executed without a word of it in the report', async () => {
+    const place = filePlace();
+    const ledger = await openLive(place);
+    await ledger.append({ event: draftGrant(bounds) });
+    expect(await ledger.guard('fs.read', {}, run)).toBe('ran');
+    const codes = (await verifyLedger(place.path)).not_checked.map(({ code }) => code);
+    expect(codes).not.toContain('IMPORTED_AUTHORITY');
+  });
+});
