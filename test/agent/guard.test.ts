@@ -306,7 +306,7 @@ describe('guard', () => {
       code: 'RESERVATION_EXCEEDED',
       outcome: { kind: 'returned', value: 'kept' },
     });
-    expect(() => ledger.guard('fs.read', {}, run, { onViolation: 'never' as never })).rejects.toThrow(
+    await expect(() => ledger.guard('fs.read', {}, run, { onViolation: 'never' as never })).rejects.toThrow(
       TypeError,
     );
   });

@@ -135,6 +135,8 @@ describe('the tables', () => {
         findGrowth: () => Promise.resolve({ file: 'growing', byteOffset: 1 }),
       }),
     ];
+    const taken = grant({}, undefined, { source: { system: 'example', id: '1' } });
+    reports.push(await verify(unsigned(taken, execution(taken, 1))));
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
     expect(new Set(lists.flat())).toEqual(new Set(rows));
     // Each list in the order of the table.
