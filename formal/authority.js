@@ -247,7 +247,7 @@ function push(s, t, set) {
     ];
   if (t.kind === 'key' && ok) next.added = new Set([...s.added, 'unk']);
   const spent = [...(s.spent ?? [])];
-  for (const u of uses) for (let x = t.g; x; x = x.up) spent.push([x.id, 1]);
+  if (uses.length > 0) for (let x = t.g; x; x = x.up) spent.push([x.id, 1]);
   next.spent = spent;
   next.used = (g) => spent.filter(([i]) => i === g.id).reduce((a, [, v]) => a + v, 0);
   if (t.allow) next.allows = [...s.allows, { t, set, rooted: t.g ? t.g.rooted : set.includes('auth') }];

@@ -204,7 +204,7 @@ test('a ledger that someone else has cut short under its writer is left alone', 
   truncateSync(path, 100);
   const spoilt = readBytes(path);
   const error = await errorOf(ledger.append({ event: draft(2) }));
-  expect(error).toMatchObject({ code: 'LEDGER_FAILED', cause: { code: 'FILE_CHANGED' } });
+  expect(error).toMatchObject({ code: 'LEDGER_ROLLED_BACK', cause: { code: 'FILE_CHANGED' } });
   await ledger.close();
   expect(readBytes(path)).toEqual(spoilt);
 });
@@ -244,7 +244,7 @@ test('a ledger whose last record someone else has changed under its writer is le
   const spoilt = readFileSync(path, 'utf8').replace('"n":1', '"n":7');
   writeFileSync(path, spoilt);
   const error = await errorOf(ledger.append({ event: draft(2) }));
-  expect(error).toMatchObject({ code: 'LEDGER_FAILED', cause: { code: 'LEDGER_CONFLICT' } });
+  expect(error).toMatchObject({ code: 'LEDGER_ROLLED_BACK', cause: { code: 'LEDGER_CONFLICT' } });
   await ledger.close();
   expect(readFileSync(path, 'utf8')).toBe(spoilt);
 });
