@@ -1,0 +1,369 @@
+/** Ledgers long enough for signature tables and for rooms that are used in turn, with signatures and records of every kind among the usual ones. */
+
+import { createHash } from 'node:crypto';
+import { canonicalBytes, meters, type AnyEvent, type EventSignature } from '../../src/index.js';
+import type { Key } from '../../src/schema/generated/types.js';
+import { signEvent, type Signer } from '../../src/signature/signer.js';
+import { formatRecord } from '../../src/ledger/record.js';
+import {
+  appendLeaf,
+  emptyRange,
+  hashToBase64url,
+  leafHash,
+  rangeRoot,
+} from '../../src/tree/compact-range.js';
+import { boundIfKey, checkpoint, event, genesis, keyOf, makeSigner } from '../docs/ledger-kit.js';
+
+const ALLOW = {
+  decision: 'allow',
+  decision_code: 'OK',
+  policy_id: 'policy/1',
+  policy_digest: digest('policy'),
+};
+const INTENTS = { intent_digest: digest('intent') };
+const TOOL = { tool_name: 'fs.read', tool_params_digest: digest('params') };
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** The order of the base point of Ed25519. */
+const ORDER = 2n ** 252n + 27_742_317_777_372_353_535_851_937_790_883_648_493n;
+
+/** Between signatures that are refused: as many as wait at most, one more, one less. */
+const DISTANCES = [0, 1, 2, 63, 64, 65, 254, 255, 256, 257, 511, 512];
+
+/** Keys are few and made once: what differs is who signs what. */
+const SIGNERS = Array.from({ length: 4 }, () => makeSigner());
+const P256 = makeSigner('p256');
+const UNKNOWN = makeSigner();
+
+type Choose = <T>(list: readonly T[]) => T;
+
+export interface MadeLedger {
+  readonly bytes: Buffer;
+  /** How many lines it was made of, and how many signatures in it were meant to be refused. */
+  readonly lines: number;
+  readonly refused: number;
+}
+
+function digest(text: string): object {
+  return { alg: 'sha-256', b64: createHash('sha256').update(text).digest('base64url') };
+}
+
+/** @param length - In records; some may be added for the keys. */
+export function makeLedger(random: () => number, length: number): MadeLedger {
+  const below = (end: number): number => Math.floor(random() * end);
+  const pick: Choose = (list) => list[below(list.length)];
+  const signers = SIGNERS.slice(0, 1 + below(3));
+  const [owner] = signers;
+  const refusals = new Refusals(pick, below, signers);
+  const refusedAt = chooseRefused(below, pick, length);
+  const oddity = pick([0, 0.02, 0.1, 0.3]);
+  const changes = pick([0, 0, 0.002, 0.01]);
+  const isTable = random() < 0.6;
+  const maker = new Maker();
+  let refused = 0;
+
+  const keys: Key[] = signers.map((signer) => keyOf(signer, { roles: ['event', 'authority', 'checkpoint'] }));
+  if (random() < 0.3) keys.push(keyOf(P256));
+  const first = genesis(keys, {
+    signing: { events: pick(['required', 'required', 'optional']), checkpoints: 'optional' },
+  });
+  maker.put(first, [signEvent(canonicalBytes(first), owner)]);
+
+  const grants: AnyEvent[] = [];
+  const open: AnyEvent[] = [];
+  const starts: AnyEvent[] = [];
+  let second = 0;
+  const at = (): { occurred_at: string } => {
+    second += random() < 0.02 ? -below(3) : below(3);
+    return { occurred_at: `${new Date(Date.UTC(2026, 0, 2) + second * 1_000).toISOString().slice(0, 19)}Z` };
+  };
+
+  const makeGrant = (): AnyEvent => {
+    const parent = random() < 0.3 ? grants.at(-1) : undefined;
+    const made = event('authorization', {
+      ...ALLOW,
+      ...at(),
+      intents: INTENTS,
+      authorization: {
+        kind: 'grant',
+        bounds: {
+          allowed_tools: ['*'],
+          meter_caps: meters({
+            calls: { t: 'int', v: pick(['20', '1000000']) },
+            usd: { t: 'int', v: '5000' },
+          }),
+          ...(random() < 0.2 && { concurrency_limit: { t: 'int', v: '2' } }),
+          ...(random() < 0.2 && { expires_at: '2026-01-02T00:05:00Z' }),
+          ...(random() < 0.2 && { rate_limits: meters({ 'calls.per_min': 5 }) }),
+        },
+        ...(parent && { grant_event_id: parent.event_id }),
+      },
+    });
+    grants.push(made);
+    return made;
+  };
+  // An execution that is silent about a unit names fewer than its grant does.
+  const amounts = (): unknown =>
+    meters(
+      pick([
+        { calls: { t: 'int', v: '1' } },
+        { calls: { t: 'int', v: '1' }, usd: { t: 'int', v: '2' } },
+        { usd: { t: 'dec', m: '25', s: 1 } },
+        {},
+      ]),
+    );
+  const makeAction = (): AnyEvent => {
+    const made = event('authorization', {
+      ...ALLOW,
+      ...at(),
+      intents: INTENTS,
+      authorization: {
+        kind: 'action',
+        action: { ...TOOL, meter_reservation: amounts() },
+        grant_event_id: pick(grants).event_id,
+      },
+    });
+    open.push(made);
+    return made;
+  };
+  const makeStart = (): AnyEvent => {
+    const { event_id: id } = pick([...open, ...grants]);
+    const time = at();
+    const made = event('x.northroot.start', {
+      ...time,
+      intents: INTENTS,
+      auth_event_id: id,
+      ...TOOL,
+      started_at: time.occurred_at,
+      meter_known: meters({}),
+      ...(starts.length > 0 && random() < 0.3 && { start_event_id: pick(starts).event_id }),
+    });
+    starts.push(made);
+    return made;
+  };
+  const makeExecution = (): AnyEvent => {
+    const time = at();
+    const isUnder = open.length > 0 && random() < 0.8;
+    const under = isUnder ? open.splice(below(open.length), 1)[0] : pick(grants);
+    return event('execution', {
+      ...time,
+      ...TOOL,
+      intents: INTENTS,
+      auth_event_id: under.event_id,
+      meter_used: amounts(),
+      ...pick([{ outcome: 'success' }, { outcome: 'success' }, { outcome: 'failure', error_code: 'FAILED' }]),
+      ...(random() < 0.7 && { started_at: time.occurred_at, ended_at: time.occurred_at }),
+    });
+  };
+  const makeKeyEvent = (): AnyEvent =>
+    event('key', {
+      ...at(),
+      action: pick(['add', 'add', 'revoke']),
+      key: keyOf(pick([...SIGNERS, P256]), { roles: ['event'] }),
+    });
+  const makeOdd = (): AnyEvent => {
+    const kind = below(8);
+    if (kind === 0) return makeGrant();
+    if (kind === 1) return checkpoint(random() < 0.8 ? [owner] : [pick(SIGNERS)])(maker.before());
+    if (kind === 2) return makeStart();
+    if (kind === 3 && grants.length > 0)
+      return event('adjustment', {
+        ...at(),
+        grant_event_id: pick(grants).event_id,
+        direction: pick(['credit', 'debit']),
+        reason: 'REFUND',
+        meters: meters({ usd: { t: 'int', v: pick(['1', '700']) } }),
+      });
+    if (kind === 4) return event('x.other', { ...at(), prev_event_id: maker.before().tip.event_id });
+    if (kind === 5) return event('x.note', { ...at(), text: '\u00e9\u4e16\ud83d\ude00 "\\' });
+    if (kind === 6)
+      return event('x.deep', { ...at(), list: [[{ a: [1, true, null] }]], more: 'x'.repeat(below(9_000)) });
+    return random() < changes * 20 ? makeKeyEvent() : makeGrant();
+  };
+
+  makeFirstGrant();
+  while (maker.lines.length < length) {
+    const seq = maker.lines.length;
+    const raw = random() < changes ? below(4) : -1;
+    if (raw === 0) {
+      maker.raw(pick(['{}', 'no JSON', '', '[1]', '{"event":', '\u0000', `{"a":"${'x'.repeat(66_000)}"}`]));
+      continue;
+    }
+    const isOdd = random() < oddity;
+    const made = bound(isOdd ? makeOdd() : isTable ? usual() : event('x.note', { ...at(), text: `${seq}` }));
+    const bytes = canonicalBytes(made);
+    const signer = random() < 0.8 ? owner : pick(signers);
+    const right = signEvent(bytes, signer);
+    if (refusedAt.has(seq)) {
+      refused += 1;
+      maker.put(made, refusals.make(right, signer, bytes));
+    } else if (random() < 0.02) {
+      maker.put(made, many(bytes));
+    } else {
+      maker.put(made, [right], raw > 0 ? shapeOf(raw) : undefined);
+    }
+    refusals.passed(right);
+  }
+  const whole = maker.bytes();
+  const torn = random() < 0.1 ? whole.subarray(0, whole.length - 1 - below(200)) : whole;
+  return { bytes: torn, lines: maker.lines.length, refused };
+
+  function makeFirstGrant(): void {
+    const made = makeGrant();
+    maker.put(made, [signEvent(canonicalBytes(made), owner)]);
+  }
+  function usual(): AnyEvent {
+    const kind = random();
+    if (kind < 0.45) return makeAction();
+    return kind < 0.9 ? makeExecution() : event('x.note', { ...at(), text: 'usual' });
+  }
+  function bound(made: AnyEvent): AnyEvent {
+    return boundIfKey(first, made);
+  }
+  function many(bytes: Uint8Array): EventSignature[] {
+    return [...signers, ...(random() < 0.3 ? [P256] : [])].map((each) => signEvent(bytes, each));
+  }
+  function shapeOf(kind: number): (line: string) => string {
+    if (kind === 1) return (line) => line.replace('{', '{ ');
+    if (kind === 2) return (line) => `${line}\r`;
+    return (line) => line.replace(/"seq":(\d+)/, (_, seq: string) => `"seq":${Number(seq) + 1}`);
+  }
+}
+
+/** Places of signatures to refuse: at random, in runs, and so far apart as rooms are used again. */
+function chooseRefused(below: (end: number) => number, pick: Choose, length: number): Set<number> {
+  const places = new Set<number>();
+  const kind = below(5);
+  if (kind === 0) return places;
+  if (kind === 1) {
+    for (let n = 0; n < 1 + below(40); n += 1) places.add(1 + below(length));
+  } else if (kind === 2) {
+    for (let at = 1 + below(length); at < length; at += 1 + pick(DISTANCES)) places.add(at);
+  } else if (kind === 3) {
+    const share = pick([2, 3, 10]);
+    for (let at = 1; at < length; at += 1) if (below(share) === 0) places.add(at);
+  } else {
+    for (let at = 64 + below(100); at < length; at += Math.max(1, pick(DISTANCES)))
+      for (let run = 0; run < 1 + below(3); run += 1) places.add(at + run);
+    places.add(length - 1);
+  }
+  return places;
+}
+
+/** Signatures that are refused, each in its own way. */
+class Refusals {
+  readonly #pick: Choose;
+  readonly #below: (end: number) => number;
+  readonly #signers: readonly Signer[];
+  /** In one ledger most are of one kind. */
+  readonly #usual: number;
+  #before: EventSignature | undefined;
+
+  constructor(pick: Choose, below: (end: number) => number, signers: readonly Signer[]) {
+    this.#pick = pick;
+    this.#below = below;
+    this.#signers = signers;
+    this.#usual = below(KINDS);
+  }
+
+  /** A valid signature, that is none of the next event. */
+  passed(signature: EventSignature): void {
+    this.#before = signature;
+  }
+
+  make(right: EventSignature, signer: Signer, bytes: Uint8Array): EventSignature[] {
+    const { keyid, sig } = right;
+    const wrong = this.#wrong(right, bytes, this.#below(2) === 0 ? this.#usual : this.#below(KINDS));
+    const kind = this.#below(12);
+    if (kind === 0) return [right, { keyid, sig: wrong.sig }];
+    if (kind === 1) return [{ keyid, sig: wrong.sig }, right];
+    if (kind === 2) return [...this.#signers.map((each) => signEvent(bytes, each)), wrong];
+    if (kind === 3)
+      return [
+        wrong,
+        ...this.#signers.filter((each) => each !== signer).map((each) => signEvent(bytes, each)),
+      ];
+    if (kind === 4)
+      return [
+        { keyid, sig },
+        { keyid, sig },
+      ];
+    return [wrong];
+  }
+
+  #wrong({ keyid, sig }: EventSignature, bytes: Uint8Array, kind: number): EventSignature {
+    const raw = Buffer.from(sig, 'base64url');
+    switch (kind) {
+      case 0: {
+        const last = ALPHABET.indexOf(sig.slice(-1));
+        return { keyid, sig: `${sig.slice(0, -1)}${ALPHABET[last + 1 + this.#below(15)]}` };
+      }
+      case 1:
+        return { keyid, sig: `${sig.slice(0, 40)}${this.#pick(['!', '+', '/', '=', '.'])}${sig.slice(41)}` };
+      case 2:
+        return { keyid, sig: this.#pick([sig.slice(0, -1), `${sig}A`, '', `${sig}==`, sig.slice(0, 40)]) };
+      case 3:
+        return { keyid, sig: withLargeS(raw).toString('base64url') };
+      case 4:
+        return { keyid, sig: signEvent(bytes, UNKNOWN).sig };
+      case 5:
+        return { keyid, sig: this.#before?.sig ?? signEvent(bytes, UNKNOWN).sig };
+      case 6:
+        raw[this.#below(64)] ^= 1 << this.#below(8);
+        return { keyid, sig: raw.toString('base64url') };
+      case 7:
+        return signEvent(bytes, UNKNOWN);
+      case 8:
+        return { keyid, sig: Buffer.alloc(64).toString('base64url') };
+      default:
+        return {
+          keyid,
+          sig: Buffer.from(Array.from({ length: 64 }, () => this.#below(256))).toString('base64url'),
+        };
+    }
+  }
+}
+const KINDS = 10;
+
+/** The same point and S + L: congruent, and not to be accepted. */
+function withLargeS(signature: Buffer): Buffer {
+  const s = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + ORDER;
+  const large = Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse();
+  return Buffer.concat([signature.subarray(0, 32), large]);
+}
+
+/** Chains records and lines of any kind. */
+class Maker {
+  readonly lines: Buffer[] = [];
+  readonly #tree = emptyRange();
+  #prev = hashToBase64url(rangeRoot(this.#tree));
+  #tip: AnyEvent | undefined;
+
+  put(made: AnyEvent, signatures: readonly EventSignature[], shape = (line: string): string => line): void {
+    const record = formatRecord({
+      eventText: Buffer.from(canonicalBytes(made)).toString(),
+      prev: this.#prev,
+      seq: this.lines.length,
+      signatures,
+    });
+    this.#tip = made;
+    this.raw(shape(Buffer.from(record.subarray(0, -1)).toString()));
+  }
+
+  /** A line as it is; an empty one takes no place. */
+  raw(text: string): void {
+    const line = Buffer.from(text);
+    this.lines.push(line);
+    if (line.length === 0) return;
+    const leaf = leafHash(line);
+    appendLeaf(this.#tree, leaf);
+    this.#prev = hashToBase64url(leaf);
+  }
+
+  before(): { size: number; root: string; tip: AnyEvent } {
+    return { size: this.#tree.size, root: rangeRoot(this.#tree), tip: this.#tip as AnyEvent };
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.lines.flatMap((line) => [line, Buffer.from('\n')]));
+  }
+}
