@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { canonicalBytes, meters, type AnyEvent, type EventSignature } from '../../src/index.js';
 import type { Key } from '../../src/schema/generated/types.js';
-import { signEvent, type Signer } from '../../src/signature/signer.js';
+import { readPrivateDer } from '../../src/key/private-key.js';
+import { createSigner, signEvent, type Signer } from '../../src/signature/signer.js';
 import { formatRecord } from '../../src/ledger/record.js';
 import {
   appendLeaf,
@@ -29,10 +30,12 @@ const ORDER = 2n ** 252n + 27_742_317_777_372_353_535_851_937_790_883_648_493n;
 /** Between signatures that are refused: as many as wait at most, one more, one less. */
 const DISTANCES = [0, 1, 2, 63, 64, 65, 254, 255, 256, 257, 511, 512];
 
-/** Keys are few and made once: what differs is who signs what. */
-const SIGNERS = Array.from({ length: 4 }, () => makeSigner());
+/** Keys are few and the same in each run: what differs is who signs what. */
+const [UNKNOWN, ...SIGNERS] = Array.from({ length: 5 }, (_, n) => {
+  const head = Buffer.from('302e020100300506032b657004220420', 'hex');
+  return createSigner(readPrivateDer(Buffer.concat([head, Buffer.alloc(32, n + 1)])));
+}) as [Signer, ...Signer[]];
 const P256 = makeSigner('p256');
-const UNKNOWN = makeSigner();
 
 type Choose = <T>(list: readonly T[]) => T;
 
@@ -176,7 +179,11 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     if (kind === 4) return event('x.other', { ...at(), prev_event_id: maker.before().tip.event_id });
     if (kind === 5) return event('x.note', { ...at(), text: '\u00e9\u4e16\ud83d\ude00 "\\' });
     if (kind === 6)
-      return event('x.deep', { ...at(), list: [[{ a: [1, true, null] }]], more: 'x'.repeat(below(9_000)) });
+      return event('x.deep', {
+        ...at(),
+        list: [[{ a: [1, true, null] }]],
+        more: 'x'.repeat(below(pick([20, 500, 5_000]))),
+      });
     return random() < changes * 20 ? makeKeyEvent() : makeGrant();
   };
 
