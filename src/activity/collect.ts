@@ -3,6 +3,7 @@
  * counts in the accounts counts here, and what counts in none of them is told apart.
  */
 
+import { basisOf } from '../event/meter-basis.js';
 import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
 import { countedAmounts, countedUse, isFirstOfItsId, isTooFine } from '../export/counted.js';
@@ -198,6 +199,8 @@ export class ActivityCollector {
     } else if (examined.type === 'adjustment') {
       for (const signer of signers) signer.adjustments += 1;
       this.#addAdjustment(counted, examined.event());
+    } else {
+      this.#addUnstated(counted);
     }
   }
 
@@ -361,6 +364,7 @@ export class ActivityCollector {
     if (!isLinked && !codes.has('AUTH_NOT_AN_AUTHORIZATION')) this.#wait(record, id);
     if (isSpent && !codes.has('AUTHORIZATION_REUSED') && hasFormOfRelease(event)) {
       for (const { executions } of totals) executions.released += 1;
+      this.#addUnstated(counted);
       return;
     }
     if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
@@ -370,15 +374,24 @@ export class ActivityCollector {
       executions[event.outcome] += 1;
       if (isUnauthorized) executions.unauthorized += 1;
     }
-    const parts: SumPart[] = [event.meter_basis ?? 'unstated', ...wrongness(verdict)];
-    if (isUnauthorized) parts.push('unauthorized');
+    const rest: SumPart[] = [...wrongness(verdict), ...(isUnauthorized ? (['unauthorized'] as const) : [])];
+    this.#addUnstated(counted);
     for (const [index, { unit, amount }] of event.meter_used.entries()) {
       if (!isTooFine(record, `/meter_used/${index}/amount`)) {
-        this.#addAmount(counted, unit, toRational(amount), parts);
+        this.#addAmount(counted, unit, toRational(amount), [basisOf(event, unit) ?? 'unstated', ...rest]);
       } else {
         for (const { sums } of totals) sums.leftOut += 1;
       }
     }
+  }
+
+  /** What counts as used and is not stated: what an execution keeps silent about, and the first try of what was taken over. */
+  #addUnstated(counted: Counted): void {
+    const { state, examined, verdict } = counted.record;
+    const { unstated } = state;
+    if (unstated === undefined || unstated.id !== examined?.eventId) return;
+    const parts: SumPart[] = ['estimated', ...wrongness(verdict)];
+    for (const { unit, amount } of unstated.amounts) this.#addAmount(counted, unit, amount, parts);
   }
 
   #addAuthorization({ record, totals }: Counted, event: AuthorizationEvent): void {

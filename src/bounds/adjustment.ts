@@ -88,7 +88,11 @@ export function judgeUse(amounts: Amounts, pointer: string, grant: Grant | undef
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
   for (const [unit, amount] of amounts) judgeRise({ unit, amount, pointer }, true, grant, findings, updates);
-  return { findings, apply: () => updates.forEach((update) => update()) };
+  return {
+    findings,
+    unstated: [...amounts].map(([unit, amount]) => ({ unit, amount })),
+    apply: () => updates.forEach((update) => update()),
+  };
 }
 
 /** Raises what counts as used of one unit. */

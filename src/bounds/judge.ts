@@ -167,6 +167,7 @@ export function judgeExecution(
   checkResources(facts, chain, findings);
   return {
     findings,
+    unstated: silent,
     apply: () => {
       applyChanges(changes);
       for (const update of updates) update();

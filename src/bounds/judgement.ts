@@ -1,5 +1,6 @@
 /** What the rules of bounds share: what a judgement is, and the findings that several of them give. */
 
+import type { UnitAmounts } from '../event/outline.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
 import {
@@ -16,6 +17,8 @@ import type { Account, Action, Grant } from './grant.js';
 /** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */
 export interface Judgement {
   readonly findings: readonly RuleFinding[];
+  /** What counts as used and is not stated. */
+  readonly unstated?: UnitAmounts;
   readonly apply: () => void;
 }
 

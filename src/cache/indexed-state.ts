@@ -54,7 +54,7 @@ import {
   keyNumber,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 4';
+const FORMAT = 'northroot-index 5';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** More events than these are not kept in memory from one writing to the next. */

@@ -28,7 +28,7 @@ import {
 } from '../event/outline.js';
 import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import type { AuthorizationEvent, EventEnvelope, ExecutionEvent } from '../schema/generated/types.js';
-import { toDigestText } from '../value/digest.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { orderTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
@@ -70,7 +70,7 @@ export function checkAuthorizations(
     case 'authorization':
       return checkAuthorization(state, line, place, findings);
     case 'execution':
-      return checkExecution(state, line.outline(), findings);
+      return checkExecution(state, line.eventId, line.outline(), findings);
     case 'adjustment':
       checkAdjustment(state, line.outline(), findings);
       return UNLINKED;
@@ -93,7 +93,7 @@ function checkStart(
   if (taken === undefined) return;
   const { start, action, grant } = taken;
   findings.setGrant(grant);
-  applyJudgement(state, judgeTakeover(start, action, grant), grant, findings);
+  applyJudgement(state, judgeTakeover(start, action, grant), grant, findings, fromDigestText(place.eventId));
 }
 
 /** Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known. */
@@ -328,7 +328,12 @@ function checkPrincipal(actual: string, authorization: Grant | Action, findings:
   });
 }
 
-function checkExecution(state: VerifyState, event: ExecutionOutline, findings: LineFindings): Linked {
+function checkExecution(
+  state: VerifyState,
+  own: string,
+  event: ExecutionOutline,
+  findings: LineFindings,
+): Linked {
   warnDouble(event.firstDouble, '/meter_used', findings);
   checkTimes(event, findings);
   const id = event.authorizationId;
@@ -350,7 +355,7 @@ function checkExecution(state: VerifyState, event: ExecutionOutline, findings: L
       related,
       cause: named,
     });
-    judgeAndApply(state, event, undefined, links.grants.at(indexed.grant), findings);
+    judgeAndApply(state, own, event, undefined, links.grants.at(indexed.grant), findings);
     return { grant: indexed.grant, isBlocked: false };
   }
   const grant = links.grants.get(id);
@@ -376,7 +381,7 @@ function checkExecution(state: VerifyState, event: ExecutionOutline, findings: L
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
-  judgeAndApply(state, event, action, under, findings);
+  judgeAndApply(state, own, event, action, under, findings);
   noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
@@ -533,6 +538,7 @@ function checkUnderDeny(
 
 function judgeAndApply(
   state: VerifyState,
+  own: string,
   event: ExecutionOutline,
   action: Action | undefined,
   grant: Grant | undefined,
@@ -557,7 +563,7 @@ function judgeAndApply(
     isRelease: release,
     countsSilence: release ? begun !== undefined : !(event.isFailure && leftNothing(event)),
   };
-  applyJudgement(state, judgeExecution(facts, action, grant), grant, findings);
+  applyJudgement(state, judgeExecution(facts, action, grant), grant, findings, own);
 }
 
 /** Rule 8: a release says that nothing was begun. */
@@ -573,10 +579,12 @@ function reportReleaseOfStarted({ place }: OpenStart, findings: LineFindings): v
 
 function applyJudgement(
   state: VerifyState,
-  { findings: broken, apply }: Judgement,
+  { findings: broken, apply, unstated = [] }: Judgement,
   grant: Grant | undefined,
   findings: LineFindings,
+  id?: string,
 ): void {
+  if (id !== undefined && unstated.length > 0) state.unstated = { id, amounts: unstated };
   for (const finding of broken) findings.addToEvent(finding);
   apply();
   touchChain(state, grant);

@@ -3,6 +3,7 @@
  * rules that read and change it are in the files beside this one, one for each step of SPEC §8.
  */
 
+import type { UnitAmounts } from '../event/outline.js';
 import type { Finding } from '../finding/finding.js';
 import type { Layout } from '../ledger/examine-line.js';
 import type { Predecessor, TrustPolicy } from '../schema/generated/types.js';
@@ -58,6 +59,8 @@ export interface FoldRoots extends Table<string, Finding> {
 export interface VerifyState {
   /** The foreign systems on whose word something rests that was allowed or done (SPEC §7, "Taken over"). */
   readonly importedSystems: Set<string>;
+  /** What the last event that counts use without stating it has added to the accounts, as estimated use; and which event that is. */
+  unstated: { readonly id: string; readonly amounts: UnitAmounts } | undefined;
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
   /** What both policies pin for checkpoints, and demand of them. */
@@ -148,6 +151,7 @@ export function startVerification(
     bindingRequired: false,
     selfIssuable: 0,
     importedSystems: new Set(),
+    unstated: undefined,
     clock: undefined,
     chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
     tree,

@@ -112,6 +112,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   keyid: 'A'.repeat(43),
   name: 'some-name',
   'name=path': 'some-aid=some.file',
+  system: 'clasper',
   n: '1',
   note: 'some.note',
   path: '/w1',

@@ -85,7 +85,6 @@ export const WHOLE_EVENTS: readonly Members[] = [
     ],
     hygiene: { status: 'Ok', warnings: [], metrics: {}, profile_id: 'northroot-jcs-v1' },
     hygiene_digest: FOREIGN,
-    source: SOURCE,
     authorization: {
       kind: 'action',
       grant_event_id: SHA256,
@@ -126,7 +125,6 @@ export const WHOLE_EVENTS: readonly Members[] = [
     execution_event_id: SHA256,
     meter_basis: 'billed',
     evidence: CONTENT,
-    source: SOURCE,
   },
   { event_type: 'x.test', ...ENVELOPE, tool_name: 'a "tool" ü', agent: { a: [1.5, null, { é: true }] } },
   {

@@ -433,6 +433,7 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       const edit = replacing(16, '"errors": []', `"errors": [], "side_effects": [${effect}]`);
       expect(change(HTTP, edit)).toEqual({ 'CGF-9 EXECUTED_PARAMS_MISMATCH': 1 });
       expect(ledgerCodes(await verifyClaims(read([edited(HTTP, edit)])))).toEqual({
+        METER_UNREPORTED: 2,
         TOOL_PARAMS_MISMATCH: 1,
       });
     });
@@ -548,7 +549,10 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
   it('CGF-13: takes longer than was estimated, which the ledger shows too', async () => {
     const edit = replacing(16, '40.06385803222656', '340.06385803222656');
     expect(change(HTTP, edit)).toEqual({ 'CGF-13 COST_OVER_ESTIMATE': 1 });
-    expect(ledgerCodes(await verifyClaims(read([edited(HTTP, edit)])))).toEqual({ RESERVATION_EXCEEDED: 1 });
+    expect(ledgerCodes(await verifyClaims(read([edited(HTTP, edit)])))).toEqual({
+      METER_UNREPORTED: 2,
+      RESERVATION_EXCEEDED: 1,
+    });
   });
 
   describe('CGF-14 and CGF-15', () => {
