@@ -196,7 +196,9 @@ export class RunningVerification {
    */
   async catchUp(mayBeginAgain = false): Promise<number> {
     const before = this.#toldSize ?? 0;
-    const isAnew = this.#views().some(({ isSpoilt }) => isSpoilt);
+    const [own, deciding] = [this.#own, this.#deciding].map(({ state, isSpoilt }) =>
+      isSpoilt ? undefined : state,
+    );
     try {
       await this.#readOn();
     } catch (error) {
@@ -207,8 +209,9 @@ export class RunningVerification {
       this.forget();
       await this.#readOn();
     }
-    // What is gone on from is held against the store by the reading itself.
-    if (isAnew) await this.assertStands();
+    // What is gone on from is held against the store by the reading itself. What was read anew, or by somebody else, may have gone
+    // another way before it came to where it is.
+    if (this.#own.state !== own || this.#deciding.state !== deciding) await this.assertStands();
     await this.#settle();
     this.#toldAt = this.position;
     this.#toldSize = Math.max(before, this.#toldAt.size);

@@ -1,6 +1,15 @@
 /** What was acknowledged must still be there: a store that went back to an earlier state is refused for good. */
 
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,6 +17,7 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { createSigner } from '../../src/signature/signer.js';
 import type { LedgerStore } from '../../src/store/ledger-store.js';
 import { MemoryStore } from '../../src/store/memory-store.js';
+import { maintainIndex } from '../../src/view/maintain-index.js';
 import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
 import { codeOf } from './support.js';
 
@@ -76,6 +86,41 @@ describe('a store that lost what was acknowledged', () => {
     const other = await Ledger.open(store.open(), options);
     await other.append(event(2));
     expect(await ledger.append(event(3))).toMatchObject({ seq: 3 });
+  });
+});
+
+/** A ledger in a file that is gone when the test is. */
+function temporaryLedger(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'northroot-rollback-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'l.jsonl');
+}
+
+describe('a file that was cut back under its writer, and written on by another', () => {
+  it.each([
+    ['with more than it had, without an index', false, [4, 5, 6]],
+    ['with less than it had, without an index', false, [4]],
+    ['with more than it had, and the index made anew', true, [4, 5, 6]],
+    ['with as much as it had, and the index made anew', true, [4, 5]],
+    ['with less than it had, and the index made anew', true, [4]],
+  ])('is refused for good: %s', async (_, index, others) => {
+    const path = temporaryLedger();
+    const own = { ...options, index };
+    const first = await Ledger.open(path, own);
+    await first.append(event(1));
+    const { size } = statSync(path);
+    await first.close();
+    if (index) await maintainIndex(path);
+    const ledger = await Ledger.open(path, own);
+    onTestFinished(() => ledger.close());
+    for (const n of [2, 3]) await ledger.append(event(n));
+    truncateSync(path, size);
+    const other = await Ledger.open(path, own);
+    for (const n of others) await other.append(event(n));
+    await other.close();
+    expect(await codeOf(ledger.append(event(7)))).toBe('LEDGER_ROLLED_BACK');
+    expect(await codeOf(ledger.append(event(8)))).toBe('LEDGER_ROLLED_BACK');
+    expect(readFileSync(path, 'utf8')).not.toMatch(/"n":"[78]"/);
   });
 });
 
