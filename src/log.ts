@@ -80,17 +80,16 @@ export {
   findSpent,
   measuredBases,
   raiseMeters,
-  startExecution,
   stateReserved,
   type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
   type Permission,
   type SpentBound,
-  type StartRequest,
-  type StartedExecution,
   type Unmetered,
 } from './policy/record.js';
+export { startExecution, type StartRequest, type StartedExecution } from './policy/start.js';
+export { type Abandonable } from './policy/sweep.js';
 export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
@@ -104,9 +103,11 @@ export {
   nameOfKey,
   reserveAllStarted,
   reserveStarted,
+  unstartedActions,
   type GrantAccount,
   type OpenAuthorization,
   type StartedAuthorization,
+  type UnstartedAction,
 } from './report/accounts.js';
 export {
   readKeyList,
@@ -188,7 +189,9 @@ export { type GuardContext, type GuardOptions, type GuardedFunction } from './ag
 export {
   LiveLedger,
   withLiveLedger,
+  type AbandonOpenOptions,
   type AbandonOptions,
+  type AbandonedOpen,
   type CloseOptions,
   type DoneExecution,
   type LiveLedgerOptions,

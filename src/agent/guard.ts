@@ -9,21 +9,19 @@ import { checkOptions, checkString, describeValue, type OptionTypes } from '../o
 import type { RecordedDecision } from '../policy/authorize.js';
 import { digestIntent } from '../policy/draft-grant.js';
 import {
-  ABANDONED,
   ABORTED,
   checkDetails,
   DETAIL_TYPES,
   draftExecution,
+  draftRelease,
   draftSettlement,
-  findPermission,
   measuredBases,
   raiseMeters,
-  startExecution,
   stateReserved,
   type ExecutionDetails,
-  type StartedExecution,
   type Unmetered,
 } from '../policy/record.js';
+import { startExecution, type StartedExecution } from '../policy/start.js';
 import type { ResourceRef } from '../schema/generated/types.js';
 import { isDigest, sha256Digest, type Digest } from '../value/digest.js';
 import { meters, type AmountsByUnit, type Meter } from '../value/meter.js';
@@ -69,6 +67,12 @@ export interface GuardOptions extends ExecutionDetails {
   readonly contextDigest?: Digest | undefined;
   /** What it will touch. */
   readonly resources?: readonly ResourceRef[] | undefined;
+  /**
+   * For how long what is reserved is held for a call that is not begun, in milliseconds: a process may be killed in between. What has
+   * expired is released by whoever decides next. A call that has begun has its start, and does not expire. Default 900,000, 15
+   * minutes; `Infinity`: for ever.
+   */
+  readonly ttlMs?: number | undefined;
   /**
    * What becomes of what was reserved and not metered when the function has returned, or was aborted: it is charged as estimated use, or
    * released by stating 0. Default: `charge`. A function that throws gives it back.
@@ -119,6 +123,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   userIntentDigest: 'object',
   contextDigest: 'object',
   resources: 'array',
+  ttlMs: 'number',
   ...DETAIL_TYPES,
   unmetered: 'string',
   onViolation: 'any',
@@ -127,6 +132,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   onRecorded: 'function',
 };
 
+const DEFAULT_TTL_MS = 15 * 60_000;
 const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 const ERROR_CODE = /^[A-Z0-9_]{1,64}$/;
 const NANOSECONDS_PER_MS = 1_000_000n;
@@ -229,7 +235,7 @@ export class Guard<T> {
   #toRequest(paramsDigest: Digest): LiveRequest {
     const { toolName, options } = this.#call;
     const { reserve = {}, intent, intentDigest, principalId, grantId } = options;
-    const { userIntentDigest, contextDigest, resources } = options;
+    const { userIntentDigest, contextDigest, resources, ttlMs = DEFAULT_TTL_MS } = options;
     const meant =
       intent === undefined
         ? { tool_name: toolName, tool_params_digest: { alg: paramsDigest.alg, b64: paramsDigest.b64 } }
@@ -239,6 +245,7 @@ export class Guard<T> {
       paramsDigest,
       intentDigest: intentDigest ?? digestIntent(meant),
       meters: raiseMeters([ONE_CALL], meters(reserve)),
+      ttlMs,
       ...(principalId === undefined ? {} : { principalId }),
       ...(grantId === undefined ? {} : { grantId }),
       ...(userIntentDigest === undefined ? {} : { userIntentDigest }),
@@ -278,15 +285,7 @@ export class Guard<T> {
    */
   async #release(authorizationId: string): Promise<void> {
     const { ledger, now: clock } = this.#parts;
-    const released = ledger.decide((state) => {
-      const now = clock();
-      const permission = findPermission(state, authorizationId, {
-        now,
-        done: { endedAt: now, isRelease: true },
-      });
-      const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
-      return { event: draftExecution(permission, { startedAt: now, endedAt: now, ...nothing }) };
-    });
+    const released = ledger.decide((state) => ({ event: draftRelease(state, authorizationId, clock()) }));
     await released.catch(() => undefined);
   }
 

@@ -21,14 +21,14 @@ import {
   DETAIL_TYPES,
   draftAbandonment,
   findPermission,
-  startExecution,
   type ExecutionDetails,
   type ExecutionOutcome,
-  type StartRequest,
-  type StartedExecution,
 } from '../policy/record.js';
+import { startExecution, type StartRequest, type StartedExecution } from '../policy/start.js';
+import { draftAbandoned, isOvertaken, listAbandonable, type Abandonable } from '../policy/sweep.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { MeterVector } from '../value/meter.js';
+import { formatInstant, parseTimestamp } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import {
   Ledger,
@@ -73,6 +73,28 @@ export interface AbandonOptions extends AskOptions, ExecutionDetails {
   readonly meterUsed?: MeterVector;
 }
 
+/** What {@link LiveLedger.abandonOpen} settles of what is open: at least one of `expired` and `olderThanMs` is needed. */
+export interface AbandonOpenOptions extends AskOptions {
+  /** Actions that have expired and were not started: they are released. */
+  readonly expired?: boolean | undefined;
+  /**
+   * Whatever is older than so many milliseconds: actions that were allowed before that and not started are released, and of what was
+   * started before that it is recorded that how it ended is unknown, charged as reserved. To be given by somebody who knows that nothing
+   * of that age runs any more.
+   */
+  readonly olderThanMs?: number | undefined;
+  /** Only what is under this grant, or under one delegated from it: `sha-256:…`. */
+  readonly grantId?: string | undefined;
+}
+
+/** What became of what was open. */
+export interface AbandonedOpen {
+  /** Those that were settled, with their executions, in the order of the ledger. */
+  readonly settled: readonly (Abandonable & { readonly recorded: Appended })[];
+  /** Those that could not be, such as what another key has to sign for. */
+  readonly refused: readonly (Abandonable & { readonly error: unknown })[];
+}
+
 /** How a {@link LiveLedger} is closed. */
 export interface CloseOptions {
   /** Aborting aborts the guards that run, and settles them. Without it closing waits for them. */
@@ -98,6 +120,8 @@ const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   intentDigest: 'object',
   userIntentDigest: 'object',
   meters: 'array',
+  expiresAt: 'string',
+  ttlMs: 'number',
   resources: 'array',
   now: 'string',
   grantId: 'string',
@@ -135,8 +159,16 @@ const ABANDON_TYPES: OptionTypes<AbandonOptions> = {
   ...DETAIL_TYPES,
 };
 
+const ABANDON_OPEN_TYPES: OptionTypes<AbandonOpenOptions> = {
+  expired: 'boolean',
+  olderThanMs: 'number',
+  grantId: 'string',
+  signal: 'signal',
+};
+
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const DEFAULT_GRACE_MS = 1_000;
+const ABANDONED_AT_ONCE = 500;
 
 /** See the head of this file. */
 export class LiveLedger {
@@ -270,6 +302,57 @@ export class LiveLedger {
   }
 
   /**
+   * Settles what is open and nobody will end, of a kind at a time: what has expired, or what is old. What somebody else begins or settles
+   * meanwhile is left alone.
+   *
+   * @throws NorthrootError as {@link LiveLedger.append} where it cannot be read; TypeError, RangeError for its options.
+   */
+  async abandonOpen(options: AbandonOpenOptions): Promise<AbandonedOpen> {
+    this.#assertOpen();
+    checkOptions('abandonOpen', options, ABANDON_OPEN_TYPES);
+    const { expired, olderThanMs, grantId, signal } = options;
+    if (expired !== true && olderThanMs === undefined)
+      throw new TypeError('abandonOpen: expected expired or olderThanMs');
+    if (olderThanMs !== undefined && !(olderThanMs >= 0 && olderThanMs <= Number.MAX_SAFE_INTEGER))
+      throw new RangeError('abandonOpen: olderThanMs: expected milliseconds, at least 0');
+    return this.#keep(this.#abandonOpen({ expired, olderThanMs, grantId }, signal));
+  }
+
+  async #abandonOpen(
+    { expired, olderThanMs, grantId }: AbandonOpenOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<AbandonedOpen> {
+    const found = await this.#ledger.inspect(
+      async (_, deciding) => {
+        await deciding.links.actions.load?.();
+        const now = this.#now();
+        const before = olderThanMs === undefined ? undefined : timeBefore(now, olderThanMs);
+        return listAbandonable(deciding, { now, expired, before, grantId });
+      },
+      { signal },
+    );
+    const settled: (Abandonable & { readonly recorded: Appended })[] = [];
+    const refused: (Abandonable & { readonly error: unknown })[] = [];
+    // So many at a time share a group; what is left when one is withdrawn or the ledger fails is not begun.
+    for (let at = 0; at < found.length; at += ABANDONED_AT_ONCE) {
+      signal?.throwIfAborted();
+      const some = found.slice(at, at + ABANDONED_AT_ONCE);
+      const makes = (each: Abandonable) => (state: VerifyState) => ({
+        event: draftAbandoned(state, each, this.#now()),
+      });
+      const ended = await Promise.allSettled(
+        some.map((each) => this.#ledger.decide(makes(each), { signal })),
+      );
+      for (const [index, end] of ended.entries()) {
+        const each = some[index] as Abandonable;
+        if (end.status === 'fulfilled') settled.push({ ...each, recorded: end.value });
+        else if (!isOvertaken(end.reason)) refused.push({ ...each, error: end.reason });
+      }
+    }
+    return { settled, refused };
+  }
+
+  /**
    * Runs a function that the ledger allows, and records what it used:
    *
    * 1. asks the policy, and reserves what the action may use; a deny is recorded, and thrown as a {@link DeniedError};
@@ -330,8 +413,10 @@ export class LiveLedger {
     this.#assertOpen();
     if (grantId !== undefined) checkString('budget', 'grantId', grantId);
     checkOptions('budget', options, ASK_TYPES);
-    const look = (state: VerifyState): Budget | Budget[] =>
-      grantId === undefined ? listBudgets(state) : findBudget(state, grantId);
+    const look = async (state: VerifyState): Promise<Budget | Budget[]> => {
+      await state.links.actions.load?.();
+      return grantId === undefined ? listBudgets(state) : findBudget(state, grantId);
+    };
     return this.#ledger.inspect((_, deciding) => look(deciding), options);
   }
 
@@ -427,6 +512,15 @@ export class LiveLedger {
     if (this.#closing !== undefined) throw new TypeError('the ledger is closed');
   }
 }
+
+/** The first instant that can be named where it would be before that. */
+function timeBefore(now: string, ms: number): string {
+  const instant = parseTimestamp(now) - BigInt(Math.floor(ms)) * NANOSECONDS_PER_MS;
+  return formatInstant(instant < FIRST_INSTANT ? FIRST_INSTANT : instant);
+}
+
+const NANOSECONDS_PER_MS = 1_000_000n;
+const FIRST_INSTANT = parseTimestamp('0000-01-01T00:00:00Z');
 
 /** The options that a `Ledger` knows. */
 function withoutOwn(options: LiveLedgerOptions): LedgerOptions {

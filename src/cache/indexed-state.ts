@@ -3,10 +3,10 @@
  * with a ledger costs what the new lines cost.
  *
  * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their
- * timelines · `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `w:ID`
- * links that wait · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold,
- * and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is kept of
- * each record beside the state is `record-entries.ts`'.
+ * timelines · `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `b:ID`
+ * until when actions may be begun that were not yet · `w:ID` links that wait · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID`
+ * signers · `f:CAUSE` the findings under which later ones fold, and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order,
+ * `l:LINE` the lines of notes that name them. What is kept of each record beside the state is `record-entries.ts`'.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -151,6 +151,7 @@ export class IndexedState {
   readonly #events: IndexedEvents;
   readonly #grants: IndexedGrants;
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
+  readonly #expiring = new TrackedMap<string>();
   readonly #requests: EntryTable<RequestEntry>;
   readonly #pending: CountedTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
@@ -184,6 +185,7 @@ export class IndexedState {
       grants: this.#grants,
       actions: this.#actions,
       starts: this.#starts,
+      expiring: this.#expiring,
       requests: this.#requests,
       pending: this.#pending,
       latest: undefined,
@@ -233,11 +235,16 @@ export class IndexedState {
       if (!(open instanceof Map)) throw new IndexFault('the entry of a start is malformed');
       this.#starts.set(key.slice('s:'.length), open as Map<string, OpenStart>);
     }
+    for await (const [key, until] of this.#entries.list('b:')) {
+      if (typeof until !== 'string') throw new IndexFault('the entry of an expiry is malformed');
+      this.#expiring.set(key.slice('b:'.length), until);
+    }
     for await (const [key, entry] of this.#entries.list('u:')) {
       const { name, group } = entry as { readonly name: string; readonly group: UnsealedRecords };
       this.#unsealed.restore(name, Number(key.slice('u:'.length)), group);
     }
     this.#starts.takeChanged();
+    this.#expiring.takeChanged();
     this.#unsealed.takeChanged();
     restoreHead(this.state, head.state);
     const { state } = this;
@@ -316,6 +323,7 @@ export class IndexedState {
         const open = this.#starts.get(id);
         return this.#entries.change(`s:${id}`, open?.size === 0 ? undefined : open);
       }),
+      ...this.#expiring.takeChanged().map((id) => this.#entries.change(`b:${id}`, this.#expiring.get(id))),
       ...this.#unsealed.takeGone().map((number) => this.#entries.change(`u:${keyNumber(number)}`, undefined)),
       ...this.#unsealed.takeChanged().flatMap((name) => this.#changeGroup(name)),
       ...state.keyring.takeChanges().flatMap((changed) => this.#changeKey(changed)),

@@ -5,6 +5,7 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 import { digestFromBase64url, fromDigestText } from '../value/digest.js';
+import { formatInstant, isTimestamp, parseTimestamp } from '../value/timestamp.js';
 import { Ledger, type Appended, type Entry, type LedgerOptions } from '../writer/ledger.js';
 import { assertDecidable } from '../writer/running-verification.js';
 import {
@@ -14,6 +15,7 @@ import {
   type HonourOptions,
   type PolicyEvaluator,
 } from './evaluator.js';
+import { sweepExpired } from './sweep.js';
 
 /** How {@link authorizeAction} works. */
 export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
@@ -22,7 +24,11 @@ export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
 }
 
 /** What is asked of a ledger. Without `now` it is asked about the moment in which nobody else can spend any more. */
-export type ActionRequest = Omit<AuthorizationRequest, 'now'> & { readonly now?: string };
+export type ActionRequest = Omit<AuthorizationRequest, 'now'> & {
+  readonly now?: string;
+  /** Instead of `expiresAt`: for how long from the decision on it may be begun, in milliseconds. `Infinity`: for ever. */
+  readonly ttlMs?: number;
+};
 
 /** A decision and where it was recorded. */
 export interface RecordedDecision extends AuthorizationDecision {
@@ -31,7 +37,8 @@ export interface RecordedDecision extends AuthorizationDecision {
 
 /**
  * Asks a policy of a ledger that verifies, and appends the authorization event: allow or deny. Each call appends an event of its
- * own, so that what one asker was allowed no other may use.
+ * own, so that what one asker was allowed no other may use. Actions that have expired and were not started are released before, in the
+ * same step, as far as the ledger's signer may sign for their principals.
  *
  * @param ledger - The file or folder, which is opened for it and verified; or a ledger that is open, also one that others of the same
  *   process append to: its own signer and trust policy hold, and of `options` only `policy`, `now` and `signal`.
@@ -66,16 +73,46 @@ async function decideAction(
   request: ActionRequest,
   { policy, now: clock, signal, honourImported }: AuthorizeOptions,
 ): Promise<RecordedDecision> {
+  const { ttlMs, ...asked } = request;
+  assertTtl(ttlMs, asked.expiresAt);
+  const readClock = (): string => asked.now ?? clock?.() ?? new Date().toISOString();
   let decision: AuthorizationDecision | undefined;
   const makeEvent = (state: VerifyState): Entry => {
     const evaluator = policy?.(state) ?? new GrantEvaluator(state, { honourImported });
-    const now = request.now ?? clock?.() ?? new Date().toISOString();
-    decision = evaluator.evaluate({ ...request, now });
-    return { event: toDraft({ ...request, now }, decision, evaluator), isAnew: true };
+    const now = readClock();
+    const expiresAt = asked.expiresAt ?? endOf(ttlMs, now);
+    const whole = { ...asked, now, ...(expiresAt === undefined ? {} : { expiresAt }) };
+    decision = evaluator.evaluate(whole);
+    return { event: toDraft(whole, decision, evaluator), isAnew: true };
   };
-  const recorded = await ledger.decide(makeEvent, { signal });
+  const before = (state: VerifyState): Entry[] => {
+    const now = readClock();
+    return isTimestamp(now) ? sweepExpired(ledger, state, now) : [];
+  };
+  const recorded = await ledger.decide(makeEvent, { signal, before });
   return { ...(decision as unknown as AuthorizationDecision), recorded };
 }
+
+function assertTtl(ttlMs: number | undefined, expiresAt: string | undefined): void {
+  if (ttlMs === undefined) return;
+  if (expiresAt !== undefined) throw new TypeError('expiresAt and ttlMs exclude each other');
+  if (!(typeof ttlMs === 'number' && ttlMs >= 1))
+    throw new RangeError('ttlMs: expected milliseconds, at least 1');
+}
+
+/** The last instant that can be named is as good as none. */
+function endOf(ttlMs: number | undefined, now: string): string | undefined {
+  if (ttlMs === undefined || ttlMs > MAX_TTL_MS || !isTimestamp(now)) return undefined;
+  try {
+    return formatInstant(parseTimestamp(now) + BigInt(Math.ceil(ttlMs)) * NANOSECONDS_PER_MS);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+const NANOSECONDS_PER_MS = 1_000_000n;
+const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
  * The state of a ledger that is fit to decide upon. What is decided upon it is not recorded in the same step: see {@link Ledger.decide}.
@@ -121,6 +158,7 @@ function toDraft(
         tool_name: request.toolName,
         tool_params_digest: request.paramsDigest,
         ...(reservation.length === 0 ? {} : { meter_reservation: reservation }),
+        ...(request.expiresAt === undefined || decision === 'deny' ? {} : { expires_at: request.expiresAt }),
       },
     },
   };

@@ -45,6 +45,8 @@ export interface AuthorizationRequest {
   readonly resources?: readonly ResourceRef[];
   /** A timestamp of SPEC §2. */
   readonly now: string;
+  /** Until when it may be begun: a timestamp after `now`. What was not begun by then is given back by whoever decides next. */
+  readonly expiresAt?: string;
   /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
   readonly grantId?: string;
   readonly contextDigest?: Digest;
@@ -112,7 +114,7 @@ const CHECKS_OF_GRANT: readonly Check[] = [
   ['tool', ['TOOL_NOT_ALLOWED']],
   [
     'time',
-    ['AUTHORIZATION_BEFORE_GRANT', 'EXECUTION_BEFORE_AUTHORIZATION', 'GRANT_NOT_YET_VALID', 'GRANT_EXPIRED'],
+    ['AUTHORIZATION_BEFORE_GRANT', 'EXECUTION_BEFORE_AUTHORIZATION', 'GRANT_NOT_YET_VALID', 'GRANT_EXPIRED', 'ACTION_EXPIRED'],
   ],
   ['spend', ['ACTION_CAP_EXCEEDED', 'RESERVATION_OVER_CAP', 'METER_CAP_EXCEEDED', 'QUANTITY_INVALID']],
   ['rate', ['RATE_LIMIT_EXCEEDED']],
@@ -272,7 +274,7 @@ const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
     request;
-  const { contextDigest, hygiene, resources } = request;
+  const { contextDigest, hygiene, resources, expiresAt } = request;
   assertResources(resources);
   const event = {
     event_type: 'authorization',
@@ -295,7 +297,12 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
     authorization: {
       kind: 'action',
       grant_event_id: grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: fromDigestText(grantId) },
-      action: { tool_name: toolName, tool_params_digest: paramsDigest, meter_reservation: meters ?? [] },
+      action: {
+        tool_name: toolName,
+        tool_params_digest: paramsDigest,
+        meter_reservation: meters ?? [],
+        ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+      },
     },
   };
   const [fault] = checkEvent(event);

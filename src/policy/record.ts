@@ -1,6 +1,5 @@
-/** Executing under an authorization, and recording it: what `northroot record` does around a command. */
+/** Executing under an authorization, and recording it: what `northroot record` does around a command; `start.ts` claims it before. */
 
-import { randomBytes } from 'node:crypto';
 import { judgeExecution } from '../bounds/judge.js';
 import { grantChain, type Action, type Grant } from '../bounds/grant.js';
 import { judgeTakeover, withStarted, type OpenStart } from '../bounds/started.js';
@@ -20,7 +19,7 @@ import { compareTimestamps } from '../value/timestamp.js';
 import type { EventMatch } from '../verify/event-index.js';
 import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
-import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
+import { MAX_OPEN_STARTS } from '../verify/starts.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
 import type { AskOptions } from '../writer/withdrawal.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
@@ -185,75 +184,6 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     reserved: reservedBy(action),
     startId,
     started: start && { startedAt: start.startedAt, meters: start.meters },
-  };
-}
-
-/** What is to be started. */
-export interface StartRequest extends Omit<ExecutionRequest, 'now' | 'done'> {
-  /** What it is called with; it must be what was authorized. */
-  readonly paramsDigest: Digest;
-  /** When it starts, or what says so in the moment in which nobody else can start it any more. Default: that moment. */
-  readonly now?: string | (() => string);
-  /** Aborting withdraws it while it waits; nothing is started then. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** What was started, under `permission.startId`. */
-export interface StartedExecution {
-  readonly permission: Permission;
-  readonly startedAt: string;
-  readonly recorded: Appended;
-}
-
-/**
- * Claims an authorization before anything is done under it: appends a start (`x.northroot.start`), which every later decision counts until
- * an execution settles it. When the promise settles the start is on disk; do the work then, and record it with {@link draftExecution}.
- *
- * @throws NorthrootError as {@link findPermission}, and `TOOL_PARAMS_MISMATCH`; as {@link Ledger.decide}. Nothing is started then.
- */
-export async function startExecution(
-  ledger: Ledger,
-  wanted: string,
-  { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
-): Promise<StartedExecution> {
-  let started: Omit<StartedExecution, 'recorded'> | undefined;
-  const makeStart = (state: VerifyState, id: string): Entry => {
-    const startedAt = typeof now === 'string' ? now : now();
-    const found = findPermission(state, id, { ...request, now: startedAt });
-    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
-      throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
-    }
-    const permission = { ...found, paramsDigest };
-    started = { permission, startedAt };
-    const { meterUsed = [] } = request;
-    // Whatever would keep the execution from being recorded is to be found before anything is done.
-    const endedAt = startedAt;
-    ledger.assertAdmissible({
-      event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
-    });
-    return { event: draftStart(permission, startedAt, meterUsed) };
-  };
-  const recorded = await decideUnder(ledger, wanted, makeStart, { signal });
-  const { permission, startedAt } = started as unknown as StartedExecution;
-  const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
-  return { permission: { ...permission, ...own }, startedAt, recorded };
-}
-
-/** The start's draft; it follows the start that it takes over. */
-function draftStart(permission: Permission, startedAt: string, meterUsed: MeterVector): object {
-  const { startId } = permission;
-  return {
-    event_type: START_TYPE,
-    principal_id: permission.principalId,
-    occurred_at: startedAt,
-    ...(startId === undefined ? {} : { prev_event_id: toDigest(startId) }),
-    intents: { intent_digest: permission.intentDigest },
-    auth_event_id: toDigest(permission.authorizationId),
-    tool_name: permission.toolName,
-    tool_params_digest: permission.paramsDigest,
-    started_at: startedAt,
-    meter_known: meterUsed.filter(({ amount }) => toRational(amount).n !== 0n),
-    recorder: randomBytes(16).toString('base64url'),
   };
 }
 
@@ -436,11 +366,24 @@ export function draftAbandonment(
   const isStarted = state.links.starts.has(fromDigestText(authorization.place.eventId));
   if (start === true && meterUsed.length === 0 && isOpenAction && !isStarted) {
     const permission = findPermission(state, id, request);
-    const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
-    return { permission, draft: draftExecution(permission, { startedAt: now, endedAt: now, ...nothing }) };
+    return { permission, draft: releaseUnder(permission, now) };
   }
   const permission = findPermission(state, id, { ...request, start });
   return { permission, draft: draftSettlement(permission, now, meterUsed, details) };
+}
+
+/**
+ * The execution event's draft that gives back what an action reserved which nobody has begun (SPEC §8 rule 8).
+ *
+ * @throws NorthrootError as {@link findPermission}: `AUTHORIZATION_STARTED` where somebody has begun it.
+ */
+export function draftRelease(state: VerifyState, id: string, now: string): object {
+  return releaseUnder(findPermission(state, id, { now, done: { endedAt: now, isRelease: true } }), now);
+}
+
+function releaseUnder(permission: Permission, now: string): object {
+  const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
+  return draftExecution(permission, { startedAt: now, endedAt: now, ...nothing });
 }
 
 /** Of each unit the greater amount: what was measured can be raised by what is said, never lowered. */
@@ -567,18 +510,24 @@ export async function resolveAuthorization(
 /**
  * Appends what is made under an authorization, however people name that. A whole id is not looked for: calls keep their order.
  *
- * @param makes - As of {@link Ledger.decide}, given the id too.
+ * @param makes - As of {@link Ledger.decide}, given the id too, as is what comes before.
  * @throws NorthrootError as {@link resolveAuthorization} and {@link Ledger.decide}.
  */
 export async function decideUnder(
   ledger: Ledger,
   wanted: string,
   makes: (state: VerifyState, id: string) => Entry,
-  options: AskOptions = {},
+  {
+    before,
+    ...options
+  }: AskOptions & { readonly before?: (state: VerifyState, id: string) => readonly Entry[] } = {},
 ): Promise<Appended> {
   const name = parseRecordName(wanted);
   const id = 'eventId' in name ? name.eventId : await resolveAuthorization(ledger, wanted, options);
-  return ledger.decide((state) => makes(state, id), options);
+  return ledger.decide((state) => makes(state, id), {
+    ...options,
+    before: before && ((state) => before(state, id)),
+  });
 }
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
@@ -634,11 +583,13 @@ const HINTS: Readonly<Record<string, string>> = {
   EXECUTION_UNDER_DENY: 'the reason stands in the authorization',
 };
 
-function refuse(code: string, message: string, hint = HINTS[code]): NorthrootError {
+/** Why something may not be executed, with what to do. */
+export function refuse(code: string, message: string, hint = HINTS[code]): NorthrootError {
   return new NorthrootError(code, message, { hint });
 }
 
-function toDigest(key: string): Digest {
+/** @param key - As text, `sha-256:…`. */
+export function toDigest(key: string): Digest {
   const at = key.indexOf(':');
   return { alg: key.slice(0, at), b64: key.slice(at + 1) };
 }

@@ -87,6 +87,34 @@ export function countOpenAuthorizations({ links }: VerifyState): number {
   return links.actions.countOpen();
 }
 
+/** An action that was allowed, and neither started nor executed: what it reserves is held for whoever may begin it. */
+export interface UnstartedAction extends OpenAuthorization {
+  /** The grant that it is under; undefined for an action without one. */
+  readonly grantId: string | undefined;
+  readonly principalId: string;
+  /** When it was allowed. */
+  readonly occurredAt: string;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  readonly reservation: readonly Meter[];
+}
+
+/** Every action that was allowed and neither started nor executed, in ledger order. Over an index: once its actions were loaded. */
+export function* unstartedActions({ links }: VerifyState): Generator<UnstartedAction, void, void> {
+  for (const { eventId, seq, toolName } of links.actions.open()) {
+    const id = fromDigestText(eventId);
+    const action = links.starts.has(id) ? undefined : links.actions.get(id);
+    if (action === undefined) continue;
+    const { grant, principalId, occurredAt, expiresAt } = action;
+    const reservation = [...action.reservation].map(([unit, amount]) => ({
+      unit,
+      amount: sumQuantity(amount),
+    }));
+    const grantId = grant?.place.eventId;
+    yield { eventId, seq, toolName, grantId, principalId, occurredAt, expiresAt, reservation };
+  }
+}
+
 /** Something that was started and is not recorded yet. */
 export interface StartedAuthorization {
   /** Of the start. */

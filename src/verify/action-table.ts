@@ -30,6 +30,8 @@ export interface Actions extends Table<string, Action> {
   countOpen(): number;
   /** Those that are open, in the order of the ledger, each made when it is asked for. Over an index: once it was loaded. */
   open(): Iterable<OpenAction>;
+  /** Over an index: reads those that are open. */
+  load?(): Promise<void>;
 }
 
 /** See the head of this file. */

@@ -205,7 +205,9 @@ function checkAction(
     noteSystems(state, systemsOf(parent));
   }
   state.links.actions.set(id, action);
-  if (outline.decision === 'deny' || outline.requestKey === undefined) return undefined;
+  if (outline.decision === 'deny') return undefined;
+  if (outline.expiresAt !== undefined) state.links.expiring.set(id, outline.expiresAt);
+  if (outline.requestKey === undefined) return undefined;
   return checkRequest(state, outline.principalId, outline.requestKey, parent, findings);
 }
 
@@ -386,6 +388,7 @@ function checkExecution(
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
     links.actions.delete(id);
+    if (links.expiring.has(id)) links.expiring.delete(id);
     state.events.spend(id, under?.index ?? -1);
   }
   return { grant: under?.index ?? -1, isBlocked: false };

@@ -29,6 +29,8 @@ export interface Links {
   readonly actions: Actions;
   /** Executions that were started and are not recorded, by the id of what authorizes them and then by their own. */
   readonly starts: Map<string, Map<string, OpenStart>>;
+  /** Until when allowed actions may be begun that have an end, were not started and not executed; by their ids. */
+  readonly expiring: Map<string, string>;
   /** By the id that executions name. */
   readonly pending: Table<string, PendingLink> & { readonly size: number };
   /** Of each request key its first allowed action that is not invalid, by {@link requestName}. */
@@ -49,6 +51,7 @@ export function emptyLinks(): Links {
     grants,
     actions: new ActionTable(grants),
     starts: new Map(),
+    expiring: new Map(),
     pending: new Map(),
     requests: new Map(),
     latest: undefined,

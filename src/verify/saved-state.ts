@@ -69,6 +69,7 @@ interface Saved {
   readonly grants: readonly SavedGrant[];
   readonly actions: readonly ActionForm[];
   readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
+  readonly expiring: ReadonlyMap<string, string>;
   readonly requests: ReadonlyMap<string, RequestEntry>;
   readonly pending: readonly PendingLink[];
   readonly checkpoints: readonly KnownCheckpoint[];
@@ -109,6 +110,7 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     grants: [...links.grants.values()].map(saveWholeGrant),
     actions: [...links.actions.values()].map(saveAction),
     starts: links.starts,
+    expiring: links.expiring,
     requests: links.requests as unknown as ReadonlyMap<string, RequestEntry>,
     pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
@@ -229,7 +231,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
     events: new EventIndex({ ...events, ids: [ids] }),
     foldRoots: new Map(saved.foldRoots),
   };
-  const { grants, actions, starts, requests, pending } = state.links;
+  const { grants, actions, starts, expiring, requests, pending } = state.links;
   const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
     fromDigestText(place.eventId);
   for (const { form, nodes } of saved.grants) {
@@ -245,6 +247,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
       restoreAction(form, (index) => grants.at(index)),
     );
   for (const [id, open] of saved.starts) starts.set(id, open);
+  for (const [id, until] of saved.expiring) expiring.set(id, until);
   for (const [name, id] of saved.requests) requests.set(name, id);
   for (const link of saved.pending) pending.set(link.id, link);
   for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);

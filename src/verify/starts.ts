@@ -46,7 +46,7 @@ export function noteStart(
   const read = readStart(event, place);
   if (read === undefined) return undefined;
   const { authorizationId: id, start } = read;
-  const { actions, grants, starts } = state.links;
+  const { actions, grants, starts, expiring } = state.links;
   const action = actions.get(id);
   const authorization = action ?? grants.get(id);
   if (authorization?.decision !== 'allow' || authorization.principalId !== event.principal_id)
@@ -60,6 +60,7 @@ export function noteStart(
   if (taken !== undefined) open.delete(fromDigestText(taken.place.eventId));
   open.set(fromDigestText(place.eventId), start);
   starts.set(id, open);
+  if (expiring.has(id)) expiring.delete(id);
   return taken && { start: taken, action, grant: action === undefined ? grants.get(id) : action.grant };
 }
 

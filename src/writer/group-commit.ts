@@ -339,6 +339,7 @@ class Group {
       case 'decision': {
         const { running, maker } = this.#parts;
         running.assertDecidable();
+        for (const entry of job.before?.(running.deciding) ?? []) this.#addEvent(maker.prepare(entry));
         const appended = this.#addEvent(maker.prepare(job.makes(running.deciding)));
         this.outcomes.push(() => job.resolve(appended));
         return undefined;

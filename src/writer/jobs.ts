@@ -37,6 +37,8 @@ export interface DueJob {
 export interface DecisionJob extends Promised<Appended> {
   readonly kind: 'decision';
   readonly makes: (state: VerifyState) => Entry;
+  /** What comes before it, as of `DecideOptions`. */
+  readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
   readonly givenAt: string;
 }
 

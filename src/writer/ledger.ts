@@ -24,7 +24,7 @@ import {
 } from './options.js';
 import type { OtherRecord } from './running-verification.js';
 import type { WatchOptions, WatchedRecords } from './watch.js';
-import type { AskOptions } from './withdrawal.js';
+import type { AskOptions, DecideOptions } from './withdrawal.js';
 
 export type { Appended, CheckpointResult, Entry, LedgerOptions, Notice } from './options.js';
 
@@ -123,7 +123,7 @@ export class Ledger {
    *   what the promise is rejected with, and nothing is appended.
    * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link Ledger.append}.
    */
-  decide(makes: (state: VerifyState) => Entry, options: AskOptions = {}): Promise<Appended> {
+  decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Appended> {
     return this.#parts.requests.decide(makes, options);
   }
 

@@ -13,7 +13,7 @@ import {
 } from './options.js';
 import type { RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
-import { Withdrawal, type AskOptions } from './withdrawal.js';
+import { Withdrawal, type AskOptions, type DecideOptions } from './withdrawal.js';
 
 /** What {@link Requests} work with. */
 export interface RequestParts {
@@ -47,11 +47,11 @@ export class Requests {
     });
   }
 
-  decide(makes: (state: VerifyState) => Entry, { signal }: AskOptions): Promise<Appended> {
+  decide(makes: (state: VerifyState) => Entry, { signal, before }: DecideOptions): Promise<Appended> {
     const { commits } = this.#parts;
     return ask<Appended>(signal, (promised) => {
       commits.assertUsable();
-      commits.add({ ...promised, kind: 'decision', makes, givenAt: nowOf(this.#options) });
+      commits.add({ ...promised, kind: 'decision', makes, before, givenAt: nowOf(this.#options) });
     });
   }
 

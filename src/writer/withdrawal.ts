@@ -1,5 +1,8 @@
 /** Withdrawing what was asked of a ledger: what is not made yet when a signal aborts is not made, and its asker is told at once. */
 
+import type { VerifyState } from '../verify/state.js';
+import type { Entry } from './options.js';
+
 /** How something is asked of a ledger that is open. */
 export interface AskOptions {
   /**
@@ -7,6 +10,15 @@ export interface AskOptions {
    * acknowledged as ever.
    */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** How an event is decided on. */
+export interface DecideOptions extends AskOptions {
+  /**
+   * Makes what is to be on disk before the event, in the same group: what is decided rests on it already. Called as what makes the event
+   * is. Where one of these cannot be appended, nothing of them is decided.
+   */
+  readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
 }
 
 /** One thing that was asked for with a signal. */

@@ -36,6 +36,7 @@ export interface Event {
   readonly model_id?: string;
   readonly provider?: string;
   readonly meter_basis?: string;
+  readonly authorization?: { readonly action?: { readonly expires_at?: string } };
   readonly meter_used?: readonly { readonly unit: string; readonly amount: never }[];
 }
 

@@ -10,8 +10,8 @@ import {
   findPermission,
   findSpent,
   raiseMeters,
-  startExecution,
 } from '../../src/policy/record.js';
+import { startExecution } from '../../src/policy/start.js';
 import { listBudgets } from '../../src/agent/budget.js';
 import { listGrants, listOpenStarts, reserveAllStarted } from '../../src/report/accounts.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
