@@ -219,19 +219,25 @@ export class ImportOutdatedError extends NorthrootError {
  * from there.
  *
  * @param ledger - Opened with `stopsAtRefusal`; the plan was made for it.
+ * @param options - `signal`: aborting ends it with the signal's reason; what is appended by then stays, whole.
  * @throws ImportOutdatedError, nothing of the rest written, when another process has recorded something else of what the plan is about:
  *   open the ledger anew, read what it has, and plan anew; as {@link Ledger.append}.
  */
 export async function appendImport(
   ledger: Ledger,
   { host, events, knownSize }: Pick<ImportPlan, 'host' | 'events' | 'knownSize'>,
+  options: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<ImportResult> {
+  checkOptions('appendImport', options, { signal: 'signal' });
+  const { signal: stop } = options;
+  stop?.throwIfAborted();
   const planned = new Map<string, string>();
   for (const { sourceId, event } of events) planned.set(sourceId, toDigestText(event.event_id.b64));
   const outdated = new AbortController();
   // Each append that waits listens to it.
   setMaxListeners(0, outdated.signal);
   const abort = (): void => outdated.abort();
+  stop?.addEventListener('abort', abort);
   const end = ledger.onOther(({ event, eventId }) => {
     const { system, id } = sourceOf(event);
     const own = system === host.name && typeof id === 'string' ? planned.get(id) : undefined;
@@ -254,12 +260,14 @@ export async function appendImport(
         else if (result.value.status === 'appended') appended += 1;
         else existing += 1;
       }
+      stop?.throwIfAborted();
       // The first refusal is the cause of those after it.
       if (refused.length > 0)
         throw signal.aborted ? new ImportOutdatedError({ appended, existing }) : refused[0];
     }
   } finally {
     end();
+    stop?.removeEventListener('abort', abort);
   }
   return { appended, existing };
 }

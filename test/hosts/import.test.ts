@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import {
   accountFor,
   appendImport,
@@ -24,6 +24,7 @@ import {
 } from '../../src/index.js';
 import { toDigestText } from '../../src/value/digest.js';
 import { validatorOf } from '../schema/ajv.js';
+import { inTime } from '../in-time.js';
 import { plainFile, plainHost } from './plain-host.js';
 
 const T = 1_767_225_600_000;
@@ -337,4 +338,41 @@ it('says in its report, in words and by its schema, what was and was not', () =>
 
 it('names an option that is not known', () => {
   expect(() => planImport(plainHost, [], { ledgerid: 'x' } as never)).toThrow(TypeError);
+});
+
+describe('the table of files', () => {
+  const named = (...names: string[]): string => {
+    const files = names.map((name) => ({ ...plainFile({ id: name, ms: T, ran: 'success' }), name }));
+    const report = reportImport(planImport(plainHost, files));
+    return inTime(() => renderImport(report) + renderImportMarkdown(report));
+  };
+
+  it.each([
+    [['/logs/a.jsonl', 'b.jsonl'], undefined],
+    [['b.jsonl', '/logs/a.jsonl'], undefined],
+    [['/a.jsonl', 'b.jsonl'], undefined],
+    [['/a.jsonl', '/b.jsonl'], '/'],
+    [['/a.jsonl', '//b.jsonl'], '/'],
+    [['//a', '/b', 'c'], undefined],
+    [['/', 'a'], undefined],
+    [['/', '/a'], '/'],
+    [['./a.jsonl', './b.jsonl'], './'],
+    [['./a.jsonl', 'a.jsonl'], undefined],
+    [['../a.jsonl', '../../b.jsonl'], '../'],
+    [['..', '.'], undefined],
+    [['logs/x/a.jsonl', 'logs/y/b.jsonl'], 'logs/'],
+    [['logs/a.jsonl', 'logs2/a.jsonl'], undefined],
+    [['C:\\logs\\a.jsonl', 'C:\\logs\\b.jsonl'], undefined],
+    [['C:/logs/a.jsonl', 'D:/logs/b.jsonl'], undefined],
+    [['', '/a'], undefined],
+    [['stdin', '/var/a.jsonl'], undefined],
+  ])('says what all names begin with: %j', (names, folder) => {
+    const text = named(...names);
+    expect(/^ *in (.*)$/m.exec(text)?.[1]).toBe(folder);
+  });
+
+  it('ends for one file, and for two of one name', () => {
+    expect(named('/a.jsonl')).not.toMatch(/^ *in /m);
+    expect(named('/a.jsonl', '/a.jsonl')).toContain('/a.jsonl');
+  });
 });

@@ -41,12 +41,13 @@ import {
   type HostReadingOptions,
 } from '../host-files.js';
 import { STDIN } from '../input.js';
+import { interruptible } from '../interruptible.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
 import {
   addReportOutput,
+  screenFormat,
   targetsOf,
-  writeReport,
   writeReportFiles,
   type ReportOutputOptions,
 } from '../report-output.js';
@@ -132,12 +133,15 @@ async function importFiles(
   const { ledger: path, check: isCheck = false } = options;
   assertCombination(options);
   const { files, hostOptions } = await readAll(context, host, paths, options, path);
-  const reading = host.read(files, hostOptions);
+  const reading = await interruptible(context, () => host.read(files, hostOptions));
   const about = { files: files.map(({ name }) => name) };
   if (path === undefined) {
-    const plan = planReading(host, reading);
+    const plan = await interruptible(context, () => planReading(host, reading));
     if (isCheck) return report(context, reportImport(plan, undefined, about), options);
-    for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
+    for (const { event } of plan.events) {
+      // A reader may take nothing for as long as it likes.
+      await interruptible(context, () => terminal.write(`${canonicalText(event)}\n`));
+    }
     return report(context, reportImport(plan, undefined, about), options, 'stderr');
   }
   const isNew = await isUnbegun(path);
@@ -149,7 +153,8 @@ async function importFiles(
   // No ledger is made for nothing.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
-    return report(context, reportImport(planReading(host, reading, into), undefined, about), options);
+    const plan = await interruptible(context, () => planReading(host, reading, into));
+    return report(context, reportImport(plan, undefined, about), options);
   }
   let before = 0;
   for (let attempt = 1; ; attempt += 1) {
@@ -158,8 +163,8 @@ async function importFiles(
     let done: ImportReport;
     try {
       const into = await readKnownLedger(await openLedger(path), host.name, signal);
-      const plan = planReading(host, reading, into);
-      const { appended, existing } = await appendImport(ledger, plan);
+      const plan = await interruptible(context, () => planReading(host, reading, into));
+      const { appended, existing } = await appendImport(ledger, plan, { signal });
       done = reportImport(plan, { appended: before + appended, existing }, about);
     } catch (error) {
       // Another import came between: what it recorded stands.
@@ -232,7 +237,8 @@ async function check(
   const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
   const { files, hostOptions } = await readAll(context, checker, paths, options, undefined);
   const about = { files: files.map(({ name }) => name) };
-  return report(context, reportCheck(checker, checker.check(files, hostOptions), about), options);
+  const found = await interruptible(context, () => checker.check(files, hostOptions));
+  return report(context, reportCheck(checker, found, about), options);
 }
 
 interface Read {
@@ -295,18 +301,19 @@ function assertAid(aid: Aid, { aids, name: of }: Pick<Host, 'aids' | 'name'>): A
 }
 
 async function report(
-  { terminal }: Context,
+  context: Context,
   result: ImportReport,
   options: ReadingOptions,
   to: 'stdout' | 'stderr' = 'stdout',
 ): Promise<ExitStatus> {
+  const { terminal } = context;
   const write = (format: Format, paint: Paint): string => render(format, result, paint);
-  if (to === 'stdout') {
-    await writeReport(terminal, options, write);
-  } else {
-    await writeReportFiles(options, write);
-    terminal.say(write(options.format, plainPaint).trimEnd());
-  }
+  await writeReportFiles(options, write);
+  await interruptible(context, () =>
+    to === 'stdout'
+      ? terminal.write(write(screenFormat(options), terminal.paint))
+      : terminal.say(write(options.format, plainPaint).trimEnd()),
+  );
   return result.exit_status;
 }
 

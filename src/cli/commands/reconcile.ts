@@ -32,6 +32,7 @@ import {
   type HostReadingOptions,
 } from '../host-files.js';
 import { openLedgerInput, readStart, STDIN } from '../input.js';
+import { interruptible } from '../interruptible.js';
 import { jsonText } from '../json-text.js';
 import { wholeNumber } from '../options.js';
 import { addReportOutput, targetsOf, writeReport, type ReportOutputOptions } from '../report-output.js';
@@ -223,11 +224,14 @@ async function readSources(
     }
     read.set(name, await readHostFile(context, path));
   }
-  return [...byHost].map(([host, files]) => {
+  const sources: ReconcileSource[] = [];
+  for (const [host, files] of byHost) {
     const own = [...read].filter(([name]) => Object.hasOwn(host.aids, name));
-    return readSource(host, files, {
+    const options = {
       ...(occurredAt === undefined ? {} : { occurredAt }),
       ...(own.length === 0 ? {} : { aids: Object.fromEntries(own) }),
-    });
-  });
+    };
+    sources.push(await interruptible(context, () => readSource(host, files, options)));
+  }
+  return sources;
 }
