@@ -86,10 +86,15 @@ export interface Ending {
   readonly occurredAt: string;
 }
 
+/** Who acts. */
+export type Actor = Pick<Call, 'session' | 'agent'>;
+
 /** One tool use. */
 export interface Call {
   readonly id: string;
   readonly session: string;
+  /** The subagent whose tool use it is; undefined where it is the session's own agent. */
+  readonly agent: string | undefined;
   readonly proposals: Proposal[];
   readonly decisions: Decisions;
   ending: Ending | undefined;
@@ -115,12 +120,13 @@ export class Calls {
   }
 
   /** The tool use of that id, new where it is not known. */
-  of(id: string, session: string, isNamed = true): Call {
+  of(id: string, { session, agent }: Actor, isNamed = true): Call {
     let call = this.#calls.get(id);
     if (call === undefined) {
       call = {
         id,
         session,
+        agent,
         proposals: [],
         decisions: new Decisions(),
         ending: undefined,

@@ -90,13 +90,13 @@ export class HookReader {
     const params = valueAt(input, 'tool_input');
     const paramsDigest = params === undefined ? undefined : jcsDigest(params);
     const id = textAt(input, 'tool_use_id');
-    let call = id === undefined ? undefined : calls.of(id, session);
+    let call = id === undefined ? undefined : calls.of(id, line);
     if (call === undefined && isAnswer) call = this.#asking;
     else if (call === undefined && event !== 'PermissionRequest')
       call = calls.open(session, tool, paramsDigest);
     else if (call === undefined)
       call =
-        calls.request(session, tool, paramsDigest) ?? calls.of(`unnamed:${contentOf(line)}`, session, false);
+        calls.request(session, tool, paramsDigest) ?? calls.of(`unnamed:${contentOf(line)}`, line, false);
     this.#asking = call;
     if (call === undefined) {
       if (!isAnswer) {
@@ -257,7 +257,7 @@ export class HookReader {
       at,
       bytes,
       occurredAt,
-      principalId: agentOf(line.session),
+      principalId: agentOf(line),
     });
     reading.item({ at, type: line.event, fate: 'evidence' });
   }

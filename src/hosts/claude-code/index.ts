@@ -7,9 +7,10 @@ import { inTimeOrder } from '../time-order.js';
 import { decodeSourceJson } from '../../json/source-json.js';
 import { Calls } from './calls.js';
 import { HookReader } from './hooks.js';
-import { readLine, type AnswerLine, type HookLine, type TranscriptLine } from './lines.js';
+import { readLine, withSidechains, type AnswerLine, type HookLine, type TranscriptLine } from './lines.js';
 import { Recorder } from './recorder.js';
 import { CLAUDE_CODE_RULES } from './rules.js';
+import { ToolUses } from './tool-uses.js';
 import { TranscriptReader } from './transcripts.js';
 
 /** The host Claude Code. */
@@ -58,10 +59,41 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
     }
   }
   const recorder = new Recorder(reading, new Calls());
-  new HookReader(recorder).read(hookLines);
-  new TranscriptReader(recorder).read(transcriptLines);
+  const transcripts = withSidechains(transcriptLines);
+  new HookReader(recorder).read(completed(hookLines, new ToolUses(transcripts), reading));
+  new TranscriptReader(recorder).read(transcripts);
   recorder.finish();
   return inTimeOrder(inFileOrder(reading.finish(), files));
+}
+
+/** Hooks are told no time, and older ones not whose subagent asks. Where transcripts say it of the same tool use, it stands. */
+function completed(
+  lines: readonly (HookLine | AnswerLine)[],
+  uses: ToolUses,
+  reading: ReadingBuilder,
+): readonly (HookLine | AnswerLine)[] {
+  const dated = new Map<string, { readonly first: HookLine; count: number }>();
+  const all = lines.map((line) => {
+    if (line.kind !== 'hook') return line;
+    const whole = uses.complete(line);
+    if (line.time !== undefined || whole.time === undefined) return whole;
+    const { file } = line.item.at;
+    const { first, count } = dated.get(file) ?? { first: line, count: 0 };
+    dated.set(file, { first, count: count + 1 });
+    return whole;
+  });
+  for (const { first, count } of dated.values()) {
+    reading.find({
+      rule: 'INPUT',
+      code: 'TIME_OF_TRANSCRIPT',
+      severity: 'info',
+      class: 'none',
+      at: first.item.at,
+      expected: 'a date and time',
+      actual: `none on ${count} lines; that of the same tool use in a transcript stands for it`,
+    });
+  }
+  return all;
 }
 
 function inFileOrder(reading: HostReading, files: readonly HostFile[]): HostReading {

@@ -11,6 +11,8 @@ export interface HookLine {
   /** `PreToolUse` */
   readonly event: string;
   readonly session: string;
+  /** The subagent that it is about; undefined where it is the session's own agent. */
+  readonly agent: string | undefined;
   readonly time: string | undefined;
   readonly input: SourceObject;
   readonly answer: HookAnswer | undefined;
@@ -48,6 +50,8 @@ export interface TranscriptLine {
   readonly uuid: string | undefined;
   readonly parent: string | undefined;
   readonly session: string;
+  /** The subagent that wrote it; undefined where it is the session's own agent. */
+  readonly agent: string | undefined;
   readonly time: string | undefined;
   readonly value: SourceObject;
 }
@@ -69,13 +73,14 @@ export function readLine(item: SourceItem): Line | undefined {
   const time = timeAt(value) ?? timeAt(input);
   if (event !== undefined) {
     const session = textAt(input, 'session_id') ?? '';
-    return { kind: 'hook', item, event, session, time, input, answer: answerOf(output, value) };
+    const agent = named(textAt(input, 'agent_id'));
+    return { kind: 'hook', item, event, session, agent, time, input, answer: answerOf(output, value) };
   }
   const type = textAt(value, 'type');
   // The older form has no member that names it.
   if (output.has('hookSpecificOutput') || (type === undefined && textAt(output, 'decision') !== undefined)) {
-    const named = textAt(output, 'hookSpecificOutput', 'hookEventName');
-    return { kind: 'answer', item, event: named, time, answer: answerOf(output, value) };
+    const about = textAt(output, 'hookSpecificOutput', 'hookEventName');
+    return { kind: 'answer', item, event: about, time, answer: answerOf(output, value) };
   }
   if (type === undefined) return undefined;
   return {
@@ -85,9 +90,32 @@ export function readLine(item: SourceItem): Line | undefined {
     uuid: textAt(value, 'uuid'),
     parent: textAt(value, 'parentUuid'),
     session: textAt(value, 'sessionId') ?? '',
+    agent: named(textAt(value, 'agentId')) ?? agentOfFile(item.at.file),
     time,
     value,
   };
+}
+
+function named(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
+}
+
+/** A subagent's transcript is a file of its own, named by it. */
+function agentOfFile(file: string): string | undefined {
+  return /(?:^|[/\\!])agent-([A-Za-z0-9_-]{1,128})\.jsonl$/.exec(file)?.[1];
+}
+
+/** Lines of sidechains that name no subagent, as older versions wrote them, with the line that each sidechain begins with for its name. */
+export function withSidechains(lines: readonly TranscriptLine[]): readonly TranscriptLine[] {
+  const names = new Map<string, string>();
+  return lines.map((line) => {
+    const { uuid, parent } = line;
+    if (line.agent !== undefined || uuid === undefined || valueAt(line.value, 'isSidechain') !== true)
+      return line;
+    const agent = (parent === undefined ? undefined : names.get(parent)) ?? `sidechain-${uuid}`;
+    names.set(uuid, agent);
+    return { ...line, agent };
+  });
 }
 
 function timeAt(value: SourceObject): string | undefined {

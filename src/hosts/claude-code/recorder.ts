@@ -4,7 +4,15 @@ import type { Digest } from '../../value/digest.js';
 import type { HostFinding, HostPlace } from '../host.js';
 import { principalOf } from '../names.js';
 import type { ReadingBuilder, SourceItem } from '../reading.js';
-import { differs, proposalOf, type Call, type Calls, type Decision, type Ending } from './calls.js';
+import {
+  differs,
+  proposalOf,
+  type Actor,
+  type Call,
+  type Calls,
+  type Decision,
+  type Ending,
+} from './calls.js';
 
 /** Broken, contradictory or missing evidence. */
 export const INVALID = { severity: 'error', class: 'invalid' } as const;
@@ -63,7 +71,7 @@ export class Recorder {
       at,
       bytes,
       occurredAt,
-      principalId: agentOf(call.session),
+      principalId: agentOf(call),
       decision,
       decisionCode: code,
       tool,
@@ -97,7 +105,7 @@ export class Recorder {
       at,
       bytes,
       occurredAt,
-      principalId: agentOf(call.session),
+      principalId: agentOf(call),
       authorization: decision?.id,
       tool,
       paramsDigest,
@@ -195,7 +203,7 @@ export class Recorder {
   }
 }
 
-/** The agent of a session. Its subagents act for it, and hooks and transcripts name them differently. */
-export function agentOf(session: string): string {
-  return principalOf('agent', 'claude-code', session);
+/** The agent of a session, or a subagent below it. */
+export function agentOf({ session, agent }: Actor): string {
+  return principalOf('agent', 'claude-code', session, ...(agent === undefined ? [] : [agent]));
 }

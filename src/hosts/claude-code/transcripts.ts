@@ -200,7 +200,7 @@ export class TranscriptReader {
     const tool = textAt(value, 'name') ?? '';
     const params = valueAt(value, 'input');
     const paramsDigest = params === undefined ? undefined : jcsDigest(params);
-    const call = calls.of(id, session);
+    const call = calls.of(id, line);
     const before = call.proposals.find(({ from }) => from === 'transcript');
     if (before !== undefined) {
       if (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64) {
@@ -311,7 +311,7 @@ export class TranscriptReader {
 
   #keep(line: TranscriptLine, occurredAt: string, id: string, type: string, facts: JsonObject): void {
     const { at, bytes } = line.item;
-    const principalId = agentOf(line.session);
+    const principalId = agentOf(line);
     this.#recorder.reading.claim({ kind: 'evidence', id, type, facts, at, bytes, occurredAt, principalId });
   }
 }
