@@ -1,17 +1,15 @@
 /** Transcripts: what the model proposed, what came of it, and what its messages used. */
 
-import { encodeUtf8 } from '../../bytes/text.js';
 import { SourceNumber } from '../../json/source-json.js';
 import type { JsonObject } from '../../json/value.js';
-import { sha256Digest } from '../../value/digest.js';
 import { compareQuantities, type Quantity } from '../../value/quantity.js';
 import { compareTimestamps } from '../../value/timestamp.js';
-import { compactJson } from '../members.js';
 import type { HostPlace, ItemFate } from '../host.js';
 import { toolOf, wellFormed } from '../names.js';
 import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../usage.js';
 import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../values.js';
 import { proposalOf } from './calls.js';
+import { Copies } from './copies.js';
 import { ONE_CALL } from './hooks.js';
 import { blocksOf, denialOf, notCalledOf, statesReason, type Block, type TranscriptLine } from './lines.js';
 import { agentOf, INVALID, WARNING, type Recorder } from './recorder.js';
@@ -31,16 +29,16 @@ interface Message {
 /** Reads transcripts. */
 export class TranscriptReader {
   readonly #recorder: Recorder;
-  readonly #seen = new Map<string, { readonly content: string; readonly at: HostPlace }>();
+  readonly #seen = new Set<string>();
   readonly #messages = new Map<string, Message>();
-  #uuids: ReadonlySet<string> = new Set();
+  #copies = new Copies([]);
 
   constructor(recorder: Recorder) {
     this.#recorder = recorder;
   }
 
   read(lines: readonly TranscriptLine[]): void {
-    this.#uuids = new Set(lines.flatMap(({ uuid }) => (uuid === undefined ? [] : [uuid])));
+    this.#copies = new Copies(lines);
     for (const line of lines) this.#line(line);
     for (const [, { at, callIds, amounts, occurredAt }] of this.#messages) {
       this.#recorder.reading.observe({
@@ -86,22 +84,18 @@ export class TranscriptReader {
   }
 
   /** Sessions that go on from others begin with their lines, under a session of their own. */
-  #isRepeated({ item, type, value }: TranscriptLine, uuid: string): boolean {
-    const content = sha256Digest(
-      encodeUtf8(compactJson(['parentUuid', 'timestamp', 'message'].map((name) => value.get(name) ?? null))),
-    ).b64;
-    const before = this.#seen.get(uuid);
-    if (before === undefined) {
-      this.#seen.set(uuid, { content, at: item.at });
-      return false;
-    }
-    const isSame = before.content === content;
+  #isRepeated(line: TranscriptLine, uuid: string): boolean {
+    const { item, type } = line;
+    this.#seen.add(uuid);
+    const original = this.#copies.of(line);
+    if (original === undefined) return false;
+    const { isSame } = original;
     if (!isSame) {
       this.#recorder.find('CC-3', 'DUPLICATE_UUID', INVALID, item.at, {
         about: uuid,
         expected: 'the line as it was before',
         actual: 'another',
-        related: [before.at],
+        related: [original.at],
       });
     }
     const reason = isSame ? 'LINE_REPEATED' : 'DUPLICATE_UUID';
@@ -111,7 +105,7 @@ export class TranscriptReader {
 
   #checkParent({ item: { at }, parent }: TranscriptLine, uuid: string): void {
     if (parent === undefined || (this.#seen.has(parent) && parent !== uuid)) return;
-    const isLater = this.#uuids.has(parent);
+    const isLater = this.#copies.has(parent);
     const code = isLater ? 'PARENT_AFTER_CHILD' : 'PARENT_NOT_FOUND';
     this.#recorder.find('CC-4', code, WARNING, at, {
       about: uuid,
