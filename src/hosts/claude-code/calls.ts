@@ -78,7 +78,7 @@ export class Decisions implements Iterable<Decision> {
 /** That it ran. */
 export interface Ending {
   readonly from: Speaker;
-  readonly outcome: 'success' | 'failure';
+  readonly outcome: 'success' | 'failure' | 'unknown';
   readonly paramsDigest: Digest | undefined;
   readonly outputDigest: Digest | undefined;
   readonly meters: MeterVector;
@@ -91,7 +91,10 @@ export type Actor = Pick<Call, 'session' | 'agent'>;
 
 /** One tool use. */
 export interface Call {
+  /** What names it among all of its host. */
   readonly id: string;
+  /** The host's own id of it. */
+  readonly callId: string;
   readonly session: string;
   /** The subagent whose tool use it is; undefined where it is the session's own agent. */
   readonly agent: string | undefined;
@@ -114,17 +117,26 @@ export class Calls {
   readonly #calls = new Map<string, Call>();
   /** Those of a session, a tool and its parameters that may be open, in order: permission requests name no id. */
   readonly #alike = new Map<string, Call[]>();
+  readonly #nameOf: (id: string, actor: Actor) => string;
+
+  /** @param nameOf - What names a tool use among all of its host, where its id does not. */
+  constructor(nameOf: (id: string, actor: Actor) => string = (id) => id) {
+    this.#nameOf = nameOf;
+  }
 
   get(id: string): Call | undefined {
     return this.#calls.get(id);
   }
 
   /** The tool use of that id, new where it is not known. */
-  of(id: string, { session, agent }: Actor, isNamed = true): Call {
+  of(callId: string, actor: Actor, isNamed = true): Call {
+    const { session, agent } = actor;
+    const id = this.#nameOf(callId, actor);
     let call = this.#calls.get(id);
     if (call === undefined) {
       call = {
         id,
+        callId,
         session,
         agent,
         proposals: [],

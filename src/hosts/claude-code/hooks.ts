@@ -7,7 +7,7 @@ import { toolOf, wellFormed } from '../names.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
 import type { Call } from './calls.js';
 import type { AnswerLine, HookAnswer, HookLine } from './lines.js';
-import { agentOf, INVALID, WARNING, type Recorder } from './recorder.js';
+import { INVALID, WARNING, type Recorder } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
 /** One tool use is one call. */
@@ -38,7 +38,7 @@ export class HookReader {
   }
 
   read(lines: readonly (HookLine | AnswerLine)[]): void {
-    this.#hasPreToolUse = lines.some((line) => line.kind === 'hook' && line.event === 'PreToolUse');
+    this.#hasPreToolUse ||= lines.some((line) => line.kind === 'hook' && line.event === 'PreToolUse');
     let last: HookLine | undefined;
     for (const line of lines) {
       if (line.kind === 'hook') {
@@ -204,7 +204,7 @@ export class HookReader {
     const isNew = this.#recorder.end(call, item, {
       from: 'hook',
       tool,
-      outcome: hasFailed ? 'failure' : 'success',
+      outcome: hasFailed ? 'failure' : this.#recorder.host.hooksKnowOutcomes ? 'success' : 'unknown',
       errorCode: isInterrupted ? 'INTERRUPTED' : undefined,
       paramsDigest,
       outputDigest: response === undefined || response === null ? undefined : jcsDigest(response),
@@ -257,7 +257,7 @@ export class HookReader {
       at,
       bytes,
       occurredAt,
-      principalId: agentOf(line),
+      principalId: this.#recorder.agentOf(line),
     });
     reading.item({ at, type: line.event, fate: 'evidence' });
   }

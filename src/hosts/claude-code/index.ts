@@ -6,8 +6,16 @@ import { readDocument, ReadingBuilder, splitLines, type SourceItem } from '../re
 import { inTimeOrder } from '../time-order.js';
 import { decodeSourceJson } from '../../json/source-json.js';
 import { Calls } from './calls.js';
+import { inFileOrder } from './file-order.js';
 import { HookReader } from './hooks.js';
-import { readLine, withSidechains, type AnswerLine, type HookLine, type TranscriptLine } from './lines.js';
+import {
+  blocksOf,
+  readLine,
+  withSidechains,
+  type AnswerLine,
+  type HookLine,
+  type TranscriptLine,
+} from './lines.js';
 import { Recorder } from './recorder.js';
 import { CLAUDE_CODE_RULES } from './rules.js';
 import { ToolUses } from './tool-uses.js';
@@ -60,51 +68,19 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   }
   const recorder = new Recorder(reading, new Calls());
   const transcripts = withSidechains(transcriptLines);
-  new HookReader(recorder).read(completed(hookLines, new ToolUses(transcripts), reading));
+  new HookReader(recorder).read(usesOf(transcripts).complete(hookLines, reading));
   new TranscriptReader(recorder).read(transcripts);
   recorder.finish();
   return inTimeOrder(inFileOrder(reading.finish(), files));
 }
 
-/** Hooks are told no time, and older ones not whose subagent asks. Where transcripts say it of the same tool use, it stands. */
-function completed(
-  lines: readonly (HookLine | AnswerLine)[],
-  uses: ToolUses,
-  reading: ReadingBuilder,
-): readonly (HookLine | AnswerLine)[] {
-  const dated = new Map<string, { readonly first: HookLine; count: number }>();
-  const all = lines.map((line) => {
-    if (line.kind !== 'hook') return line;
-    const whole = uses.complete(line);
-    if (line.time !== undefined || whole.time === undefined) return whole;
-    const { file } = line.item.at;
-    const { first, count } = dated.get(file) ?? { first: line, count: 0 };
-    dated.set(file, { first, count: count + 1 });
-    return whole;
-  });
-  for (const { first, count } of dated.values()) {
-    reading.find({
-      rule: 'INPUT',
-      code: 'TIME_OF_TRANSCRIPT',
-      severity: 'info',
-      class: 'none',
-      at: first.item.at,
-      expected: 'a date and time',
-      actual: `none on ${count} lines; that of the same tool use in a transcript stands for it`,
-    });
+/** The tool uses of transcripts. */
+function usesOf(lines: readonly TranscriptLine[]): ToolUses {
+  const uses = new ToolUses();
+  for (const line of lines) {
+    const { session, time } = line;
+    for (const { id } of blocksOf(line, 'tool_use')) uses.used(session, id, line, time);
+    for (const { id } of blocksOf(line, 'tool_result')) uses.ended(session, id, time);
   }
-  return all;
-}
-
-function inFileOrder(reading: HostReading, files: readonly HostFile[]): HostReading {
-  const order = new Map(files.map(({ name }, index) => [name, index]));
-  const compare = (
-    { at: a }: { readonly at: HostReading['items'][number]['at'] },
-    { at: b }: { readonly at: HostReading['items'][number]['at'] },
-  ): number => (order.get(a.file) ?? 0) - (order.get(b.file) ?? 0) || (a.line ?? 0) - (b.line ?? 0);
-  return {
-    ...reading,
-    items: [...reading.items].sort(compare),
-    findings: [...reading.findings].sort(compare),
-  };
+  return uses;
 }

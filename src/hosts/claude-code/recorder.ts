@@ -24,14 +24,33 @@ export const WARNING = { severity: 'warning', class: 'none' } as const;
 /** What a finding says besides. */
 export type Details = Pick<HostFinding, 'about' | 'lacks' | 'expected' | 'actual' | 'related'>;
 
+/** A host whose tool uses are told of by hooks and by a log of its sessions. */
+export interface HookedHost {
+  /** `claude-code` */
+  readonly name: string;
+  /** What its rules begin with: `CC`. Those of one number say the same for each. */
+  readonly rules: string;
+  /** Whether a hook is told how a tool ended, and not only that it did. */
+  readonly hooksKnowOutcomes: boolean;
+}
+
+const CLAUDE_CODE: HookedHost = { name: 'claude-code', rules: 'CC', hooksKnowOutcomes: true };
+
 /** What the two readers share. */
 export class Recorder {
   readonly reading: ReadingBuilder;
   readonly calls: Calls;
+  readonly host: HookedHost;
 
-  constructor(reading: ReadingBuilder, calls: Calls) {
+  constructor(reading: ReadingBuilder, calls: Calls, host: HookedHost = CLAUDE_CODE) {
     this.reading = reading;
     this.calls = calls;
+    this.host = host;
+  }
+
+  /** The agent of a session, or a subagent below it. */
+  agentOf({ session, agent }: Actor): string {
+    return principalOf('agent', this.host.name, session, ...(agent === undefined ? [] : [agent]));
   }
 
   find(
@@ -41,7 +60,7 @@ export class Recorder {
     at: HostPlace,
     details: Details,
   ): void {
-    this.reading.find({ rule, code, ...judged, at, ...details });
+    this.reading.find({ rule: rule.replace(/^CC/, this.host.rules), code, ...judged, at, ...details });
   }
 
   /** The time of a line; without any it is dropped. */
@@ -71,7 +90,7 @@ export class Recorder {
       at,
       bytes,
       occurredAt,
-      principalId: agentOf(call),
+      principalId: this.agentOf(call),
       decision,
       decisionCode: code,
       tool,
@@ -105,7 +124,7 @@ export class Recorder {
       at,
       bytes,
       occurredAt,
-      principalId: agentOf(call),
+      principalId: this.agentOf(call),
       authorization: decision?.id,
       tool,
       paramsDigest,
@@ -160,7 +179,7 @@ export class Recorder {
   #compareEndings(call: Call, before: Ending, now: Ending): void {
     const isSameSpeaker = before.from === now.from;
     const isSame =
-      before.outcome === now.outcome &&
+      (before.outcome === now.outcome || before.outcome === 'unknown' || now.outcome === 'unknown') &&
       !(isSameSpeaker && differs(before.outputDigest, now.outputDigest)) &&
       !(isSameSpeaker && differs(before.paramsDigest, now.paramsDigest));
     if (isSame) return;
@@ -191,7 +210,7 @@ export class Recorder {
       if (at === undefined) continue;
       this.reading.observe({
         at,
-        callIds: call.isNamed ? [call.id] : [],
+        callIds: call.isNamed ? [...new Set([call.callId, call.id])] : [],
         tool: proposal?.tool,
         paramsDigest: ending?.paramsDigest ?? decision?.paramsDigest ?? proposal?.paramsDigest,
         decision: decision?.decision,
@@ -201,9 +220,4 @@ export class Recorder {
       });
     }
   }
-}
-
-/** The agent of a session, or a subagent below it. */
-export function agentOf({ session, agent }: Actor): string {
-  return principalOf('agent', 'claude-code', session, ...(agent === undefined ? [] : [agent]));
 }

@@ -1,46 +1,84 @@
-/** What transcripts say of tool uses that hooks are not told: when, and which subagent's they are. */
+/** What logs of sessions say of tool uses that hooks are not told: when, and whose they are. */
 
 import { compareTimestamps } from '../../value/timestamp.js';
+import type { ReadingBuilder } from '../reading.js';
 import { listAt, textAt } from '../values.js';
-import { blocksOf, type HookLine, type TranscriptLine } from './lines.js';
+import type { Actor } from './calls.js';
+import type { AnswerLine, HookLine } from './lines.js';
 
 interface ToolUse {
-  readonly agent: string | undefined;
+  readonly actor: Actor;
   readonly usedAt: string | undefined;
   endedAt: string | undefined;
 }
 
-/** The tool uses of transcripts, by their session and id. */
+/** Tool uses by their session and id. */
 export class ToolUses {
   readonly #uses = new Map<string, ToolUse>();
 
-  constructor(lines: readonly TranscriptLine[]) {
-    for (const line of lines) {
-      const { session, agent, time } = line;
-      for (const { id } of blocksOf(line, 'tool_use')) {
-        const key = keyOf(session, id);
-        if (!this.#uses.has(key)) this.#uses.set(key, { agent, usedAt: time, endedAt: undefined });
-      }
-      for (const { id } of blocksOf(line, 'tool_result')) {
-        const use = this.#uses.get(keyOf(session, id));
-        if (use !== undefined) use.endedAt ??= time;
-      }
+  used(session: string, id: string, actor: Actor, time: string | undefined): void {
+    const key = keyOf(session, id);
+    if (!this.#uses.has(key)) this.#uses.set(key, { actor, usedAt: time, endedAt: undefined });
+  }
+
+  ended(session: string, id: string, time: string | undefined): void {
+    const use = this.#uses.get(keyOf(session, id));
+    if (use !== undefined) use.endedAt ??= time;
+  }
+
+  /**
+   * The lines with what they do not state themselves. Hooks are told no time, and older ones not whose subagent asks; where a log of the
+   * session says it of the same tool use, it stands, and how many times are from there is told.
+   */
+  complete(
+    lines: readonly (HookLine | AnswerLine)[],
+    reading: ReadingBuilder,
+  ): readonly (HookLine | AnswerLine)[] {
+    const dated = new Map<string, { readonly first: HookLine; count: number }>();
+    const all = lines.map((line) => {
+      if (line.kind !== 'hook') return line;
+      const whole = this.#complete(line);
+      if (line.time !== undefined || whole.time === undefined) return whole;
+      const { file } = line.item.at;
+      const { first, count } = dated.get(file) ?? { first: line, count: 0 };
+      dated.set(file, { first, count: count + 1 });
+      return whole;
+    });
+    for (const { first, count } of dated.values()) {
+      reading.find({
+        rule: 'INPUT',
+        code: 'TIME_OF_TRANSCRIPT',
+        severity: 'info',
+        class: 'none',
+        at: first.item.at,
+        expected: 'a date and time',
+        actual: `none on ${count} lines; that of the same tool use in a log of its session stands for it`,
+      });
     }
+    return all;
   }
 
-  /** The line with what it does not state itself. */
-  complete(line: HookLine): HookLine {
+  #complete(line: HookLine): HookLine {
     const id = textAt(line.input, 'tool_use_id');
-    const use = id === undefined ? undefined : this.#uses.get(keyOf(line.session, id));
-    return { ...line, agent: line.agent ?? use?.agent, time: line.time ?? this.#timeOf(line, use) };
+    const use = id === undefined ? undefined : this.#useOf(line, id);
+    const actor = line.agent === undefined && use !== undefined ? use.actor : line;
+    const { session, agent } = actor;
+    return { ...line, session, agent, time: line.time ?? this.#timeOf(line, use) };
   }
 
-  #timeOf({ event, session, input }: HookLine, use: ToolUse | undefined): string | undefined {
+  /** A subagent may have a log of its own. */
+  #useOf({ session, agent }: Actor, id: string): ToolUse | undefined {
+    const own = agent === undefined ? undefined : this.#uses.get(keyOf(agent, id));
+    return own ?? this.#uses.get(keyOf(session, id));
+  }
+
+  #timeOf(line: HookLine, use: ToolUse | undefined): string | undefined {
+    const { event, input } = line;
     if (event === 'PostToolUse' || event === 'PostToolUseFailure') return use?.endedAt;
     if (event !== 'PostToolBatch') return use?.usedAt;
     const ends = (listAt(input, 'tool_calls') ?? []).flatMap((call) => {
       const id = textAt(call, 'tool_use_id');
-      return (id === undefined ? undefined : this.#uses.get(keyOf(session, id))?.endedAt) ?? [];
+      return (id === undefined ? undefined : this.#useOf(line, id)?.endedAt) ?? [];
     });
     return ends.sort(compareTimestamps).at(-1);
   }

@@ -12,7 +12,7 @@ import { proposalOf } from './calls.js';
 import { Copies } from './copies.js';
 import { ONE_CALL } from './hooks.js';
 import { blocksOf, denialOf, notCalledOf, statesReason, type Block, type TranscriptLine } from './lines.js';
-import { agentOf, INVALID, WARNING, type Recorder } from './recorder.js';
+import { INVALID, WARNING, type Recorder } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
 /** Lines that Claude Code itself wrote in the place of an answer of a model. */
@@ -305,7 +305,7 @@ export class TranscriptReader {
 
   #keep(line: TranscriptLine, occurredAt: string, id: string, type: string, facts: JsonObject): void {
     const { at, bytes } = line.item;
-    const principalId = agentOf(line);
+    const principalId = this.#recorder.agentOf(line);
     this.#recorder.reading.claim({ kind: 'evidence', id, type, facts, at, bytes, occurredAt, principalId });
   }
 }
