@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { clasper } from '../../src/hosts/clasper/index.js';
+import { codex } from '../../src/hosts/codex/index.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
 import { otlp } from '../../src/hosts/otlp/index.js';
@@ -13,6 +14,7 @@ import { sample } from './samples.js';
 it.each([
   [claudeCode, 'hooks.jsonl'],
   [claudeCode, 'transcript.jsonl'],
+  [codex, 'rollout.jsonl'],
   [litellm, 'spend-logs.jsonl'],
   [otlp, 'traces.jsonl'],
 ] as const)('$name: $1', (host, name) => {

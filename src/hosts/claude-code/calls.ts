@@ -128,6 +128,10 @@ export class Calls {
     return this.#calls.get(id);
   }
 
+  find(callId: string, actor: Actor): Call | undefined {
+    return this.#calls.get(this.#nameOf(callId, actor));
+  }
+
   /** The tool use of that id, new where it is not known. */
   of(callId: string, actor: Actor, isNamed = true): Call {
     const { session, agent } = actor;

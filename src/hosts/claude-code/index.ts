@@ -10,6 +10,7 @@ import { inFileOrder } from './file-order.js';
 import { HookReader } from './hooks.js';
 import {
   blocksOf,
+  isCodexHook,
   readLine,
   withSidechains,
   type AnswerLine,
@@ -48,7 +49,7 @@ function recognises(file: HostFile): boolean {
 
 function isOwn(item: SourceItem): boolean {
   const line = readLine(item);
-  if (line?.kind === 'hook') return true;
+  if (line?.kind === 'hook') return !isCodexHook(line);
   return line?.kind === 'transcript' && line.uuid !== undefined && line.value.has('message');
 }
 

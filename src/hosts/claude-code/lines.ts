@@ -59,6 +59,12 @@ export interface TranscriptLine {
 /** Any line of these files. */
 export type Line = HookLine | AnswerLine | TranscriptLine;
 
+/** Whether a hook was one of Codex CLI, whose hooks are told much the same, and the turn. */
+export function isCodexHook({ input }: Pick<HookLine, 'input'>): boolean {
+  const path = textAt(input, 'transcript_path') ?? '';
+  return textAt(input, 'turn_id') !== undefined || /(?:^|[/\\])rollout-[^/\\]*\.jsonl$/.test(path);
+}
+
 const TIMES = ['timestamp', 'logged_at', 'time', 'ts'] as const;
 /** A count of seconds of this many is in the year 5138. */
 const MILLISECONDS_FROM = 1e11;

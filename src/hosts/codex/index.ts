@@ -1,0 +1,100 @@
+/** Codex CLI: rollouts of its sessions, and logs of its hooks. docs/hosts/codex.md says what becomes of each field. */
+
+import { decodeSourceJson } from '../../json/source-json.js';
+import { Calls } from '../claude-code/calls.js';
+import { inFileOrder } from '../claude-code/file-order.js';
+import { HookReader } from '../claude-code/hooks.js';
+import type { AnswerLine, HookLine } from '../claude-code/lines.js';
+import { Recorder, type HookedHost } from '../claude-code/recorder.js';
+import { ToolUses } from '../claude-code/tool-uses.js';
+import type { Host, HostFile, HostOptions, HostReading } from '../host.js';
+import { checkReadOptions } from '../read-options.js';
+import { readDocument, ReadingBuilder, splitLines } from '../reading.js';
+import { inTimeOrder } from '../time-order.js';
+import { textAt } from '../values.js';
+import { isOwnLine, readLine, type RolloutLine } from './lines.js';
+import { RolloutReader } from './rollouts.js';
+import { CODEX_RULES } from './rules.js';
+import { sessionsOf, type Session } from './sessions.js';
+
+/** The host Codex CLI. */
+export const codex: Host = {
+  name: 'codex',
+  title: 'Codex CLI rollouts and hook logs',
+  rules: CODEX_RULES,
+  aids: {},
+  recognises,
+  read,
+};
+
+/** Hooks of Codex are told what a tool wrote, and not how it ended. */
+const HOOKED: HookedHost = { name: 'codex', rules: 'CX', hooksKnowOutcomes: false };
+
+const LOOKED_AT = 50;
+
+function recognises(file: HostFile): boolean {
+  const document = readDocument(file);
+  if (document !== undefined) return document.slice(0, LOOKED_AT).some(isOwnLine);
+  let left = LOOKED_AT;
+  for (const { at, bytes } of splitLines(file)) {
+    if (left-- === 0) return false;
+    const decoded = decodeSourceJson(bytes);
+    if (decoded.ok && isOwnLine({ at, bytes, value: decoded.value })) return true;
+  }
+  return false;
+}
+
+/** What hooks decided comes first; rollouts say how it ended, and hooks after them what no rollout has. */
+function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
+  checkReadOptions('codex', options);
+  const reading = new ReadingBuilder(options);
+  const hookLines: (HookLine | AnswerLine)[] = [];
+  const rolloutLines: RolloutLine[] = [];
+  for (const file of files) {
+    for (const item of reading.lines(file)) {
+      const line = readLine(item);
+      if (line === undefined) reading.drop(item.at, 'unknown', 'NOT_A_LINE_OF_THESE');
+      else if (line.kind === 'rollout') rolloutLines.push(line);
+      else hookLines.push(line);
+    }
+  }
+  // Ids of calls are the model's own: only their session tells them apart.
+  const calls = new Calls((id, { session, agent }) => `${agent ?? session}/${id}`);
+  const recorder = new Recorder(reading, calls, HOOKED);
+  const sessions = sessionsOf(rolloutLines, reading);
+  const hooks = usesOf(sessions).complete(hookLines, reading);
+  const hookReader = new HookReader(recorder);
+  const [before, after] = byEnd(hooks);
+  hookReader.read(before);
+  new RolloutReader(recorder).read(sessions);
+  hookReader.read(after);
+  recorder.finish();
+  return inTimeOrder(inFileOrder(reading.finish(), files));
+}
+
+function usesOf(sessions: readonly Session[]): ToolUses {
+  const uses = new ToolUses();
+  for (const { id, actor, lines, copies } of sessions) {
+    for (const line of lines) {
+      const call = copies.has(line) ? undefined : textAt(line.payload, 'call_id');
+      if (call === undefined) continue;
+      if (/_call$/.test(line.type ?? '')) uses.used(id, call, actor, line.time);
+      else if (/_(?:output|end)$/.test(line.type ?? '')) uses.ended(id, call, line.time);
+    }
+  }
+  return uses;
+}
+
+/** The lines before a tool ran, and those after it, each with the answers that follow them. */
+function byEnd(
+  lines: readonly (HookLine | AnswerLine)[],
+): readonly [(HookLine | AnswerLine)[], (HookLine | AnswerLine)[]] {
+  const before: (HookLine | AnswerLine)[] = [];
+  const after: (HookLine | AnswerLine)[] = [];
+  let isEnd = false;
+  for (const line of lines) {
+    if (line.kind === 'hook') isEnd = /^PostToolUse/.test(line.event);
+    (isEnd ? after : before).push(line);
+  }
+  return [before, after];
+}
