@@ -15,7 +15,7 @@ interface Line {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 const lines = linesOf(rollout) as Line[];
-const SESSION = lines[0]!.payload['id'] as string;
+const SESSION = lines[0].payload['id'] as string;
 const item = (payload: object, type = 'response_item', timestamp = '2026-11-20T10:00:00.000Z'): object => ({
   ...{ timestamp, type, payload },
 });
@@ -65,7 +65,7 @@ describe('a rollout', () => {
       ['call_test', 'failure', 'EXIT_1'],
       ['call_patch', 'success', undefined],
       ['call_mcp', 'success', undefined],
-      ['web_search-11', 'success', undefined],
+      ['web_search-10', 'success', undefined],
     ]);
     expect(plan.events.filter(({ kind }) => kind === 'action').map(({ event }) => event)).toMatchObject([
       { decision: 'deny', decision_code: 'USER_REJECTED', principal_id: `agent:codex/${SESSION}` },
@@ -220,8 +220,8 @@ describe('a hook log beside a rollout', () => {
     ]);
     const ran = plan.events.filter(({ sourceId }) => /^execution:.*call_(?:read|test)$/.test(sourceId));
     expect(ran.map(({ event }) => [event['outcome'], event['tool_name'], event['auth_event_id']])).toEqual([
-      ['success', 'Bash', allowed[0]!.event.event_id],
-      ['failure', 'Bash', allowed[1]!.event.event_id],
+      ['success', 'Bash', allowed[0].event.event_id],
+      ['failure', 'Bash', allowed[1].event.event_id],
     ]);
     expect(tokensOf([hooks, rollout])).toEqual(TOKENS);
     expect(found(plan).filter((each) => each.startsWith('CX-') && !each.startsWith('CX-7'))).toEqual([]);

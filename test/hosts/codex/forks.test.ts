@@ -12,7 +12,7 @@ interface Line {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 const lines = linesOf(rollout) as Line[];
-const PARENT = lines[0]!.payload['id'] as string;
+const PARENT = lines[0].payload['id'] as string;
 /** Made after all turns of the sample. */
 const CHILD = '019b0100-0000-7a00-8000-0000000000c1';
 const TURN = '019b0100-0001-7a00-8000-0000000000c2';
@@ -97,7 +97,7 @@ describe.each(HISTORIES)('a fork %s', (_, history) => {
 });
 
 it('of a fork without its parent only its own lines count, and the parent is asked for', () => {
-  const fork = fileOf('fork.jsonl', [...HISTORIES[0]![1], ...own]);
+  const fork = fileOf('fork.jsonl', [...HISTORIES[0][1], ...own]);
   expect(inputOf([fork])).toBe(100);
   expect(executionsOf([fork])).toEqual([`execution:${CHILD}/call_own`]);
   const { findings, items } = codex.read([fork]);
@@ -134,7 +134,7 @@ it('a subagent is a principal below the session that spawned it', () => {
   const { claims } = codex.read([rollout, fileOf('sub.jsonl', [spawned, started, ...own.slice(0, 2)])]);
   const principals = new Map(claims.map(({ id, principalId }) => [id, principalId]));
   expect(principals.get(`execution:${CHILD}/call_own`)).toBe(`agent:codex/${PARENT}/${CHILD}`);
-  expect(principals.get(once[0]!)).toBe(`agent:codex/${PARENT}`);
+  expect(principals.get(once[0])).toBe(`agent:codex/${PARENT}`);
 });
 
 it('a session in two files counts once, and what one of them has more', () => {
