@@ -40,13 +40,17 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   ],
   authorize: [
     'northroot authorize ledger.jsonl --principal agent:a1 --tool fs.read --params params.json --reserve calls=1',
-    'northroot authorize ledger.jsonl --principal agent:a1 --tool shell.make --reserve usd=0.5 -- make test',
+    'northroot authorize ledger.jsonl --principal agent:a1 --tool shell.make --reserve usd=0.5 --expires 15m -- make test',
   ],
   record: [
     'northroot record ledger.jsonl --auth 7 -- make test',
     'northroot record ledger.jsonl --auth 4 --tool net.get --outcome success --meter usd=0.02 --started-at 2026-03-01T12:00:00Z --ended-at 2026-03-01T12:00:02Z',
     'northroot record ledger.jsonl --auth 4 --tool llm.chat --outcome success --meter tokens.output=812 --basis reported --model m-1 --provider Example',
     'northroot record ledger.jsonl --auth 7 --abandon',
+  ],
+  abandon: [
+    'northroot abandon ledger.jsonl --expired',
+    'northroot abandon ledger.jsonl --older-than 1h --grant 4',
   ],
   adjust: [
     'northroot adjust ledger.jsonl --grant 4 --credit usd=0.3 --reason REFUND --execution 9',

@@ -44,7 +44,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   GRANT_NOT_FOUND: GRANTS,
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   STARTS_UNSETTLED:
-    'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
+    'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START, or northroot abandon LEDGER --older-than 1h',
   START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',
   START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
   TOOL_MISMATCH: 'name that tool with --tool, or leave --tool out',

@@ -7,6 +7,7 @@ import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
 import { NorthrootError, printable, VERSION } from '../index.js';
 import { CommandError } from './command-error.js';
+import { addAbandon } from './commands/abandon.js';
 import { addAdjust } from './commands/adjust.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
@@ -52,7 +53,7 @@ const REFERENCE = 'Values and reference:';
 /** The commands as the help groups them. */
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
-  'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
+  'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAbandon, addAdjust, addBudget, addWhy],
   'Verifying and reading:': [
     addVerify,
     addReport,

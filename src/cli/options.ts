@@ -57,6 +57,14 @@ export function checkpointSchedule(text: string): CheckpointSchedule {
   return scale === undefined ? { records: Number(digits) } : { milliseconds: Number(digits) * scale };
 }
 
+/** A span of time such as 90s, 30m, 2h or 7d, to milliseconds. */
+export function spanMs(text: string): number {
+  const [, digits = '', unit = ''] = /^([1-9]\d{0,7})([smhd])$/.exec(text) ?? [];
+  const scale = UNIT_MS[unit];
+  if (scale !== undefined) return Number(digits) * scale;
+  throw new InvalidArgumentError('Expected a span of time such as 90s, 30m, 2h or 7d.');
+}
+
 /** A time with Z or an offset, or a date that stands for its first instant in UTC. */
 export function instant(text: string): string {
   const found = tryReadTime(text);

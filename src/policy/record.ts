@@ -10,7 +10,7 @@ import type { MeterBasis } from '../schema/generated/types.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
-import { formatDigest, fromDigestText, type Digest } from '../value/digest.js';
+import { fromDigestText, type Digest } from '../value/digest.js';
 import { MAX_METERS, type Meter, type MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';

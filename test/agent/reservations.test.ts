@@ -62,8 +62,9 @@ describe.each([
     );
     await other.close();
     expect(await place.verdict()).toBe('ok');
-    if ('path' in place && existsSync(`${place.path}.index`))
-      expect((await maintainIndex(place.path, { check: true })).differences).toEqual([]);
+    const { path } = place as { readonly path?: string };
+    if (path !== undefined && existsSync(`${path}.index`))
+      expect((await maintainIndex(path, { check: true })).differences).toEqual([]);
   });
 
   it('is listed, and settled by whoever says so', async () => {

@@ -8,6 +8,7 @@ import {
   ingestJson,
   parseDigest,
   printable,
+  resolveTime,
   sha256Digest,
   type DecidingBound,
   type Digest,
@@ -32,6 +33,7 @@ interface AuthorizeCommandOptions {
   readonly intent?: string;
   readonly intentDigest?: string;
   readonly reserve?: Meter[];
+  readonly expires?: string;
   readonly resource?: ResourceRef[];
   readonly key?: string;
   readonly trust?: string;
@@ -71,6 +73,10 @@ export function addAuthorize(
     .option('--intent-digest <digest>', 'its digest instead')
     .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
     .option(
+      '--expires <time>',
+      'until when it may be begun, such as 15m, 2h or a time with Z or an offset; what is reserved and not begun by then is given back',
+    )
+    .option(
       '--resource <resource>',
       'what it will touch, as KIND=REFERENCE, such as file=/etc/hosts',
       resourceList,
@@ -93,6 +99,8 @@ async function authorize(
   options: AuthorizeCommandOptions,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
+  // Before anything is read: a time from now is one from when the command was given.
+  const expiresAt = expiryOf(options.expires);
   const params = await readParams(context, command, options);
   const intent = await readIntent(context, options, params);
   const trust = await readTrustPolicy(options.trust);
@@ -109,6 +117,7 @@ async function authorize(
       paramsDigest: params,
       intentDigest: intent,
       ...(options.reserve === undefined ? {} : { meters: options.reserve }),
+      ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(options.resource === undefined ? {} : { resources: options.resource }),
       ...(grantId === undefined ? {} : { grantId }),
     },
@@ -143,6 +152,16 @@ async function authorize(
   const rest = left === undefined ? '' : `; ${left}`;
   terminal.say(`denied: ${decisionCode}: ${printable(reason, 400)}${rest}`);
   return DENIED;
+}
+
+function expiryOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return resolveTime(text, new Date().toISOString());
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new CommandError('USAGE', `--expires: ${error.message}`, { cause: error });
+  }
 }
 
 function boundJson({ code, grantId, unit, limit, used, left }: DecidingBound): object {

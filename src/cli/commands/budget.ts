@@ -3,12 +3,14 @@
 import { Option, type Command } from 'commander';
 import {
   findGrant,
+  compareTimestamps,
   grantAccounts,
   formatQuantity,
   isGrantUnder,
   isTimestamp,
   listOpenStarts,
   nameOfKey,
+  parseTimestamp,
   printable,
   renderAccounts,
   replayTo,
@@ -17,6 +19,8 @@ import {
   type GrantAccount,
   type Point,
   type StartedAuthorization,
+  type UnstartedAction,
+  unstartedActions,
   type VerifyState,
   fromDigestText,
   writeJson,
@@ -43,7 +47,7 @@ export function addBudget(
     .command('budget')
     .summary('show what is left of each grant')
     .description(
-      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left; and what was started and is not recorded, which counts as reserved in the text. The ledger is verified up to there; the exit status is 1 when its evidence is broken, 3 when a bound was.',
+      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left; what was allowed and not started, with its age; and what was started and is not recorded, which counts as reserved in the text. northroot abandon settles what nobody will end. The ledger is verified up to there; the exit status is 1 when its evidence is broken, 3 when a bound was.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
@@ -70,7 +74,7 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   const look = (state: VerifyState): Promise<Looked> => tellAccounts(state, ledger, only, options, terminal);
   const { hasGrants, hasInvalid, hasViolation } =
     point === 'end'
-      ? await view.inspect(look, { lists: false })
+      ? await view.inspect(look)
       : await look(await replayTo(await openLedgerInput(ledger, context), point, trust, signal));
   if (!hasGrants) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
   if (hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
@@ -99,23 +103,76 @@ async function tellAccounts(
   // An index that turns out to be damaged is read anew: nothing may be written before all of it that is needed was read.
   const grants = only === undefined ? [...state.links.grants.values()] : [];
   const hasGrants = only !== undefined || grants.some(({ decision }) => decision === 'allow');
-  const starts = listOpenStarts(state).filter(
-    ({ grantId }) => only === undefined || isGrantUnder(state, grantId, only),
-  );
+  const isMeant = ({ grantId }: { readonly grantId: string | undefined }): boolean =>
+    only === undefined || isGrantUnder(state, grantId, only);
+  const starts = listOpenStarts(state).filter(isMeant);
   if (format === 'json') {
     const sink = safeSink({ write: (piece) => terminal.write(piece) });
-    await writeJson(sink, { grants: rowsOf(accounts), starts: starts.map(toStartJson) }, 2);
+    const actions = mapped(unstartedActions(state), isMeant, toActionJson);
+    await writeJson(sink, { grants: rowsOf(accounts), actions, starts: starts.map(toStartJson) }, 2);
     await terminal.write('\n');
   } else if (hasGrants) {
     const held = rowsOf(reserveAllStarted(state, accounts));
     const rows = renderAccounts(held, terminal.paint, Infinity, (keyid) => nameOfKey(state, keyid));
-    await terminal.write(`${[...rows, ...starts.map(describeStart)].join('\n')}\n`);
+    const now = new Date().toISOString();
+    const actions = [...mapped(unstartedActions(state), isMeant, (each) => each)];
+    const shown = actions.slice(0, MAX_SHOWN).map((each) => describeAction(each, now));
+    const more = actions.length - shown.length;
+    if (more > 0) shown.push(`  and ${more} more that were allowed and not started: --format json`);
+    await terminal.write(`${[...rows, ...shown, ...starts.map(describeStart)].join('\n')}\n`);
   }
   return { hasGrants: hasGrants || format === 'json', hasInvalid, hasViolation };
 }
 
 function* rowsOf(accounts: Iterable<GrantAccount>): Generator<AccountRow, void, void> {
   for (const account of accounts) yield toRow(account);
+}
+
+function* mapped<T, U>(all: Iterable<T>, isMeant: (each: T) => boolean, as: (each: T) => U): Generator<U> {
+  for (const each of all) if (isMeant(each)) yield as(each);
+}
+
+/** So many actions are shown as text. */
+const MAX_SHOWN = 100;
+
+function describeAction(
+  { seq, toolName, principalId, occurredAt, expiresAt, reservation }: UnstartedAction,
+  now: string,
+): string {
+  const held = reservation.map(({ unit, amount }) => `${unit} ${formatQuantity(amount)}`).join(', ');
+  const holds = held === '' ? '' : `, ${held} reserved`;
+  const age = describeSpan(occurredAt, now);
+  const isLate = expiresAt !== undefined && compareTimestamps(expiresAt, now) <= 0;
+  const end = expiresAt === undefined ? '' : `, ${isLate ? 'expired' : 'expires'} ${printable(expiresAt)}`;
+  return `  seq ${seq}  allowed to ${printable(principalId)} ${age} and not started: ${printable(toolName)}${holds}${end}`;
+}
+
+const SPANS = [
+  [86_400n, 'd'],
+  [3_600n, 'h'],
+  [60n, 'min'],
+  [1n, 's'],
+] as const;
+const SECOND = 1_000_000_000n;
+
+/** Such as `3 h ago`. */
+function describeSpan(from: string, to: string): string {
+  const passed = (parseTimestamp(to) - parseTimestamp(from)) / SECOND;
+  const [length, name] = SPANS.find(([seconds]) => passed >= seconds) ?? [1n, 's'];
+  return passed < 0n ? `at ${from}` : `${passed / length} ${name} ago`;
+}
+
+function toActionJson(action: UnstartedAction): object {
+  return {
+    event_id: action.eventId,
+    seq: action.seq,
+    ...(action.grantId === undefined ? {} : { grant_event_id: action.grantId }),
+    principal_id: action.principalId,
+    tool_name: action.toolName,
+    occurred_at: action.occurredAt,
+    ...(action.expiresAt === undefined ? {} : { expires_at: action.expiresAt }),
+    meter_reservation: action.reservation,
+  };
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {
