@@ -3,11 +3,9 @@
 import { printable } from '../bytes/printable.js';
 import type { Finding } from '../finding/finding.js';
 import { describeFinding } from '../finding/words.js';
-import { canonicalBytes } from '../json/canonicalize.js';
-import type { JsonValue } from '../json/value.js';
+import { canonicalBytesWithout } from '../json/omit-undefined.js';
 import { checkOptions, checkString, describeValue, type OptionTypes } from '../options.js';
 import type { RecordedDecision } from '../policy/authorize.js';
-import { digestIntent } from '../policy/draft-grant.js';
 import {
   ABORTED,
   checkDetails,
@@ -58,8 +56,8 @@ export interface GuardOptions extends ExecutionDetails {
   readonly reserve?: AmountsByUnit | undefined;
   /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
   readonly grantId?: string | undefined;
-  /** What it is for, any JSON: recorded is its digest. Default: the tool and its parameters. */
-  readonly intent?: JsonValue | undefined;
+  /** What it is for, any JSON: recorded is its digest; members that are undefined are left out. Default: the tool and its parameters. */
+  readonly intent?: unknown;
   /** The digest instead. */
   readonly intentDigest?: Digest | undefined;
   /** What the user asked for. Default: the grant's intent. */
@@ -109,7 +107,7 @@ export interface GuardParts {
 /** What is to be done. */
 export interface GuardedCall<T> {
   readonly toolName: string;
-  readonly params: JsonValue;
+  readonly params: unknown;
   readonly run: GuardedFunction<T>;
   readonly options: GuardOptions;
 }
@@ -198,7 +196,7 @@ export class Guard<T> {
 
   async #perform(): Promise<T> {
     const { toolName, params, options } = this.#call;
-    const paramsDigest = sha256Digest(canonicalBytes(params));
+    const paramsDigest = sha256Digest(canonicalBytesWithout(params));
     const decision = await this.#parts.authorize(this.#toRequest(paramsDigest), this.#abort.signal);
     if (decision.decision === 'deny') throw new DeniedError(toolName, decision);
     const claim = await this.#claim(decision, paramsDigest);
@@ -243,7 +241,7 @@ export class Guard<T> {
     return {
       toolName,
       paramsDigest,
-      intentDigest: intentDigest ?? digestIntent(meant),
+      intentDigest: intentDigest ?? sha256Digest(canonicalBytesWithout(meant)),
       meters: raiseMeters([ONE_CALL], meters(reserve)),
       ttlMs,
       ...(principalId === undefined ? {} : { principalId }),

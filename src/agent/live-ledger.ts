@@ -4,7 +4,6 @@
  * among them, and nothing comes between the question and its record.
  */
 
-import type { JsonValue } from '../json/value.js';
 import { checkOptions, checkString, type OptionTypes } from '../options.js';
 import {
   authorizeAction,
@@ -362,7 +361,8 @@ export class LiveLedger {
    *    `ERROR`; `unknown` when it threw after it was aborted. What was aborted before it was called is given back (`ABANDONED`).
    *
    * @param toolName - The tool that is called.
-   * @param params - What it is called with, any JSON: recorded is the digest of its canonical bytes.
+   * @param params - What it is called with, any JSON: recorded is the digest of its canonical bytes. A member that is undefined is like one
+   *   that is absent, as `JSON.stringify` has it; whatever else is no JSON is a TypeError.
    * @param run - Given a signal to stop at, and a meter to add to.
    * @returns What the function returned, when its execution is on disk.
    * @throws DeniedError; what the function threw; the signal's reason when it was aborted before the function was called.
@@ -374,7 +374,7 @@ export class LiveLedger {
    */
   async guard<T>(
     toolName: string,
-    params: JsonValue,
+    params: unknown,
     run: GuardedFunction<T>,
     options: GuardOptions = {},
   ): Promise<T> {

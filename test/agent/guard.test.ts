@@ -311,6 +311,56 @@ describe('guard', () => {
     );
   });
 
+  it('takes parameters as frameworks type them, and an undefined member for an absent one', async () => {
+    interface Params {
+      readonly path: string;
+      readonly limit?: number | undefined;
+      readonly tags?: readonly string[];
+    }
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 100 } });
+    const run = (): number => 1;
+    const params: Params = { path: '/a', limit: undefined, tags: ['x'] };
+    const handed: unknown = JSON.parse('{"path":"/a","tags":["x"]}');
+    const input: Record<string, unknown> = { tags: ['x'], path: '/a', deep: undefined };
+    const digests = async (...all: unknown[]): Promise<Set<unknown>> => {
+      for (const each of all) await ledger.guard('fs.read', each, run, { intent: { of: params } });
+      return new Set(
+        place
+          .events()
+          .flatMap(({ authorization }) => authorization?.action ?? [])
+          .slice(-all.length)
+          .map((action) => JSON.stringify(action.tool_params_digest)),
+      );
+    };
+    expect((await digests(params, handed, input)).size).toBe(1);
+    const own = JSON.parse('{"__proto__":{"a":1},"b":[{"c":2}]}') as Record<string, unknown>;
+    const more = Object.defineProperty({ b: [{ c: 2, d: undefined }] }, '__proto__', {
+      value: { a: 1, e: undefined },
+      enumerable: true,
+    });
+    expect((await digests(own, more)).size).toBe(1);
+    const cycle: Record<string, unknown> = { a: undefined };
+    cycle['self'] = [cycle, cycle];
+    let hasRead = false;
+    const getter = {
+      a: undefined,
+      get b() {
+        hasRead = true;
+        return 1;
+      },
+    };
+    class Own {
+      a = undefined;
+    }
+    const list = Object.assign([1], { extra: undefined });
+    for (const wrong of [undefined, [undefined], cycle, getter, new Own(), list, { a: () => 1 }, { a: 1n }])
+      await expect(ledger.guard('fs.read', wrong, run)).rejects.toThrow(TypeError);
+    expect(hasRead).toBe(false);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('says of calls and time that it measured them, whatever the basis of the rest', async () => {
     const place = memoryPlace();
     const ledger = await openLive(place);

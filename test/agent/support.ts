@@ -36,7 +36,9 @@ export interface Event {
   readonly model_id?: string;
   readonly provider?: string;
   readonly meter_basis?: string;
-  readonly authorization?: { readonly action?: { readonly expires_at?: string } };
+  readonly authorization?: {
+    readonly action?: { readonly expires_at?: string; readonly tool_params_digest?: object };
+  };
   readonly meter_used?: readonly { readonly unit: string; readonly amount: never }[];
 }
 
