@@ -1,10 +1,12 @@
 /** What is reserved and never begun is given back: by whoever decides next once it has expired, or by whoever says so. */
 
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { LiveLedger } from '../../src/agent/live-ledger.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
-import { codeOf, otherSigner } from '../writer/support.js';
+import { VolatileFileSystem } from '../writer/file-systems.js';
+import { codeOf, otherSigner, signer } from '../writer/support.js';
 import { AGENT, filePlace, grant, leftOf, memoryPlace, openLive, request, type Event } from './support.js';
 
 /** A clock that tests set. */
@@ -162,6 +164,47 @@ describe('a reservation', () => {
     expect(codes.includes('ABANDONED')).toBe(start === undefined);
     expect(settled.length).toBeLessThanOrEqual(1);
     expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('a decision that releases what has expired', () => {
+  it('is on disk with the release or not at all, wherever its process is stopped', async () => {
+    const clock = new Clock();
+    const place = filePlace();
+    const before = await openLive(place, { now: clock.now, index: false });
+    const grantId = await grant(before, { meterCaps: CAPS, notBefore: clock.now() });
+    await before.authorize({ ...request(1, { usd: '0.7' }), ttlMs: MINUTE });
+    await before.authorize({ ...request(2, { usd: '0.2' }), ttlMs: MINUTE });
+    await before.close();
+    clock.pass(MINUTE);
+    const begin = readFileSync(place.path);
+    const met = { none: 0, all: 0 };
+    for (let lifetime = 0; ; lifetime += 1) {
+      writeFileSync(place.path, begin);
+      const fileSystem = new VolatileFileSystem();
+      fileSystem.startProcess(lifetime);
+      const dying = LiveLedger.open(place.path, { signer, now: clock.now, index: false, fileSystem });
+      const decided = await dying
+        .then(async (ledger) => {
+          const asked = ledger.authorize({ ...request(3, { usd: '0.9' }), principalId: AGENT });
+          return asked.finally(() => ledger.close().catch(() => undefined));
+        })
+        .catch(() => undefined);
+      // A torn group is cut off by whoever comes next, who asks again.
+      const next = await openLive(place, { now: clock.now, index: false });
+      const reserved = (await next.budget(grantId)).unstarted.map(({ seq }) => seq);
+      // Of a torn group the releases may be whole.
+      expect([[2, 3], [3], [], [6]]).toContainEqual(reserved);
+      if (decided !== undefined) expect([decided.decision, reserved]).toEqual(['allow', [6]]);
+      met[reserved.includes(6) ? 'all' : 'none'] += 1;
+      const again = await next.authorize(request(4, { usd: '0.1' }));
+      expect(again.decision).toBe('allow');
+      await next.close();
+      expect(await place.verdict()).toBe('ok');
+      if (fileSystem.operations <= lifetime) break;
+    }
+    expect(met.none).toBeGreaterThan(0);
+    expect(met.all).toBeGreaterThan(0);
   });
 });
 
