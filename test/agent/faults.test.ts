@@ -127,8 +127,7 @@ describe.each([
       met.unrecorded += told.unrecorded.length;
       met.acknowledged += told.acknowledged.length;
     });
-    // On a busy machine the turn is taken more often, and fewer are acknowledged by then.
-    expect(met.acknowledged).toBeGreaterThan(count === Infinity ? 100 : 20);
+    expect(met.acknowledged).toBeGreaterThan(count === Infinity ? 200 : 20);
     // A sample may miss the few operations between a function and its record.
     if (count === Infinity) expect(met.unrecorded).toBeGreaterThan(0);
   });
