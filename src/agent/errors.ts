@@ -20,7 +20,10 @@ export class DeniedError extends NorthrootError {
     const left = bound && describeLeft(bound);
     const rest = left === undefined ? '' : `; ${left}`;
     super(decisionCode, `${printable(toolName)} was denied: ${printable(reason, 400)}${rest}`, {
-      hint: `the record of seq ${recorded.seq} says why`,
+      hint:
+        recorded.status === 'exists'
+          ? `the request was allowed before, by the record of seq ${recorded.seq}: ask again with another request key`
+          : `the record of seq ${recorded.seq} says why`,
     });
     this.name = 'DeniedError';
     this.decision = decision;

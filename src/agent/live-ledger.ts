@@ -126,6 +126,7 @@ const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   grantId: 'string',
   contextDigest: 'object',
   hygiene: 'object',
+  requestKey: 'string',
 };
 
 const START_TYPES: OptionTypes<StartRequest> = {

@@ -344,6 +344,7 @@ export class IndexedState {
       this.#actions.clear();
       this.#events.clear();
     }
+    this.#requests.trim();
     this.#records?.trim();
   }
 

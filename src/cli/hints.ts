@@ -12,6 +12,9 @@ type Hint = string | ((error: NorthrootError) => string | undefined);
 const GRANTS = 'northroot log LEDGER --type authorization lists the grants';
 const AUTHORIZATIONS = 'northroot log LEDGER --type authorization lists them';
 const RECORDS = 'northroot log LEDGER lists the records';
+/** What to do about authority that was imported. */
+export const IMPORTED_HINT =
+  '--honour-imported SYSTEM lets what was imported from it count; better, make a grant of your own: northroot grant LEDGER';
 const VERIFY = 'northroot verify LEDGER says what is wrong with it';
 
 const HINTS: Readonly<Record<string, Hint>> = {
@@ -43,6 +46,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   GRANT_NOT_A_GRANT: GRANTS,
   GRANT_NOT_FOUND: GRANTS,
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
+  IMPORTED_AUTHORITY: IMPORTED_HINT,
   STARTS_UNSETTLED:
     'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START, or northroot abandon LEDGER --older-than 1h',
   START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',

@@ -84,6 +84,12 @@ export function pastInstant(text: string): string {
   }
 }
 
+/** A request key. */
+export function requestKey(text: string): string {
+  if (/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text)) return text;
+  throw new InvalidArgumentError('Expected 1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3.');
+}
+
 /** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
 export function assertSpan(since: string | undefined, until: string | undefined): void {
   if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;

@@ -15,6 +15,7 @@ import {
   type HonourOptions,
   type PolicyEvaluator,
 } from './evaluator.js';
+import { findKnownAnswer, type KnownAnswer } from './known-answer.js';
 import { sweepExpired } from './sweep.js';
 
 /** How {@link authorizeAction} works. */
@@ -30,19 +31,25 @@ export type ActionRequest = Omit<AuthorizationRequest, 'now'> & {
   readonly ttlMs?: number;
 };
 
-/** A decision and where it was recorded. */
+/**
+ * A decision and where it was recorded. Of a request key that was allowed before, `recorded` is the action that was allowed then, with the
+ * status `exists`, and `checks` is empty.
+ */
 export interface RecordedDecision extends AuthorizationDecision {
   readonly recorded: Appended;
 }
 
 /**
  * Asks a policy of a ledger that verifies, and appends the authorization event: allow or deny. Each call appends an event of its
- * own, so that what one asker was allowed no other may use. Actions that have expired and were not started are released before, in the
- * same step, as far as the ledger's signer may sign for their principals.
+ * own, so that what one asker was allowed no other may use; but for a `requestKey` under which the same principal was allowed the same
+ * tool with the same parameters before: that gets the answer that it has, or is denied where the action can no longer be begun
+ * (`ACTION_EXPIRED`, `AUTHORIZATION_REUSED`, `GRANT_EXPIRED`, …), and nothing is recorded. Actions that have expired and were not started
+ * are released before, in the same step, as far as the ledger's signer may sign for their principals.
  *
  * @param ledger - The file or folder, which is opened for it and verified; or a ledger that is open, also one that others of the same
  *   process append to: its own signer and trust policy hold, and of `options` only `policy`, `now` and `signal`.
  * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as `Ledger.open` and `append`.
+ * @throws NorthrootError `REQUEST_CONFLICT` when the request key was used for another tool or other parameters. Nothing is recorded then.
  * @throws TypeError, RangeError when the request is not of its form; TypeError for a trust policy beside a ledger that is open.
  */
 export async function authorizeAction(
@@ -82,15 +89,33 @@ async function decideAction(
     const now = readClock();
     const expiresAt = asked.expiresAt ?? endOf(ttlMs, now);
     const whole = { ...asked, now, ...(expiresAt === undefined ? {} : { expiresAt }) };
-    decision = evaluator.evaluate(whole);
+    const evaluated = evaluator.evaluate(whole);
+    const known = findKnownAnswer(state, whole, evaluated, honourImported);
+    if (known !== undefined) throw new Answered(known);
+    decision = evaluated;
     return { event: toDraft(whole, decision, evaluator), isAnew: true };
   };
   const before = (state: VerifyState): Entry[] => {
     const now = readClock();
     return isTimestamp(now) ? sweepExpired(ledger, state, now) : [];
   };
-  const recorded = await ledger.decide(makeEvent, { signal, before });
-  return { ...(decision as unknown as AuthorizationDecision), recorded };
+  try {
+    const recorded = await ledger.decide(makeEvent, { signal, before });
+    return { ...(decision as unknown as AuthorizationDecision), recorded };
+  } catch (error) {
+    if (!(error instanceof Answered)) throw error;
+    return { ...error.known.decision, recorded: error.known.recorded };
+  }
+}
+
+/** Ends a decision of which nothing is to be recorded. It is told when all before it is on disk. */
+class Answered extends Error {
+  readonly known: KnownAnswer;
+
+  constructor(known: KnownAnswer) {
+    super('the request was answered before');
+    this.known = known;
+  }
 }
 
 function assertTtl(ttlMs: number | undefined, expiresAt: string | undefined): void {
@@ -159,6 +184,7 @@ function toDraft(
         tool_params_digest: request.paramsDigest,
         ...(reservation.length === 0 ? {} : { meter_reservation: reservation }),
         ...(request.expiresAt === undefined || decision === 'deny' ? {} : { expires_at: request.expiresAt }),
+        ...(request.requestKey === undefined ? {} : { request_key: request.requestKey }),
       },
     },
   };

@@ -51,6 +51,8 @@ export interface AuthorizationRequest {
   readonly grantId?: string;
   readonly contextDigest?: Digest;
   readonly hygiene?: HygieneReport;
+  /** The asker's own name for this one request (SPEC §8 rule 18): 1 to 128 characters of `[A-Za-z0-9._:/+=@-]`. */
+  readonly requestKey?: string;
 }
 
 /** Whose imported authority counts. */
@@ -280,7 +282,7 @@ const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
     request;
-  const { contextDigest, hygiene, resources, expiresAt } = request;
+  const { contextDigest, hygiene, resources, expiresAt, requestKey } = request;
   assertResources(resources);
   const event = {
     event_type: 'authorization',
@@ -308,6 +310,7 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
         tool_params_digest: paramsDigest,
         meter_reservation: meters ?? [],
         ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+        ...(requestKey === undefined ? {} : { request_key: requestKey }),
       },
     },
   };

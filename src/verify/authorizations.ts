@@ -32,7 +32,7 @@ import { fromDigestText, toDigestText } from '../value/digest.js';
 import { orderTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
-import { requestName } from './links.js';
+import { askedOf, requestName, type RequestEntry } from './links.js';
 import { START_TYPE, closeStart, findOpenStart, noteStart } from './starts.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
@@ -52,8 +52,11 @@ export interface Linked {
   /** The grant that it makes: what became of its record is to be told to {@link settleGrant}. */
   readonly made?: Grant;
   /** The request key that an allowed action has: to be told to {@link settleRequest}. */
-  readonly request?: string;
+  readonly request?: MadeRequest;
 }
+
+/** A request key by its {@link requestName}, and what it was used for. */
+type MadeRequest = { readonly name: string } & Pick<RequestEntry, 'asked'>;
 
 const UNLINKED: Linked = { grant: -1, isBlocked: false };
 
@@ -195,7 +198,7 @@ function checkAction(
   place: EventPlace,
   parent: Grant | undefined,
   findings: LineFindings,
-): string | undefined {
+): MadeRequest | undefined {
   const action = makeAction(outline, place, parent);
   findings.setGrant(parent);
   warnDouble(outline.firstDouble, '/authorization/action/meter_reservation', findings);
@@ -208,20 +211,20 @@ function checkAction(
   if (outline.decision === 'deny') return undefined;
   if (outline.expiresAt !== undefined) state.links.expiring.set(id, outline.expiresAt);
   if (outline.requestKey === undefined) return undefined;
-  return checkRequest(state, outline.principalId, outline.requestKey, parent, findings);
+  const name = requestName(outline.principalId, parent, outline.requestKey);
+  checkRequest(state, name, outline.requestKey, findings);
+  return { name, asked: askedOf(outline.toolName, outline.params) };
 }
 
 /** Rule 18: each key is used once. */
 function checkRequest(
   { links, events }: VerifyState,
-  principalId: string,
+  name: string,
   requestKey: string,
-  grant: Grant | undefined,
   findings: LineFindings,
-): string {
-  const name = requestName(principalId, grant, requestKey);
+): void {
   const earlier = links.requests.get(name);
-  if (earlier === undefined) return name;
+  if (earlier === undefined) return;
   const indexed = events.find(earlier.id);
   findings.addToEvent({
     code: 'REQUEST_REPEATED',
@@ -230,12 +233,16 @@ function checkRequest(
     actual: requestKey,
     ...(indexed === undefined ? {} : { related: [placeOf(indexed, toDigestText(earlier.id))] }),
   });
-  return name;
 }
 
 /** Keeps the request key of an action that is not invalid: to be called once the line's verdict is known. */
-export function settleRequest({ links }: VerifyState, name: string, id: string, verdict: EventVerdict): void {
-  if (verdict !== 'invalid' && !links.requests.has(name)) links.requests.set(name, { id });
+export function settleRequest(
+  { links }: VerifyState,
+  { name, asked }: MadeRequest,
+  id: string,
+  verdict: EventVerdict,
+): void {
+  if (verdict !== 'invalid' && !links.requests.has(name)) links.requests.set(name, { id, asked });
 }
 
 /** SPEC §7, "Taken over": on whose word rests what is allowed or done. */

@@ -20,6 +20,8 @@ export interface PendingLink {
 export interface RequestEntry {
   /** base64url */
   readonly id: string;
+  /** What it is for: see {@link askedOf}. */
+  readonly asked: string;
 }
 
 /** The state of linkage. */
@@ -42,6 +44,11 @@ export interface Links {
 /** One asker's own name for one request (SPEC §8 rule 18): of a principal, under one root grant or under none. */
 export function requestName(principalId: string, grant: Grant | undefined, requestKey: string): string {
   return `${grant?.rootIndex ?? -1} ${principalId} ${requestKey}`;
+}
+
+/** What a request is for. @param params - The digest of the parameters, as text. */
+export function askedOf(toolName: string, params: string): string {
+  return `${toolName} ${params}`;
 }
 
 /** No authorizations yet. */

@@ -20,7 +20,8 @@ import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
+import { meterList, principalId, requestKey, resourceList, seconds, toolName } from '../options.js';
+import { IMPORTED_HINT } from '../hints.js';
 import { decidingOptions, findSigner, HONOUR, POSITION } from './ledger-key.js';
 import { NO_INDEX, viewOf } from '../view.js';
 
@@ -41,6 +42,7 @@ interface AuthorizeCommandOptions {
   readonly index: boolean;
   readonly position?: string;
   readonly honourImported?: string[];
+  readonly requestKey?: string;
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
@@ -81,6 +83,11 @@ export function addAuthorize(
       'what it will touch, as KIND=REFERENCE, such as file=/etc/hosts',
       resourceList,
     )
+    .option(
+      '--request-key <key>',
+      'your own name for this one request: asked again, it gets the answer that it has, and nothing is recorded',
+      requestKey,
+    )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
@@ -120,6 +127,7 @@ async function authorize(
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(options.resource === undefined ? {} : { resources: options.resource }),
       ...(grantId === undefined ? {} : { grantId }),
+      ...(options.requestKey === undefined ? {} : { requestKey: options.requestKey }),
     },
     {
       ...decidingOptions(terminal, path, signer, options),
@@ -135,6 +143,7 @@ async function authorize(
       decision_code: decisionCode,
       seq: recorded.seq,
       event_id: recorded.eventId,
+      status: recorded.status,
       grant_event_id: answer.grantId ?? null,
       checks,
       bound: bound === undefined ? null : boundJson(bound),
@@ -151,6 +160,8 @@ async function authorize(
   const left = bound && describeLeft(bound);
   const rest = left === undefined ? '' : `; ${left}`;
   terminal.say(`denied: ${decisionCode}: ${printable(reason, 400)}${rest}`);
+  if (decisionCode === 'IMPORTED_AUTHORITY') terminal.say(`hint: ${IMPORTED_HINT}`);
+  else if (recorded.status === 'exists') terminal.say('hint: ask again with another --request-key');
   return DENIED;
 }
 
