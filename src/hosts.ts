@@ -45,6 +45,7 @@ export {
   planImport,
   planReading,
   readKnownLedger,
+  type AuthorityCounts,
   type ImportPlan,
   type ImportResult,
   type KnownLedger,

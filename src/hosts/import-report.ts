@@ -24,7 +24,7 @@ export function reportImport(
   result?: ImportResult,
   options: ImportReportOptions = {},
 ): ImportReport {
-  const { host, reading, findings, events, existing, conflicting, unfit, byType } = plan;
+  const { host, reading, findings, events, existing, conflicting, unfit, byType, authority } = plan;
   // Of what was appended some may be what an earlier plan of the same import had.
   const fresh = result?.appended ?? events.length;
   return {
@@ -37,6 +37,12 @@ export function reportImport(
       unfit,
       ...(result === undefined ? {} : { appended: result.appended }),
       by_type: Object.fromEntries([...byType].sort(([a], [b]) => (a < b ? -1 : 1))),
+    },
+    imported_authority: {
+      grants: authority.grants,
+      actions: authority.actions,
+      credits: authority.credits,
+      own_grants: authority.ownGrants,
     },
   };
 }

@@ -26,6 +26,19 @@ export interface KnownLedger {
   readonly openEnds: ReadonlySet<string>;
   /** How many records were read: what {@link appendImport} knows of. */
   readonly size?: number | undefined;
+  /** How many allowed grants it has that were not taken over from another system. */
+  readonly ownGrants?: number | undefined;
+}
+
+/** What lets somebody act, or gives budget back, on the word of the system alone (SPEC §7, "Taken over"). */
+export interface AuthorityCounts {
+  /** Allowed grants. */
+  readonly grants: number;
+  /** Allowed actions. */
+  readonly actions: number;
+  readonly credits: number;
+  /** {@link KnownLedger.ownGrants}, beside which it would stand. */
+  readonly ownGrants: number;
 }
 
 /** What an import is for. */
@@ -50,6 +63,8 @@ export interface ImportPlan {
   readonly unfit: number;
   /** Events of all claims, by type. */
   readonly byType: ReadonlyMap<string, number>;
+  /** Among all events, those that the ledger has already too. */
+  readonly authority: AuthorityCounts;
   /** {@link KnownLedger.size} of the ledger that it was made for. */
   readonly knownSize?: number | undefined;
 }
@@ -129,7 +144,9 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
   }
   const conflicting = others.size;
   const unfit = made.unfit.length;
-  return { host, reading, findings, events, existing, conflicting, unfit, byType, knownSize: into?.size };
+  const authority = { ...countAuthority(made.events), ownGrants: into?.ownGrants ?? 0 };
+  const counts = { existing, conflicting, unfit, byType, authority };
+  return { host, reading, findings, events, ...counts, knownSize: into?.size };
 }
 
 const INPUT_ERROR = { rule: 'INPUT', severity: 'error', class: 'invalid' } as const;
@@ -155,6 +172,21 @@ const EARLIER = {
   actual: 'no end, as in a log that was cut; the ledger keeps how it ended',
 } as const;
 
+function countAuthority(events: readonly ClaimedEvent[]): Omit<AuthorityCounts, 'ownGrants'> {
+  const counts = { grants: 0, actions: 0, credits: 0 };
+  for (const { event } of events) {
+    if (isAllowed(event, 'grant')) counts.grants += 1;
+    else if (isAllowed(event, 'action')) counts.actions += 1;
+    else if (event.event_type === 'adjustment' && event['direction'] === 'credit') counts.credits += 1;
+  }
+  return counts;
+}
+
+function isAllowed(event: Readonly<Record<string, unknown>>, kind: 'grant' | 'action'): boolean {
+  const { kind: own } = (event['authorization'] ?? {}) as { readonly kind?: unknown };
+  return event['event_type'] === 'authorization' && event['decision'] === 'allow' && own === kind;
+}
+
 /** What a ledger has of a system. @throws NorthrootError when the source cannot be read */
 export async function readKnownLedger(
   source: LedgerSource,
@@ -165,16 +197,18 @@ export async function readKnownLedger(
   const openEnds = new Set<string>();
   let ledgerId: string | undefined;
   let size = 0;
+  let ownGrants = 0;
   for await (const { event, eventId, seq } of readRecords(source, { signal })) {
     size = seq + 1;
     if (seq === 0 && event['event_type'] === 'genesis') ledgerId = eventId;
     const { system: of, id } = sourceOf(event);
+    if (of === undefined && isAllowed(event, 'grant')) ownGrants += 1;
     // What came first stands, as it does in a plan.
     if (of !== system || typeof id !== 'string' || sources.has(id)) continue;
     sources.set(id, eventId);
     if (event['outcome'] === 'unknown') openEnds.add(id);
   }
-  return { ledgerId, sources, openEnds, size };
+  return { ledgerId, sources, openEnds, size, ownGrants };
 }
 
 function sourceOf(event: JsonObject): { readonly system?: unknown; readonly id?: unknown } {

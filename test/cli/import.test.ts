@@ -9,6 +9,7 @@ interface Report {
   readonly files: readonly { readonly name: string }[];
   readonly items: { readonly items: number };
   readonly events: { readonly appended: number };
+  readonly imported_authority: object;
 }
 
 describe.skipIf(!hasRecordings)('import', () => {
@@ -29,6 +30,18 @@ describe.skipIf(!hasRecordings)('import', () => {
     expect(second.files).toEqual(first.files);
     expect([first.items.items, second.items.items]).toEqual([27, 27]);
     expect([first.events.appended, second.events.appended]).toEqual([36, 0]);
+  });
+
+  it('says where what it imports could be taken for authority of the ledger', () => {
+    const path = ['--ledger', 'granted.jsonl'];
+    expectOk(shop.run(['init', 'granted.jsonl', '--origin', 'example.com/granted']));
+    const alone = shop.run(['import', '--from', 'cgf', ...path, '--check', 'logs/a.jsonl']);
+    const grant = ['--to', 'agent:a1', '--tool', 'fs.*', '--cap', 'calls=1'];
+    expectOk(shop.run(['grant', 'granted.jsonl', ...grant]));
+    const beside = shop.run(['import', '--from', 'cgf', ...path, '--format', 'json', 'logs/a.jsonl']);
+    expect(alone.stderr).not.toContain('IMPORTED_AUTHORITY');
+    expect(beside.stderr).toContain('IMPORTED_AUTHORITY');
+    expect(parse<Report>(beside.stdout).imported_authority).toMatchObject({ grants: 0, own_grants: 1 });
   });
 
   it('lists a file without items, and names what it leaves out of a folder', () => {

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import {
   accountFor,
   appendImport,
+  draftGrant,
   firstTimeOf,
   Ledger,
   notStated,
@@ -22,6 +23,7 @@ import {
   type ImportPlan,
   type ImportResult,
 } from '../../src/index.js';
+import type { Bounds } from '../../src/schema/generated/types.js';
 import { toDigestText } from '../../src/value/digest.js';
 import { validatorOf } from '../schema/ajv.js';
 import { inTime } from '../in-time.js';
@@ -311,6 +313,39 @@ it('gives the same events for the same files, bound to their ledger', async () =
     );
   expect(plan(first)).toBe(plan(first));
   expect(plan(first)).not.toBe(plan(second));
+});
+
+it('counts what would be authority on the word of the host, and what the ledger has of its own', async () => {
+  const path = newPath();
+  const base = { at: { file: 'g' }, bytes: Buffer.from('g'), occurredAt: new Date(T).toISOString() };
+  const bounds: Bounds = {
+    allowed_tools: ['*'],
+    meter_caps: [{ unit: 'usd', amount: { t: 'int', v: '1' } }],
+  };
+  const granting: Host = {
+    ...plainHost,
+    read(files, options) {
+      const reading = plainHost.read(files, options);
+      const by = { principalId: 'agent:plain/a1', decisionCode: 'YES' };
+      const grant = { ...base, ...by, kind: 'grant', id: 'g1', decision: 'allow', bounds } as const;
+      const denied = { ...base, ...by, kind: 'grant', id: 'g2', decision: 'deny' } as const;
+      return { ...reading, claims: [grant, denied, ...reading.claims] };
+    },
+  };
+  const first = planImport(granting, [plainFile(...GOOD)]);
+  expect(first.authority).toEqual({ grants: 1, actions: 1, credits: 0, ownGrants: 0 });
+  const ledger = await Ledger.open(path, { create: {}, now: () => new Date(T).toISOString() });
+  await ledger.append({
+    event: draftGrant({ principalId: 'agent:a1', allowedTools: ['*'], meterCaps: { usd: 1 } }),
+  });
+  const known = async () => readKnownLedger(await openLedger(path), 'plain');
+  await appendImport(ledger, planImport(granting, [plainFile(...GOOD)], { into: await known() }));
+  await ledger.close();
+  const again = planImport(granting, [plainFile(...GOOD)], { into: await known() });
+  const report = reportImport(again);
+  expect(report.events?.new).toBe(0);
+  expect(report.imported_authority).toEqual({ grants: 1, actions: 1, credits: 0, own_grants: 1 });
+  expect(validatorOf('import-report')(report)).toBe(true);
 });
 
 it('says in its report, in words and by its schema, what was and was not', () => {

@@ -308,6 +308,8 @@ async function report(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   const write = (format: Format, paint: Paint): string => render(format, result, paint);
+  const notice = authorityNotice(result);
+  if (notice !== undefined) terminal.say(notice);
   await writeReportFiles(options, write);
   await interruptible(context, () =>
     to === 'stdout'
@@ -315,6 +317,16 @@ async function report(
       : terminal.say(write(options.format, plainPaint).trimEnd()),
   );
   return result.exit_status;
+}
+
+/** Said where what is imported could be taken for authority of the ledger's own. */
+function authorityNotice({ imported_authority: authority, subject }: ImportReport): string | undefined {
+  if (authority === undefined) return undefined;
+  const { grants, actions, credits, own_grants: own } = authority;
+  if (grants + credits === 0 && (own === 0 || actions === 0)) return undefined;
+  const counts = `grants: ${grants}, allowed actions: ${actions}, credits: ${credits}`;
+  const beside = own === 0 ? '' : `, beside grants of the ledger's own: ${own}`;
+  return `note: IMPORTED_AUTHORITY: what is imported rests on the word of ${subject.name} (${counts}${beside}); authorize and record allow nothing on them without --honour-imported ${subject.name}`;
 }
 
 function render(format: Format, result: ImportReport, paint: Paint): string {

@@ -1426,6 +1426,7 @@ export interface ImportReport {
    */
   reasons: ImportReason[];
   events?: ImportEvents;
+  imported_authority?: ImportedAuthority;
   rules: ImportRule[];
   /**
    * Worst first, then in the order of the files; at most 1,000 unless more were asked for.
@@ -1476,6 +1477,24 @@ export interface ImportEvents {
   by_type: {
     [k: string]: SafeInteger;
   };
+}
+/**
+ * Of an import: what lets somebody act, or gives budget back, on the word of the system alone. No live decision rests on it, unless the ledger's owner honours that system.
+ */
+export interface ImportedAuthority {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  grants: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  actions: number;
+  credits: SafeInteger;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  own_grants: number;
 }
 export interface ImportRule {
   id: string;
