@@ -5,7 +5,7 @@ import { isKnownEventType } from '../schema/check.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { signingRuleOf, type SignedAct, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
-import { orderTimestamps } from '../value/timestamp.js';
+import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { LineFindings, SignatureOutcome } from './line-findings.js';
 import type { VerifyState } from './state.js';
@@ -38,7 +38,8 @@ export function checkSignatures(
   const asked = line.wellFormed ? { rule: ruleFor(state, line), instant: instantOf(state, line) } : undefined;
   const needsAuthority = asked?.rule.needsAuthority === true;
   if (needsAuthority && !hasAuthority) state.selfIssuable += 1;
-  const required = state.signaturesRequired || line.eventType === 'key' || (hasAuthority && needsAuthority);
+  const demand = { signaturesRequired: state.signaturesRequired, hasAuthority };
+  const required = mustBeSigned(demand, { isKeyEvent: line.eventType === 'key', needsAuthority });
   if (line.signatures.length === 0) {
     state.signatures.missing += 1;
     if (required)
@@ -189,9 +190,9 @@ function actOf(line: WellFormedLine): SignedAct {
   return { type, principalId, isCredit: direction === 'credit', grantId };
 }
 
-/** See {@link findEntitlementProblem}: the event's own time, or the ledger's clock where that is later. */
+/** When the keys of a line are judged. */
 export function instantOf({ clock }: VerifyState, { occurredAt }: WellFormedLine): string {
-  return clock !== undefined && orderTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
+  return judgingInstant(clock, occurredAt);
 }
 
 function expectedKey(state: VerifyState): string {

@@ -29,6 +29,7 @@ import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from '../ledger/quick-tables.js
 import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
+import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
 import { orderTimestamps, WHOLE_LENGTH } from '../value/timestamp.js';
 import { MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
 import { ActionTable } from './action-table.js';
@@ -374,7 +375,11 @@ export class UsualStep {
     const first = verdictsAt[index]!;
     const count = verdictsAt[index + 1]! - first;
     this.#signerCount = count;
-    if (count === 0) return !state.signaturesRequired && !(this.#isOwn && state.keyring.hasAuthority);
+    if (count === 0) {
+      const { hasAuthority } = state.keyring;
+      const demand = { signaturesRequired: state.signaturesRequired, hasAuthority };
+      return !mustBeSigned(demand, { isKeyEvent: false, needsAuthority: this.#isOwn });
+    }
     if (count > MAX_SIGNERS) return false;
     for (let i = 0; i < count; i += 1) {
       if (verdicts[first + i] !== VALID) return false;
@@ -436,8 +441,7 @@ export class UsualStep {
     const { key } = signer.key;
     if (key.valid_from !== undefined || key.valid_until !== undefined) {
       const occurredAt = decodeLatin1(bytes, rows[base + row.OCCURRED_AT], rows[base + row.OCCURRED_AT + 1]);
-      const { clock } = this.#state;
-      const instant = clock !== undefined && orderTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
+      const instant = judgingInstant(this.#state.clock, occurredAt);
       return findEntitlementProblem(signer.key, rule, instant) === undefined;
     }
     if (signer.rules.has(rule)) return true;

@@ -14,8 +14,8 @@ import type { Key, KeyEvent } from '../schema/generated/types.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
+import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
 import { toDigestText } from '../value/digest.js';
-import { compareTimestamps } from '../value/timestamp.js';
 import { ruleFor } from '../verify/signatures.js';
 import type { VerifyState } from '../verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';
@@ -79,8 +79,10 @@ export class AdmissionRules {
   ): void {
     const { keyring, signaturesRequired } = this.#state;
     const rule = ruleFor(this.#state, line);
-    const required =
-      signaturesRequired || line.type === 'key' || (keyring.hasAuthority && rule.needsAuthority);
+    const { hasAuthority } = keyring;
+    const { needsAuthority } = rule;
+    const isKeyEvent = line.type === 'key';
+    const required = mustBeSigned({ signaturesRequired, hasAuthority }, { isKeyEvent, needsAuthority });
     const instant = this.#instantOf(line.occurredAt);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
     this.#assertValid(signatures, eventBytes);
@@ -211,10 +213,8 @@ export class AdmissionRules {
     return counted.length > 0 ? 'valid' : 'invalid';
   }
 
-  /** At which a key's validity is judged: an event that is dated back does not revive an expired key. */
   #instantOf(occurredAt: string): string {
-    const { clock } = this.#state;
-    return clock !== undefined && compareTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
+    return judgingInstant(this.#state.clock, occurredAt);
   }
 
   #assertValid(signatures: readonly SignatureEntry[], eventBytes: Uint8Array): void {
