@@ -10,7 +10,7 @@ import {
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
-import { grantChain, MAX_SYSTEMS, type Amounts, type Grant } from './grant.js';
+import { addSystem, grantChain, type Amounts, type Grant } from './grant.js';
 import { exceedsPrecision, overCap, uncapped, type Judgement } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
@@ -70,8 +70,7 @@ function judgeCredit({ principalId, amounts, system }: AdjustmentFacts, grant: G
       });
     }
   }
-  if (system !== undefined)
-    for (const { systems } of chain) if (systems.size < MAX_SYSTEMS) updates.push(() => systems.add(system));
+  if (system !== undefined) for (const { systems } of chain) updates.push(() => addSystem(systems, system));
   return { findings, apply: () => isRefused || updates.forEach((update) => update()) };
 }
 

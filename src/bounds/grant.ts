@@ -202,6 +202,14 @@ export function findUnsound(grant: Grant | undefined): Grant | undefined {
 /** The most systems that are remembered of one grant, and of a ledger. */
 export const MAX_SYSTEMS = 64;
 
+/** Stands for all systems beyond {@link MAX_SYSTEMS}: no system has this name, so that nobody honours it. */
+export const OTHER_SYSTEMS = '';
+
+/** Remembers a system, or that there are more than are remembered by name. */
+export function addSystem(systems: Set<string>, system: string): void {
+  if (!systems.has(system)) systems.add(systems.size < MAX_SYSTEMS ? system : OTHER_SYSTEMS);
+}
+
 /** The foreign systems on whose word rests what is done under a grant, by an action where there is one; sorted. */
 export function systemsOf(grant: Grant | undefined, action?: Pick<Action, 'system'>): string[] {
   const systems = new Set(action?.system === undefined ? [] : [action.system]);

@@ -19,7 +19,7 @@ import { canonicalText } from '../json/canonicalize.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import { buildReport, toFindingJson } from '../report/report.js';
-import { listNotChecked } from '../report/not-checked.js';
+import { describeImported, listNotChecked } from '../report/not-checked.js';
 import { checkReport, checkTrustPolicy } from '../schema/check.js';
 import type { BundleResult, ReportJson } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
@@ -475,6 +475,7 @@ class Judge {
         'AUTHORITY',
         `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
       );
+      add(state.importedSystems.size > 0, 'IMPORTED_AUTHORITY', describeImported(state));
       add(
         noteVerdict !== undefined &&
           !noteVerdict.signers.some(({ role, source }) => role === 'witness' && source !== 'ledger'),

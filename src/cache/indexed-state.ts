@@ -173,7 +173,7 @@ export class IndexedState {
     this.#grants = new IndexedGrants(entries, head?.grants ?? 0);
     this.#actions = new IndexedActions(entries, this.#grants, this.#events);
     this.#pending = new CountedTable(entries, 'w:', (form) => form as PendingLink, head?.pending ?? 0);
-    this.#requests = new EntryTable(entries, 'q:', (form) => form as RequestEntry);
+    this.#requests = new EntryTable(entries, 'q:', toRequest);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
     this.#folds = new IndexedFolds(entries, head?.folds ?? 0);
@@ -450,4 +450,10 @@ function assertHead(head: Partial<IndexHead>): void {
     Array.isArray(tree?.hashes) &&
     Array.isArray(seals?.tallies);
   if (!isWhole) throw new IndexFault('its head is malformed');
+}
+
+function toRequest(form: unknown): RequestEntry {
+  const { id, asked } = (form ?? {}) as Partial<RequestEntry>;
+  if (typeof id === 'string' && typeof asked === 'string') return { id, asked };
+  throw new IndexFault('the entry of a request key is malformed');
 }

@@ -1,6 +1,13 @@
 /** What decides live and verification has no finding for: grants that are wrong themselves, what is overdrawn, what runs now. */
 
-import { findUnsound, grantChain, systemsOf, type Action, type Grant } from '../bounds/grant.js';
+import {
+  findUnsound,
+  grantChain,
+  OTHER_SYSTEMS,
+  systemsOf,
+  type Action,
+  type Grant,
+} from '../bounds/grant.js';
 import { printable } from '../bytes/printable.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
@@ -63,10 +70,14 @@ export function judgeImported(
     {
       code: 'IMPORTED_AUTHORITY',
       expected: "authority of the ledger's own, or of a system that is honoured",
-      actual: `authority taken over from ${systems.map((system) => printable(system, 64)).join(', ')}`,
+      actual: `authority taken over from ${systems.map(nameSystem).join(', ')}`,
       ...(grant === undefined ? {} : { related: [grant.place] }),
     },
   ];
+}
+
+function nameSystem(system: string): string {
+  return system === OTHER_SYSTEMS ? 'others' : printable(system, 64);
 }
 
 /** Units of which more is used and reserved already than is capped, whether or not they are asked for. */

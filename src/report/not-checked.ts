@@ -1,5 +1,6 @@
 /** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
 
+import { OTHER_SYSTEMS } from '../bounds/grant.js';
 import { printable } from '../bytes/printable.js';
 import type { ReportJson } from '../schema/generated/types.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
@@ -127,17 +128,7 @@ export function listNotChecked(
     'AUTHORITY',
     `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
   );
-  const { importedSystems } = state;
-  add(
-    importedSystems.size > 0,
-    'IMPORTED_AUTHORITY',
-    `what was allowed or done rests on authority that was taken over from other logs, whose writers were not checked: ${[
-      ...importedSystems,
-    ]
-      .map((system) => printable(system, 64))
-      .sort()
-      .join(', ')}`,
-  );
+  add(state.importedSystems.size > 0, 'IMPORTED_AUTHORITY', describeImported(state));
   const continues = state.genesis?.continues;
   add(
     continues !== undefined && ending.predecessor === undefined,
@@ -157,6 +148,14 @@ export function listNotChecked(
     `keys that were revoked, and whose records only checkpoints by revoked keys, or by keys that these added, cover: ${own.length}`,
   );
   return list;
+}
+
+/** On whose word rests what was allowed or done (SPEC §7, "Taken over"). */
+export function describeImported({ importedSystems }: VerificationResult['state']): string {
+  const systems = [...importedSystems]
+    .map((system) => (system === OTHER_SYSTEMS ? 'others' : printable(system, 64)))
+    .sort();
+  return `what was allowed or done rests on authority that was taken over from other logs, whose writers were not checked: ${systems.join(', ')}`;
 }
 
 /**

@@ -10,7 +10,7 @@ import { judgeTakeover, type OpenStart } from '../bounds/started.js';
 import type { Judgement } from '../bounds/judgement.js';
 import {
   MAX_GRANT_DEPTH,
-  MAX_SYSTEMS,
+  addSystem,
   grantChain,
   makeAction,
   makeGrant,
@@ -247,7 +247,7 @@ export function settleRequest(
 
 /** SPEC §7, "Taken over": on whose word rests what is allowed or done. */
 function noteSystems({ importedSystems }: VerifyState, systems: readonly string[]): void {
-  for (const system of systems) if (importedSystems.size < MAX_SYSTEMS) importedSystems.add(system);
+  for (const system of systems) addSystem(importedSystems, system);
 }
 
 /** What an authorization says of itself: an allow needs checks that passed and hygiene that is not Invalid. */

@@ -145,6 +145,17 @@ describe('a bundle of a selection', () => {
     });
   });
 
+  it('says what rests on the word of another system', async () => {
+    const imported = sealFixture('ledgers/imported.jsonl');
+    const file = await make({ selection: { principal: 'agent:a1' } }, imported);
+    const result = await judge(file, { trust: imported.trust });
+    const item = result.not_checked.find(({ code }) => code === 'IMPORTED_AUTHORITY');
+    expect(item?.message).toContain('clasper');
+    expect(openCodes(await judge(await make({ selection: { principal } })))).not.toContain(
+      'IMPORTED_AUTHORITY',
+    );
+  });
+
   it('never passes for the ledger', async () => {
     const result = await judge(await make({ selection: { principal } }));
     expect(openCodes(result)).toEqual(

@@ -1,6 +1,7 @@
 /** Authority that was imported from another system's log allows nothing live, unless that system is honoured (SPEC §7). */
 
 import { describe, expect, it } from 'vitest';
+import { MAX_SYSTEMS } from '../../src/bounds/grant.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { draftGrant } from '../../src/policy/draft-grant.js';
 import { codeOf } from '../writer/support.js';
@@ -48,6 +49,26 @@ describe('an imported grant', () => {
       },
     });
     expect(await leftOf(ledger, native.eventId)).toBe('1');
+    expect(await codeOf(ledger.guard('fs.read', { n: 2 }, run))).toBe('IMPORTED_AUTHORITY');
+  });
+
+  it('is not honoured for being one of more systems than are told apart', async () => {
+    const place = filePlace();
+    const honourImported = Array.from({ length: MAX_SYSTEMS + 1 }, (_, n) => `system ${n}`);
+    const ledger = await openLive(place, { honourImported });
+    const { eventId } = await ledger.append({ event: draftGrant({ ...bounds, meterCaps: { calls: 200 } }) });
+    const credit = (system: string): object => ({
+      event_type: 'adjustment',
+      principal_id: 'service:billing',
+      grant_event_id: { alg: 'sha-256', b64: eventId.slice('sha-256:'.length) },
+      direction: 'credit',
+      meters: [{ unit: 'calls', amount: { t: 'int', v: '0' } }],
+      reason: 'REFUND',
+      source: { system, id: system },
+    });
+    for (const system of honourImported.slice(0, MAX_SYSTEMS)) await ledger.append({ event: credit(system) });
+    expect(await ledger.guard('fs.read', {}, run)).toBe('ran');
+    await ledger.append({ event: credit('not honoured') });
     expect(await codeOf(ledger.guard('fs.read', { n: 2 }, run))).toBe('IMPORTED_AUTHORITY');
   });
 
