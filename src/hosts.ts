@@ -22,6 +22,7 @@ export type {
   HostReading,
   HostRule,
   ItemFate,
+  LeftOut,
   Observation,
 } from './hosts/host.js';
 export {

@@ -187,6 +187,18 @@ export interface Observation {
   readonly occurredAt?: string | undefined;
 }
 
+/**
+ * Usage that an item states and that neither an observation nor an execution has: it would count twice, or nobody can say of what it is.
+ * It is left out of every sum, and told of.
+ */
+export interface LeftOut {
+  readonly at: HostPlace;
+  /** Why: a Code, as that of the finding that tells of it. */
+  readonly reason: string;
+  /** At least one amount. */
+  readonly meters: MeterVector;
+}
+
 /** What a host's files say. */
 export interface HostReading {
   /** Every item of every file, in order; none is left out. */
@@ -196,6 +208,8 @@ export interface HostReading {
   readonly observations: readonly Observation[];
   /** In the order of the files. */
   readonly findings: readonly HostFinding[];
+  /** Usage that is counted nowhere. Absent: none. */
+  readonly leftOut?: readonly LeftOut[] | undefined;
 }
 
 /** What may be said beside the files. */

@@ -6,6 +6,7 @@ import { accountFor, NO_ITEMS, verdictOf, type HostVerdict, type ItemCounts } fr
 import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
 import { describeHostFinding } from './finding-text.js';
+import { sumLeftOut } from './left-out.js';
 
 /** How many findings a report lists, unless more are asked for. */
 const DEFAULT_MAX_FINDINGS = 1_000;
@@ -59,7 +60,7 @@ export function reportCheck(
 function reportReading(
   kind: 'host' | 'profile',
   subject: Pick<Host, 'name' | 'title' | 'rules'>,
-  reading: Pick<HostReading, 'items' | 'findings'>,
+  reading: Pick<HostReading, 'items' | 'findings' | 'leftOut'>,
   { maxFindings = DEFAULT_MAX_FINDINGS, files = [] }: ImportReportOptions,
 ): ImportReport {
   const { total, byFile, byReason } = accountFor(reading.items);
@@ -74,6 +75,7 @@ function reportReading(
     exit_status: EXIT_STATUS[verdict],
     files: withEmpty(byFile, files),
     items: { ...total },
+    left_out: sumLeftOut(reading.leftOut),
     reasons: [...byReason].sort(([a], [b]) => (a < b ? -1 : 1)).map(([reason, items]) => ({ reason, items })),
     rules: [...subject.rules, INPUT_RULE].map(({ id, statement, undecidable }) => ({
       id,

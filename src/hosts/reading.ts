@@ -13,6 +13,7 @@ import type {
   HostOptions,
   HostPlace,
   HostReading,
+  LeftOut,
   Observation,
 } from './host.js';
 
@@ -36,6 +37,7 @@ export class ReadingBuilder {
   readonly #claims: Claim[] = [];
   readonly #observations: Observation[] = [];
   readonly #findings: HostFinding[] = [];
+  readonly #leftOut: LeftOut[] = [];
   readonly #times = new Map<string, string>();
   readonly #options: HostOptions;
 
@@ -63,6 +65,11 @@ export class ReadingBuilder {
 
   find(finding: HostFinding): void {
     this.#findings.push(finding);
+  }
+
+  /** Usage that is counted nowhere, where there is any; a finding is to tell of it too. */
+  leaveOut(leftOut: LeftOut): void {
+    if (leftOut.meters.length > 0) this.#leftOut.push(leftOut);
   }
 
   /**
@@ -141,6 +148,7 @@ export class ReadingBuilder {
       claims: this.#claims,
       observations: this.#observations,
       findings: this.#findings,
+      leftOut: this.#leftOut,
     };
   }
 

@@ -32,6 +32,7 @@ import {
   type LedgerEntry,
 } from './ledger-calls.js';
 import { compareCall, type CallAspect, type Comparison, type ReconcileCode } from './reconcile-compare.js';
+import { sumLeftOut } from './left-out.js';
 import { Matcher, type Found, type MatchedCall, type Unclaimed } from './reconcile-match.js';
 import { IndexedSource, type ReconcileSource, type Seen } from './reconcile-sources.js';
 import { ReconcileSums } from './reconcile-sums.js';
@@ -472,6 +473,7 @@ export class Reconciler {
       calls: meant.length,
       executions: meant.filter(({ observation }) => observation.outcome !== undefined).length,
       outside: seen.length - meant.length,
+      left_out: sumLeftOut(reading.leftOut),
     };
   }
 
@@ -532,6 +534,12 @@ export class Reconciler {
       byContent > 0,
       'FOUND_BY_CONTENT',
       `calls without an id in common, found by tool, parameters and time alone: ${byContent}`,
+    );
+    const leftOut = this.#sources.reduce((sum, { source }) => sum + (source.reading.leftOut?.length ?? 0), 0);
+    add(
+      leftOut > 0,
+      'USAGE_LEFT_OUT',
+      `amounts that sources state and no sum has, as they would count twice or nobody can say of what they are: ${leftOut}`,
     );
     add(
       this.#expectations === undefined,

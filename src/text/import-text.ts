@@ -43,6 +43,7 @@ function describeImport(report: ImportReport): Document {
     sections: [
       ...(files.length > 1 ? [describeFiles(files)] : []),
       ...describeReasons(report),
+      ...describeLeftOut(report),
       ...(total === 0 ? [] : [describeFindings(report)]),
       describeRules(report),
     ],
@@ -139,6 +140,23 @@ function describeReasons({ reasons }: ImportReport): Section[] {
     cells: [[outside(reason)], [grouped(items)]],
   }));
   return [{ title: 'Dropped or repeated', lines: [], tables: [table(columns, rows, reasons.length)] }];
+}
+
+/** Usage that is in no sum: why, and how much. */
+function describeLeftOut({ left_out: leftOut }: ImportReport): Section[] {
+  if (leftOut.length === 0) return [];
+  const columns = [{ head: 'reason' }, { head: 'items', isNumber: true }, { head: 'amounts' }];
+  const rows = leftOut.slice(0, MAX_ROWS).map(({ reason, items, amounts }) => ({
+    cells: [
+      [outside(reason)],
+      [grouped(items)],
+      join(
+        amounts.map(({ unit, amount }): Line => [outside(`${amount} ${unit}`)]),
+        ', ',
+      ),
+    ],
+  }));
+  return [{ title: 'Usage left out', lines: [], tables: [table(columns, rows, leftOut.length)] }];
 }
 
 /** Alike findings stand together: how many, and the first few of them. */

@@ -66,6 +66,7 @@ function describe(report: ReconcileReport): Document {
       describeStates(report),
       describeSources(report),
       ...describeMeters(report),
+      ...describeLeftOut(report),
       ...describeExpected(report),
       ...describeFindings(report),
       ...describeListed(report),
@@ -112,18 +113,22 @@ function describeSources({ sources }: ReconcileReport): Section {
     ...['items', 'calls', 'executed', 'left out'].map((head) => ({ head, isNumber: true })),
     { head: 'files' },
   ];
-  const rows = sources.map(({ name, verdict, items, calls, executions, outside: left, files }) => ({
-    cells: [
-      [outside(name)],
-      [verdict],
-      ...[items, calls, executions, left].map((n): Line => [grouped(n)]),
-      join(
-        files.slice(0, 3).map((file) => [outside(file.name)]),
-        ', ',
-      ),
-    ],
-    isBad: verdict === 'invalid' || verdict === 'violation',
-  }));
+  const rows = sources.map(
+    ({ name, verdict, items, calls, executions, outside: left, left_out: leftOut, files }) => ({
+      cells: [
+        [outside(name)],
+        [verdict],
+        ...[items, calls, executions, leftOut.reduce((sum, each) => sum + each.items, left)].map(
+          (n): Line => [grouped(n)],
+        ),
+        join(
+          files.slice(0, 3).map((file) => [outside(file.name)]),
+          ', ',
+        ),
+      ],
+      isBad: verdict === 'invalid' || verdict === 'violation',
+    }),
+  );
   return { title: 'Sources', lines: [], tables: [{ columns, rows }] };
 }
 
@@ -157,6 +162,44 @@ function describeMeters({ meters, meters_left_out: leftOut }: ReconcileReport): 
       title: 'Sums',
       lines: [],
       tables: [{ columns, rows, ...(notes.length === 0 ? {} : { note: notes.join('; ') }) }],
+    },
+  ];
+}
+
+/** Usage that sources state and no sum has. */
+function describeLeftOut({ sources }: ReconcileReport): Section[] {
+  const all = sources.flatMap(({ name, left_out: leftOut }) =>
+    leftOut.map(({ reason, items, amounts }) => ({
+      cells: [
+        [outside(name)],
+        [outside(reason)],
+        [grouped(items)],
+        join(
+          amounts.map(({ unit, amount }): Line => [outside(`${amount} ${unit}`)]),
+          ', ',
+        ),
+      ],
+    })),
+  );
+  if (all.length === 0) return [];
+  const columns = [
+    { head: 'source' },
+    { head: 'reason' },
+    { head: 'items', isNumber: true },
+    { head: 'amounts' },
+  ];
+  const more = all.length - MAX_ROWS;
+  return [
+    {
+      title: 'Usage left out of the sums',
+      lines: [],
+      tables: [
+        {
+          columns,
+          rows: all.slice(0, MAX_ROWS),
+          ...(more > 0 ? { note: `${grouped(more)} more` } : {}),
+        },
+      ],
     },
   ];
 }

@@ -6,8 +6,9 @@
 import { decodeSourceJson } from '../../json/source-json.js';
 import { checkOptions } from '../../options.js';
 import { compareTimestamps } from '../../value/timestamp.js';
-import type { Claim, Host, HostFile, HostOptions, HostPlace, HostReading } from '../host.js';
+import type { Claim, Host, HostFile, HostOptions, HostReading } from '../host.js';
 import { principalOf } from '../names.js';
+import { placeOrder } from '../place-order.js';
 import { ReadingBuilder } from '../reading.js';
 import { numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
 import { AgentEvents } from './agent-events.js';
@@ -189,17 +190,6 @@ function inTime(entries: readonly Entry[]): readonly Entry[] {
   // Those that state no time stay where they are.
   if (list.every(({ first }) => !Number.isNaN(first))) list.sort((a, b) => a.first - b.first);
   return list.flatMap((file) => file.entries);
-}
-
-/** By file, line and member, as the files were given. */
-function placeOrder(files: readonly HostFile[]): (a: HostPlace, b: HostPlace) => number {
-  const indexes = new Map<string, number>();
-  for (const { name } of files) if (!indexes.has(name)) indexes.set(name, indexes.size);
-  const memberOf = ({ pointer }: HostPlace): number => Number(pointer?.split('/').at(-1) ?? 0) || 0;
-  return (a, b) =>
-    (indexes.get(a.file) ?? -1) - (indexes.get(b.file) ?? -1) ||
-    (a.line ?? 0) - (b.line ?? 0) ||
-    memberOf(a) - memberOf(b);
 }
 
 /** By time, but nothing before what authorizes it. */

@@ -8,7 +8,8 @@ import { compareTimestamps } from '../../value/timestamp.js';
 import { documentsOf, peekDocuments } from '../documents.js';
 import { membersOf } from '../members.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
-import { principalOf, toolOf, wellFormed } from '../names.js';
+import { meterText } from '../left-out.js';
+import { principalOf, toolOf, unitOf, wellFormed } from '../names.js';
 import { checkReadOptions } from '../read-options.js';
 import { ReadingBuilder } from '../reading.js';
 import { inTimeOrder } from '../time-order.js';
@@ -16,6 +17,7 @@ import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } fro
 import { amountOf, jcsDigest, listAt } from '../values.js';
 import { OTLP_RULES } from './rules.js';
 import { attributeJson, attributeText, readSpan, resourceOf, type Attributes, type Span } from './spans.js';
+import { countUsage } from './usage.js';
 
 /** The host OTLP. */
 export const otlp: Host = {
@@ -60,8 +62,12 @@ const AGENT = ['invoke_agent', 'create_agent', 'invoke_workflow'];
 
 interface Read extends Span {
   readonly kind: Kind;
+  readonly isAgent: boolean;
   readonly operation: string;
   readonly amounts: StatedAmounts;
+  readonly occurredAt: string;
+  /** Whether another span of the same call came before it. */
+  isRepeated: boolean;
 }
 
 class SpanReader {
@@ -116,7 +122,7 @@ class SpanReader {
     for (const span of this.#kept) {
       this.#checkParent(span);
     }
-    this.#checkTotals();
+    this.#countUsage();
     return this.#reading.finish();
   }
 
@@ -131,6 +137,7 @@ class SpanReader {
     const type = operation === undefined ? 'span' : wellFormed(operation);
     if (traceId === undefined || spanId === undefined) {
       this.#find('OT-3', 'ID_INVALID', INVALID, span, '32 and 16 hexadecimal digits', span.statedIds);
+      this.#leaveOut(span, 'ID_INVALID', this.#amounts(span));
       this.#reading.drop(at, type, 'ID_INVALID');
       return;
     }
@@ -143,12 +150,15 @@ class SpanReader {
     const kind = kindOf(operation);
     const occurredAt = this.#reading.timeOf(span.start, at, id);
     if (occurredAt === undefined) {
+      this.#leaveOut(span, 'TIME_NOT_STATED', this.#amounts(span));
       this.#reading.drop(at, type, 'TIME_NOT_STATED');
       return;
     }
     if (span.start !== undefined && span.end !== undefined && compareTimestamps(span.end, span.start) < 0)
       this.#find('OT-2', 'END_BEFORE_START', INVALID, span, `from ${span.start}`, span.end);
-    const kept: Read = { ...span, kind, operation, amounts: this.#amounts(span) };
+    const amounts = this.#amounts(span);
+    const isAgent = kind === 'agent';
+    const kept: Read = { ...span, kind, isAgent, operation, amounts, occurredAt, isRepeated: false };
     this.#kept.push(kept);
     this.#checkAttributes(kept);
     this.#keep(kept, id, occurredAt);
@@ -168,6 +178,7 @@ class SpanReader {
       this.#find('OT-1', 'DUPLICATE_SPAN', INVALID, span, 'the span as it was before', 'another', [
         before.item.at,
       ]);
+      this.#leaveOut(span, 'DUPLICATE_SPAN', this.#amounts(span));
     }
     const reason = isSame ? 'SPAN_REPEATED' : 'DUPLICATE_SPAN';
     this.#reading.item({ at, type, fate: 'repeated', reason });
@@ -180,6 +191,7 @@ class SpanReader {
     const callId = attributeText(attributes, 'gen_ai.tool.call.id');
     const tool = toolNameOf(span);
     if (this.#isSecondSpanOfCall(span, callId, tool)) {
+      span.isRepeated = true;
       this.#reading.item({ at, type: cut(operation), fate: 'repeated', reason: 'CALL_REPEATED' });
       return;
     }
@@ -208,26 +220,6 @@ class SpanReader {
       occurredAt,
       principalId,
     });
-    if (kind === 'inference' || kind === 'tool') {
-      const response = attributeText(attributes, 'gen_ai.response.id');
-      this.#reading.observe({
-        at,
-        callIds: [callId, kind === 'inference' ? response : undefined, span.spanId].filter(
-          (each) => each !== undefined,
-        ),
-        tool,
-        paramsDigest,
-        outcome,
-        meters: metersOf({
-          'tokens.input': amounts['input_tokens'],
-          'tokens.output': amounts['output_tokens'],
-          'tokens.input.cache_read': amounts['cache_read.input_tokens'],
-          'tokens.input.cache_creation': amounts['cache_creation.input_tokens'],
-          'tokens.output.reasoning': amounts['reasoning.output_tokens'],
-        }),
-        occurredAt,
-      });
-    }
     this.#reading.item({ at, type: cut(operation), fate: 'evidence' });
   }
 
@@ -292,49 +284,146 @@ class SpanReader {
     this.#find('OT-4', 'PARENT_NOT_FOUND', WARNING, span, `span ${parentId}`, 'none in these files');
   }
 
-  /** Tokens of agents' spans that state some, against those of the calls below that no other agent's span is between. */
-  #checkTotals(): void {
-    const above = this.#agentsAbove();
-    const below = new Map<Read, Read[]>();
-    for (const span of this.#kept) {
-      const agent = span.kind === 'inference' ? above.get(keyOf(span)) : undefined;
-      if (agent === undefined) continue;
-      const calls = below.get(agent);
-      if (calls === undefined) below.set(agent, [span]);
-      else calls.push(span);
-    }
-    for (const [agent, calls] of below) {
-      for (const name of ['input_tokens', 'output_tokens']) {
-        const sum = sumOf(calls.map(({ amounts }) => amounts[name]));
-        const stated = agent.amounts[name];
-        if (differ(sum, stated))
-          this.#find('OT-10', 'TOTAL_DIFFERS', WARNING, agent, `${name} ${shown(sum)}`, shown(stated));
+  /** Says which calls there were, and what each used: once, however many spans tell of it. */
+  #countUsage(): void {
+    const using = this.#kept.filter(({ amounts }) => hasUsage(amounts));
+    const [above, agentAbove] = [
+      this.#nearestAbove(using),
+      this.#nearestAbove(this.#kept.filter(({ isAgent }) => isAgent)),
+    ];
+    const usage = countUsage(
+      using,
+      (span) => above.get(keyOf(span)),
+      (span) => agentAbove.get(keyOf(span)),
+    );
+    for (const { span, differences } of [...usage.values()].reverse()) {
+      for (const { name, own, below, rest } of differences) {
+        this.#find('OT-10', 'TOTAL_DIFFERS', WARNING, span, `${name} ${shown(below)}`, shown(own));
+        if (rest !== undefined) this.#leaveOut(span, 'TOTAL_DIFFERS', { [name]: rest });
       }
+    }
+    // From the outermost on: what only tells of one call again adds its ids to it, and what else it states of it.
+    const said = new Map<Read, { readonly callIds: string[]; readonly amounts: StatedAmounts }>();
+    const isCall = new Set<Read>();
+    for (const span of [...usage.values()].reverse().map((each) => each.span)) {
+      const { counted = {}, below = [] } = usage.get(span) ?? {};
+      const amounts = { ...counted, ...said.get(span)?.amounts };
+      const callIds = [...callIdsOf(span), ...(said.get(span)?.callIds ?? [])];
+      const [only, ...more] = below;
+      const tellsOfCall = span.kind === 'inference' || span.kind === 'other';
+      if (tellsOfCall && only !== undefined && only.kind !== 'tool' && more.length === 0) {
+        said.set(only, { callIds, amounts });
+        continue;
+      }
+      said.set(span, { callIds, amounts });
+      const isOuter = below.some(({ kind }) => kind !== 'tool');
+      if (isOuter ? isMore(amounts) : hasUsage(amounts) || span.kind === 'inference') isCall.add(span);
+    }
+    const answers = new Map<string, { readonly span: Read; readonly callIds: string[] }>();
+    for (const span of this.#kept) {
+      const isOwn = span.kind === 'tool' || (span.kind === 'inference' && !usage.has(span));
+      if (span.isRepeated || !(isOwn || isCall.has(span))) continue;
+      const { callIds: all = callIdsOf(span), amounts = {} } = said.get(span) ?? {};
+      const callIds = [...new Set(all)];
+      if (!this.#isAnswerAgain(span, amounts, callIds, answers)) this.#observe(span, amounts, callIds);
+    }
+    for (const span of this.#kept) {
+      const { counted, below = [] } = usage.get(span) ?? {};
+      if (span.isRepeated && counted !== undefined && hasUsage(counted)) {
+        this.#find(
+          'OT-8',
+          'CALL_REPEATED',
+          INFO,
+          span,
+          'usage on one span of a call',
+          meterText(metersOf(unitsOf(counted))),
+        );
+        this.#leaveOut(span, 'CALL_REPEATED', counted);
+      }
+      if (below.length === 0) this.#leaveOutUnknown(span);
     }
   }
 
-  /** The nearest agent's span above each span, by trace and span. Each is walked over once, and a circle ends where it began. */
-  #agentsAbove(): ReadonlyMap<string, Read | undefined> {
-    const agents = new Map(
-      this.#kept.flatMap((span) => (span.kind === 'agent' ? [[keyOf(span), span]] : [])),
-    );
+  /** Two spans of one answer that do not lie in one another, as a caller and a gateway write them. */
+  #isAnswerAgain(
+    span: Read,
+    counted: StatedAmounts,
+    callIds: string[],
+    answers: Map<string, { readonly span: Read; readonly callIds: string[] }>,
+  ): boolean {
+    const answer = span.kind === 'tool' ? undefined : attributeText(span.attributes, 'gen_ai.response.id');
+    if (answer === undefined || !hasUsage(counted)) return false;
+    const before = answers.get(answer);
+    if (before === undefined) {
+      answers.set(answer, { span, callIds });
+      return false;
+    }
+    const isSame = isSameUsage(before.span.amounts, span.amounts) && overlap(before.span, span);
+    const judged = isSame ? INFO : WARNING;
+    const code = isSame ? 'RESPONSE_REPEATED' : 'RESPONSE_ID_REUSED';
+    const actual = isSame ? `${meterText(metersOf(unitsOf(counted)))} once more` : 'another response';
+    this.#find('OT-13', code, judged, span, 'a response of its own', actual, [before.span.item.at]);
+    if (!isSame) return false;
+    this.#leaveOut(span, code, counted);
+    // The observation has the same list.
+    before.callIds.push(...callIds.filter((id) => !before.callIds.includes(id)));
+    return true;
+  }
+
+  #observe(span: Read, counted: StatedAmounts, callIds: readonly string[]): void {
+    const { item, kind, attributes } = span;
+    this.#reading.observe({
+      at: item.at,
+      callIds,
+      tool: kind === 'tool' ? toolNameOf(span) : modelNameOf(span),
+      paramsDigest: digestOf(attributeJson(attributes, 'gen_ai.tool.call.arguments')),
+      outcome: outcomeOf(span),
+      meters: metersOf(unitsOf(counted)),
+      occurredAt: span.occurredAt,
+    });
+  }
+
+  /** Usage in units that the conventions do not have, such as costs. */
+  #leaveOutUnknown(span: Read): void {
+    const meters = [...span.attributes].flatMap(([name, value]) => {
+      if (!name.startsWith(USAGE) || KNOWN_USAGE.has(name) || !(value instanceof SourceNumber)) return [];
+      const unit = name.slice(USAGE.length);
+      const amount = amountOf(value.text);
+      // Parts of what is counted, and the sum of it.
+      if (amount === undefined || unit === '' || unit.startsWith('details.')) return [];
+      const { input_tokens: input, output_tokens: output } = span.amounts;
+      const isSum = unit === 'total_tokens' && !differ(sumOf([input, output]), amount);
+      return isSum && (input !== undefined || output !== undefined) ? [] : [{ unit: unitOf(unit), amount }];
+    });
+    if (meters.length === 0) return;
+    this.#find('OT-14', 'UNIT_UNKNOWN', INFO, span, 'tokens of input and output', meterText(meters));
+    this.#reading.leaveOut({ at: span.item.at, reason: 'UNIT_UNKNOWN', meters });
+  }
+
+  #leaveOut({ item: { at } }: Span, reason: string, amounts: StatedAmounts): void {
+    this.#reading.leaveOut({ at, reason, meters: metersOf(unitsOf(amounts)) });
+  }
+
+  /** The nearest of some spans above each span, by trace and span. Each is walked over once, and a circle ends where it began. */
+  #nearestAbove(spans: readonly Read[]): ReadonlyMap<string, Read | undefined> {
+    const wanted = new Map(spans.map((span) => [keyOf(span), span]));
     const above = new Map<string, Read | undefined>();
     for (const [key] of this.#spans) {
       const path: string[] = [];
-      let agent: Read | undefined;
+      let nearest: Read | undefined;
       for (let at: string | undefined = key; at !== undefined && !above.has(at);) {
         path.push(at);
         above.set(at, undefined);
         const { traceId = '', parentId }: Partial<Span> = this.#spans.get(at) ?? {};
         at = parentId === undefined ? undefined : idOf(traceId, parentId);
         if (at === undefined) break;
-        agent = agents.get(at) ?? above.get(at);
-        if (agent !== undefined) break;
+        nearest = wanted.get(at) ?? above.get(at);
+        if (nearest !== undefined) break;
       }
-      // From the top down: what is below an agent's span has that one.
+      // From the top down: what is below a wanted one has that.
       for (const step of path.reverse()) {
-        above.set(step, agent);
-        agent = agents.get(step) ?? agent;
+        above.set(step, nearest);
+        nearest = wanted.get(step) ?? nearest;
       }
     }
     return above;
@@ -355,6 +444,7 @@ class SpanReader {
 
 const INVALID = { severity: 'error', class: 'invalid' } as const;
 const WARNING = { severity: 'warning', class: 'none' } as const;
+const INFO = { severity: 'info', class: 'none' } as const;
 
 const FACTS = [
   'gen_ai.provider.name',
@@ -395,11 +485,56 @@ const PARTS = [
   ['reasoning.output_tokens', 'output_tokens'],
 ] as const;
 
+/** All usage, of which conventions and their older versions have some. */
+const USAGE = 'gen_ai.usage.';
+const KNOWN_USAGE: ReadonlySet<string> = new Set(TOKENS.flatMap(([, ...attributes]) => attributes));
+
+/** The meters of the amounts, by their names in other sources. */
+function unitsOf(amounts: StatedAmounts): StatedAmounts {
+  return {
+    'tokens.input': amounts['input_tokens'],
+    'tokens.output': amounts['output_tokens'],
+    'tokens.input.cache_read': amounts['cache_read.input_tokens'],
+    'tokens.input.cache_creation': amounts['cache_creation.input_tokens'],
+    'tokens.output.reasoning': amounts['reasoning.output_tokens'],
+  };
+}
+
+function hasUsage(amounts: StatedAmounts): boolean {
+  return Object.values(amounts).some((amount) => amount !== undefined);
+}
+
+/** Whether there is an amount that is not zero. */
+function isMore(amounts: StatedAmounts): boolean {
+  return Object.values(amounts).some((amount) => amount !== undefined && formatQuantity(amount) !== '0');
+}
+
+function isSameUsage(one: StatedAmounts, other: StatedAmounts): boolean {
+  return TOKENS.every(([name]) => shown(one[name]) === shown(other[name]));
+}
+
+/** Whether there is a moment at which both went on. */
+function overlap(one: Read, other: Read): boolean {
+  const isBy = (a: Read, b: Read): boolean => compareTimestamps(a.occurredAt, b.end ?? b.occurredAt) <= 0;
+  return isBy(one, other) && isBy(other, one);
+}
+
+function callIdsOf({ kind, attributes, spanId }: Read): string[] {
+  const ids = [
+    attributeText(attributes, 'gen_ai.tool.call.id'),
+    kind === 'tool' ? undefined : attributeText(attributes, 'gen_ai.response.id'),
+    spanId,
+  ];
+  return ids.filter((each) => each !== undefined);
+}
+
 /** What a span states, or what it can only be by its other attributes: before version 1.27 of the conventions none was stated. */
 function operationOf({ attributes }: Span): string | undefined {
   const stated = attributeText(attributes, 'gen_ai.operation.name');
   if (stated !== undefined) return stated;
   if (attributeText(attributes, 'mcp.method.name') === 'tools/call') return 'execute_tool';
+  // Whatever used tokens called a model.
+  if ([...attributes.keys()].some((name) => name.startsWith(USAGE))) return UNNAMED_INFERENCE;
   if (attributeText(attributes, 'gen_ai.provider.name', 'gen_ai.system') === undefined) return undefined;
   const model = attributeText(attributes, 'gen_ai.request.model', 'gen_ai.response.model');
   return model === undefined ? undefined : UNNAMED_INFERENCE;
@@ -425,9 +560,12 @@ function outcomeOf({ attributes, status, end }: Span): 'success' | 'failure' | '
   return end === undefined ? 'unknown' : 'success';
 }
 
-function toolNameOf({ kind, attributes }: Read): string | undefined {
-  if (kind === 'tool') return attributeText(attributes, 'gen_ai.tool.name');
-  if (kind !== 'inference') return undefined;
+function toolNameOf(span: Read): string | undefined {
+  if (span.kind === 'tool') return attributeText(span.attributes, 'gen_ai.tool.name');
+  return span.kind === 'inference' ? modelNameOf(span) : undefined;
+}
+
+function modelNameOf({ attributes }: Read): string | undefined {
   const model = attributeText(attributes, 'gen_ai.request.model', 'gen_ai.response.model');
   if (model === undefined) return undefined;
   const provider = attributeText(attributes, 'gen_ai.provider.name', 'gen_ai.system');

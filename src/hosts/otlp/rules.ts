@@ -12,7 +12,9 @@ export const OTLP_RULES: readonly HostRule[] = [
   { id: 'OT-7', statement: 'what ended in an error names its type, and nothing else does' },
   { id: 'OT-8', statement: 'a tool call id names one call' },
   { id: 'OT-9', statement: 'attributes that the conventions require are there, and each is there once' },
-  { id: 'OT-10', statement: "the tokens of an agent's invocation are those of the calls below it" },
+  { id: 'OT-10', statement: 'the tokens of a span are those of the spans below it' },
+  { id: 'OT-13', statement: 'a response id names one response' },
+  { id: 'OT-14', statement: 'usage is stated in units of the conventions' },
   {
     id: 'OT-11',
     statement: 'what ran was allowed',

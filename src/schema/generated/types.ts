@@ -1425,6 +1425,10 @@ export interface ImportReport {
    * Why items were dropped, or what they repeat.
    */
   reasons: ImportReason[];
+  /**
+   * Usage that items state and that is in no sum, by reason: it would count twice, or nobody can say of what it is.
+   */
+  left_out: LeftOutUsage[];
   events?: ImportEvents;
   imported_authority?: ImportedAuthority;
   rules: ImportRule[];
@@ -1463,6 +1467,17 @@ export interface ImportItems {
 export interface ImportReason {
   reason: string;
   items: SafeInteger;
+}
+/**
+ * Usage that is in no sum, for one reason. Amounts are decimal numbers, exactly, or fractions.
+ */
+export interface LeftOutUsage {
+  reason: string;
+  items: SafeInteger;
+  amounts: {
+    unit: string;
+    amount: string;
+  }[];
 }
 /**
  * Absent where files were only checked. Made: of all claims; each is new, existing or conflicting. Appended: absent where nothing was to be appended.
@@ -1711,6 +1726,10 @@ export interface ReconciledSource {
    * a whole number from 0 to 2^53 - 1
    */
   outside: number;
+  /**
+   * Usage that the files state and that is in no sum, by reason, whatever the selection.
+   */
+  left_out: LeftOutUsage[];
 }
 export interface ReconcileSelection {
   is_whole: boolean;
