@@ -10,7 +10,9 @@ import { documentsOf, peekDocuments } from '../documents.js';
 import { compactJson, membersOf } from '../members.js';
 import { inTimeOrder } from '../time-order.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
+import { meterText } from '../left-out.js';
 import { codeOf, principalOf, toolOf, wellFormed } from '../names.js';
+import { placeOrder } from '../place-order.js';
 import { checkReadOptions } from '../read-options.js';
 import { ReadingBuilder, type SourceItem } from '../reading.js';
 import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../usage.js';
@@ -25,6 +27,7 @@ import {
   timeOfText,
   valueAt,
 } from '../values.js';
+import { findCopies, type Copy, type Request } from './copies.js';
 import { LITELLM_RULES } from './rules.js';
 
 /** The host LiteLLM. */
@@ -38,6 +41,8 @@ export const litellm: Host = {
 };
 
 const MAX_FACT_LENGTH = 256;
+/** Further ids of one request. */
+const MAX_IDS = 16;
 const KEY_HASH = /^[0-9a-f]{64}$/;
 /** Of a cost, by which its parts may differ from it: they are sums of doubles. */
 const COST_TOLERANCE = 1e-6;
@@ -63,7 +68,13 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   checkReadOptions('litellm', options);
   const reader = new SpendReader(options);
   for (const file of files) reader.readFile(file);
-  return inTimeOrder(reader.finish());
+  const reading = reader.finish();
+  const order = placeOrder(files);
+  return inTimeOrder({
+    ...reading,
+    items: [...reading.items].sort((a, b) => order(a.at, b.at)),
+    findings: [...reading.findings].sort((a, b) => order(a.at, b.at)),
+  });
 }
 
 /** The rows of a response of an endpoint: a list, or a page that has them in `data`. */
@@ -83,10 +94,18 @@ function withMetadata(row: SourceObject): SourceObject {
   return new SourceObject(new Map([...row.entries(), ['metadata', decoded.value]]));
 }
 
+/** A row that is a request, as it is read. */
+interface Row extends SourceItem, Request {
+  readonly value: SourceObject;
+  readonly type: string;
+  readonly occurredAt: string;
+}
+
 class SpendReader {
   readonly reading: ReadingBuilder;
-  /** A digest of what is read of each row, by its id. */
-  readonly #seen = new Map<string, { readonly content: string; readonly at: HostPlace }>();
+  readonly #rows: Row[] = [];
+  /** Which rows there are, by their id and content. */
+  readonly #contents = new Set<string>();
   /** Pages that say how many rows there are in all, by that number. */
   readonly #pages = new Map<string, { readonly at: HostPlace; rows: number }>();
 
@@ -107,6 +126,16 @@ class SpendReader {
   }
 
   finish(): HostReading {
+    const copies = findCopies(this.#rows, (row) => metersOf(unitsOf(this.#amountsIn(row.value))));
+    const alsoIds = new Map<Request, string[]>();
+    for (const [{ id }, { of, counts }] of copies) {
+      if (!counts) alsoIds.set(of, [...(alsoIds.get(of) ?? []), id].slice(0, MAX_IDS));
+    }
+    for (const row of this.#rows) {
+      const copy = copies.get(row);
+      if (copy !== undefined) this.#tellOfCopy(row, copy);
+      if (copy === undefined || copy.counts) this.#request(row, copies, alsoIds.get(row));
+    }
     for (const [total, { at, rows }] of this.#pages) {
       if (Number(total) <= rows) continue;
       this.#find('LL-10', 'ROWS_MISSING', WARNING, at, undefined, {
@@ -137,7 +166,9 @@ class SpendReader {
     const id = textAt(value, 'request_id') ?? textAt(value, 'id');
     if (id === undefined && !value.has('request_id')) {
       // A sum of several requests has no id of its own, nor any place in a ledger of single ones.
-      this.reading.drop(at, 'summary', value.has('spend') ? 'SUMMARY' : 'NOT_A_ROW');
+      const isSummary = value.has('spend');
+      if (isSummary) this.#leaveOut(at, 'SUMMARY', value);
+      this.reading.drop(at, 'summary', isSummary ? 'SUMMARY' : 'NOT_A_ROW');
       return;
     }
     if (id === undefined || id === '') {
@@ -145,58 +176,69 @@ class SpendReader {
         expected: 'request_id',
         actual: 'none',
       });
+      this.#leaveOut(at, 'ID_NOT_STATED', value);
       this.reading.drop(at, type, 'ID_NOT_STATED');
       return;
     }
-    if (this.#isRepeated({ at, value }, id, type)) return;
+    const content = contentOf(value);
+    const key = `${id}\n${content}`;
+    if (this.#contents.has(key)) {
+      this.reading.item({ at, type, fate: 'repeated', reason: 'ROW_REPEATED' });
+      return;
+    }
+    this.#contents.add(key);
     const started = instantAt(value, 'startTime');
     const ended = instantAt(value, 'endTime');
     const occurredAt = this.reading.timeOf(started, at, id);
     if (occurredAt === undefined) {
+      this.#leaveOut(at, 'TIME_NOT_STATED', value);
       this.reading.drop(at, type, 'TIME_NOT_STATED');
       return;
     }
     if (started !== undefined && ended !== undefined && compareTimestamps(ended, started) < 0) {
       this.#find('LL-2', 'END_BEFORE_START', INVALID, at, id, { expected: `from ${started}`, actual: ended });
     }
-    this.#request({ ...item, value }, { id, type, occurredAt, ended });
-  }
-
-  /** Whether the row, or another of its id, was read before. Endpoints write one row differently, so that what is read of it counts. */
-  #isRepeated({ at, value }: { at: HostPlace; value: SourceObject }, id: string, type: string): boolean {
-    const content = contentOf(value);
-    const before = this.#seen.get(id);
-    if (before === undefined) {
-      this.#seen.set(id, { content, at });
-      return false;
-    }
-    const isSame = before.content === content;
-    if (!isSame) {
-      this.#find('LL-1', 'DUPLICATE_REQUEST', INVALID, at, id, {
-        expected: 'the row as it was before',
-        actual: 'another',
-        related: [before.at],
-      });
-    }
-    this.reading.item({
-      at,
+    const call = textAt(value, 'metadata', 'litellm_call_id') ?? textAt(value, 'litellm_call_id');
+    const callId = call === '' ? undefined : call;
+    const status = statusOf(value);
+    const isCached = isCacheHit(value);
+    this.#rows.push({
+      ...item,
+      value,
+      id,
+      status,
+      isCached,
+      callId,
       type,
-      fate: 'repeated',
-      reason: isSame ? 'ROW_REPEATED' : 'DUPLICATE_REQUEST',
+      content,
+      started,
+      ended,
+      occurredAt,
     });
-    return true;
   }
 
-  #request(
-    { at, bytes, value }: SourceItem & { readonly value: SourceObject },
-    about: {
-      readonly id: string;
-      readonly type: string;
-      readonly occurredAt: string;
-      readonly ended?: string | undefined;
-    },
-  ): void {
-    const { id, type, occurredAt, ended } = about;
+  #leaveOut(at: HostPlace, reason: string, row: SourceObject): void {
+    this.reading.leaveOut({ at, reason, meters: metersOf(unitsOf(this.#amountsIn(row))) });
+  }
+
+  #tellOfCopy({ at, id, type, value }: Row, { of, code, counts }: Copy): void {
+    const meters = metersOf(unitsOf(this.#amountsIn(value)));
+    const used = meters.length === 0 ? 'another' : meterText(meters);
+    const isBroken = code === 'DUPLICATE_REQUEST' && !counts;
+    this.#find(code.startsWith('DUPLICATE') ? 'LL-1' : 'LL-13', code, isBroken ? INVALID : WARNING, at, id, {
+      expected: code === 'DUPLICATE_REQUEST' ? 'an id of its own' : 'a call that is logged once',
+      actual: counts ? `${used}, counted too` : `${used}, left out`,
+      related: [of.at],
+    });
+    if (counts) return;
+    this.#leaveOut(at, code, value);
+    this.reading.item({ at, type, fate: 'repeated', reason: code });
+  }
+
+  #request(row: Row, copies: ReadonlyMap<Row, Copy>, alsoIds: readonly string[] = []): void {
+    const { at, bytes, value, id, type, occurredAt, ended, content } = row;
+    // Of several requests under one id the first has it to itself, and the others are told apart by what they say.
+    const name = copies.get(row)?.code === 'DUPLICATE_REQUEST' ? `${id}~${shortOf(content)}` : id;
     const amounts = this.#amounts(value, at, id);
     const status = statusOf(value);
     const outcome = status === 'success' || status === 'failure' ? status : undefined;
@@ -222,49 +264,42 @@ class SpendReader {
       this.reading.claim({
         ...claimed,
         kind: 'action',
-        id: `refusal:${id}`,
+        id: `refusal:${name}`,
         decision: 'deny',
         decisionCode: codeOf(refusal),
         tool,
         paramsDigest,
       });
     }
-    this.reading.claim({ ...claimed, kind: 'evidence', id: `spend:${id}`, type: 'spend', facts });
+    this.reading.claim({ ...claimed, kind: 'evidence', id: `spend:${name}`, type: 'spend', facts });
     this.reading.observe({
       at,
-      callIds: callIdsOf(value, id),
+      callIds: [...new Set([id, ...(row.callId === undefined ? [] : [row.callId]), ...alsoIds])],
       tool,
       paramsDigest,
       ...(refusal === undefined ? { outcome } : { decision: 'deny' as const }),
-      meters: metersOf({
-        usd: amounts['spend'],
-        'tokens.input': amounts['prompt_tokens'],
-        'tokens.output': amounts['completion_tokens'],
-        'tokens.input.cache_read': amounts['cached_tokens'],
-        'tokens.input.cache_creation': amounts['cache_creation_tokens'],
-        'tokens.output.reasoning': amounts['reasoning_tokens'],
-      }),
+      meters: metersOf(unitsOf(amounts)),
       occurredAt,
     });
     const isMapped = refusal !== undefined && tool !== undefined;
     this.reading.item({ at, type, fate: isMapped ? 'mapped' : 'evidence' });
   }
 
-  #amounts(row: SourceObject, at: HostPlace, id: string): StatedAmounts {
+  /** What a row states that can be counted; what cannot is told of where it is counted. */
+  #amountsIn(
+    row: SourceObject,
+    refuse: (name: string, path: readonly string[], text: string) => void = () => undefined,
+  ): StatedAmounts {
     const amount = (name: string, ...path: readonly string[]): Quantity | undefined => {
       const stated = valueAt(row, ...path);
       if (stated === undefined || stated === null) return undefined;
       const found = stated instanceof SourceNumber ? amountOf(stated.text) : undefined;
       if (found !== undefined && (name === 'spend' || found.t === 'int')) return found;
-      const text = stated instanceof SourceNumber ? stated.text : 'no number';
-      const code = name === 'spend' && text.startsWith('-') ? 'NEGATIVE_SPEND' : 'AMOUNT_INVALID';
-      const expected =
-        name === 'spend' ? 'an amount that is not negative' : 'a whole number that is not negative';
-      this.#find('LL-4', code, INVALID, at, id, { expected, actual: `${path.join('.')} ${text}` });
+      refuse(name, path, stated instanceof SourceNumber ? stated.text : 'no number');
       return undefined;
     };
     const usage = ['metadata', 'usage_object'];
-    const amounts = {
+    return {
       spend: amount('spend', row.has('spend') ? 'spend' : 'response_cost'),
       prompt_tokens: amount('prompt_tokens', 'prompt_tokens'),
       completion_tokens: amount('completion_tokens', 'completion_tokens'),
@@ -274,18 +309,31 @@ class SpendReader {
         amount('cached_tokens', ...usage, 'cache_read_input_tokens'),
       cache_creation_tokens: amount('cache_creation_tokens', ...usage, 'cache_creation_input_tokens'),
       reasoning_tokens: amount('reasoning_tokens', ...usage, 'completion_tokens_details', 'reasoning_tokens'),
+      ...Object.fromEntries(
+        ['prompt_tokens', 'completion_tokens', 'total_tokens'].map((name) => [
+          `usage.${name}`,
+          amount(name, ...usage, name),
+        ]),
+      ),
     };
-    const sum =
-      amounts.prompt_tokens !== undefined && amounts.completion_tokens !== undefined
-        ? sumOf([amounts.prompt_tokens, amounts.completion_tokens])
-        : undefined;
+  }
+
+  #amounts(row: SourceObject, at: HostPlace, id: string): StatedAmounts {
+    const all = this.#amountsIn(row, (name, path, text) => {
+      const code = name === 'spend' && text.startsWith('-') ? 'NEGATIVE_SPEND' : 'AMOUNT_INVALID';
+      const expected =
+        name === 'spend' ? 'an amount that is not negative' : 'a whole number that is not negative';
+      this.#find('LL-4', code, INVALID, at, id, { expected, actual: `${path.join('.')} ${text}` });
+    });
+    const amounts = Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith('usage.')));
+    const { prompt_tokens: prompt, completion_tokens: completion } = amounts;
+    const sum = prompt !== undefined && completion !== undefined ? sumOf([prompt, completion]) : undefined;
     // Some providers count what a model thinks beside its answer, and in the total.
-    const whole = sumOf([sum, amounts.reasoning_tokens]);
-    if (sum !== undefined && differ(whole, amounts.total_tokens))
-      this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts.total_tokens);
+    const whole = sumOf([sum, amounts['reasoning_tokens']]);
+    if (sum !== undefined && differ(whole, amounts['total_tokens']))
+      this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts['total_tokens']);
     for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
-      const within = amount(name, ...usage, name);
-      this.#compare('LL-6', 'USAGE_DISAGREES', at, id, name, amounts[name], within);
+      this.#compare('LL-6', 'USAGE_DISAGREES', at, id, name, amounts[name], all[`usage.${name}`]);
     }
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
@@ -333,8 +381,7 @@ class SpendReader {
 
   #checkFree(row: SourceObject, { spend }: StatedAmounts, at: HostPlace, id: string): void {
     if (spend === undefined || formatQuantity(spend) === '0') return;
-    const hit = valueAt(row, 'cache_hit');
-    const isCached = hit === true || (typeof hit === 'string' && hit.toLowerCase() === 'true');
+    const isCached = isCacheHit(row);
     if (statusOf(row) !== 'failure' && !isCached) return;
     this.#find('LL-8', isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', WARNING, at, id, {
       expected: 'no spend',
@@ -387,6 +434,11 @@ function numberOf(value: SourceObject, name: string): number {
   return found instanceof SourceNumber ? Number(found.text) : NaN;
 }
 
+function isCacheHit(row: SourceObject): boolean {
+  const hit = valueAt(row, 'cache_hit');
+  return hit === true || (typeof hit === 'string' && hit.toLowerCase() === 'true');
+}
+
 /** Rows of older versions state it in the metadata only. */
 function statusOf(row: SourceObject): string | undefined {
   const status = textAt(row, 'status') ?? '';
@@ -434,9 +486,21 @@ function toolNameOf(row: SourceObject): string | undefined {
   return provider === '' || model.startsWith(`${provider}/`) ? `llm.${model}` : `llm.${provider}/${model}`;
 }
 
-function callIdsOf(row: SourceObject, id: string): readonly string[] {
-  const call = textAt(row, 'metadata', 'litellm_call_id') ?? textAt(row, 'litellm_call_id');
-  return call === undefined || call === id ? [id] : [id, call];
+/** The meters of the amounts, by their names in other sources. */
+function unitsOf(amounts: StatedAmounts): StatedAmounts {
+  return {
+    usd: amounts['spend'],
+    'tokens.input': amounts['prompt_tokens'],
+    'tokens.output': amounts['completion_tokens'],
+    'tokens.input.cache_read': amounts['cached_tokens'],
+    'tokens.input.cache_creation': amounts['cache_creation_tokens'],
+    'tokens.output.reasoning': amounts['reasoning_tokens'],
+  };
+}
+
+/** The beginning of a digest, for ids. */
+function shortOf(digest: string): string {
+  return digest.slice(digest.indexOf(':') + 1).slice(0, 22);
 }
 
 function digestOf(value: SourceValue | undefined): ReturnType<typeof jcsDigest> {

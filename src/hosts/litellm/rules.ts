@@ -13,6 +13,7 @@ export const LITELLM_RULES: readonly HostRule[] = [
   { id: 'LL-8', statement: 'a request that failed, or was answered from the cache, costs nothing' },
   { id: 'LL-9', statement: 'keys are logged as their hashes' },
   { id: 'LL-10', statement: 'pages of rows that say how many there are have all of them' },
+  { id: 'LL-13', statement: 'a call id names one call that was answered' },
   {
     id: 'LL-11',
     statement: 'every request that was made is logged',
