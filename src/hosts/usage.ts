@@ -3,7 +3,7 @@
 import type { JsonObject } from '../json/value.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, fromRational, toRational, type Quantity } from '../value/quantity.js';
-import { addRationals, ZERO } from '../value/rational.js';
+import { addRationals, subtractRationals, ZERO, type Rational } from '../value/rational.js';
 
 /** Amounts under the names that the source gives them; undefined ones are left out. */
 export type StatedAmounts = Readonly<Record<string, Quantity | undefined>>;
@@ -29,9 +29,18 @@ export function metersOf(amounts: StatedAmounts): MeterVector {
 /** The sum of those that are stated; undefined where none is, and where no quantity holds it. */
 export function sumOf(amounts: readonly (Quantity | undefined)[]): Quantity | undefined {
   const stated = amounts.filter((amount) => amount !== undefined);
-  if (stated.length === 0) return undefined;
+  return stated.length === 0 ? undefined : quantityOf(stated.map(toRational).reduce(addRationals, ZERO));
+}
+
+/** What the first is more than the second; undefined where it is not, and where no quantity holds it. */
+export function excessOf(one: Quantity, other: Quantity): Quantity | undefined {
+  return exceeds(one, other) ? quantityOf(subtractRationals(toRational(one), toRational(other))) : undefined;
+}
+
+/** As a quantity; undefined where none holds it. */
+export function quantityOf(amount: Rational): Quantity | undefined {
   try {
-    return fromRational(stated.map(toRational).reduce(addRationals, ZERO));
+    return fromRational(amount);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

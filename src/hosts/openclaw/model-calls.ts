@@ -1,12 +1,12 @@
 /** Calls of models: one for each assistant message, whichever source has it; a run's own sums are held against them. */
 
-import { toRational } from '../../value/quantity.js';
-import { addRationals, compareRationals, type Rational } from '../../value/rational.js';
+import { compareQuantities, formatQuantity, toRational, type Quantity } from '../../value/quantity.js';
+import { addRationals, compareRationals, subtractRationals, type Rational } from '../../value/rational.js';
 import type { MeterVector } from '../../value/meter.js';
 import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../host.js';
 import { wellFormed } from '../names.js';
-import { metersOf as metersOfAmounts, sumOf } from '../usage.js';
+import { exceeds, excessOf, quantityOf, metersOf as metersOfAmounts, sumOf } from '../usage.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
 import { hexOf, shortDigest, SYSTEM, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
@@ -14,6 +14,14 @@ import type { Entry } from './entries.js';
 /** Tokens by the host's own names of them. */
 const TOKEN_NAMES = ['input', 'output', 'cacheRead', 'cacheWrite'] as const;
 type TokenName = (typeof TOKEN_NAMES)[number];
+
+/** Units of what is left out: that of the input is without the cache. */
+const UNITS: Readonly<Record<TokenName, string>> = {
+  input: 'tokens.input.uncached',
+  output: 'tokens.output',
+  cacheRead: 'tokens.input.cache_read',
+  cacheWrite: 'tokens.input.cache_creation',
+};
 
 const HOST_MODELS = new Set(['delivery-mirror', 'gateway-injected']);
 
@@ -256,6 +264,10 @@ export class ModelCalls {
   ): void {
     const found = [...also, ...groups.map((calls) => sumsOf(calls.map(({ usage }) => usage)))];
     if (found.some((sums) => agree(stated, sums))) return;
+    const [only, ...others] = found;
+    if (only !== undefined && others.length === 0) {
+      this.#context.builder.leaveOut({ at, reason: 'TOKEN_SUM_DIFFERS', meters: restOf(stated, only) });
+    }
     const isPart = isCut && found.every((sums) => isWithin(sums, stated));
     this.#context.find(at, {
       rule: 'OC-10',
@@ -272,6 +284,44 @@ export class ModelCalls {
     });
   }
 
+  /** Usage of an item that nothing can be made of, left out with its amounts. */
+  leaveOut(at: HostPlace, reason: string, message: SourceValue | undefined): void {
+    const usage = objectAt(message, 'usage');
+    if (usage === undefined || textAt(message, 'role') !== 'assistant') return;
+    this.#context.builder.leaveOut({ at, reason, meters: metersOf(usage, false, layoutOf(usage)) });
+  }
+
+  /** The total of one call against its parts, of tokens and of costs. */
+  #checkTotal(
+    { at, id }: Pick<ClaimBase, 'at'> & { readonly id: string },
+    usage: SourceObject,
+    layout: Layout,
+  ): void {
+    const { cache, other } = layout;
+    const find = (code: string, severity: 'warning' | 'info', expected: string, actual: string): void => {
+      this.#context.find(at, { rule: 'OC-14', code, severity, class: 'none', about: id, expected, actual });
+    };
+    if (cache === 'within')
+      find(
+        'CACHE_WITHIN_INPUT',
+        'info',
+        'tokens of the cache beside the input',
+        'the total has them within it',
+      );
+    if (other !== undefined) {
+      const { sum, total } = other;
+      find('TOTAL_DIFFERS', 'warning', `totalTokens ${shown(sum)}`, shown(total));
+      const rest = sum === undefined ? total : excessOf(total, sum);
+      if (rest !== undefined) {
+        const meters = [{ unit: 'tokens', amount: rest }];
+        this.#context.builder.leaveOut({ at, reason: 'TOTAL_DIFFERS', meters });
+      }
+    }
+    const [cost, parts] = [amountOf(numberAt(usage, 'cost', 'total')), sumOf(costPartsOf(usage))];
+    if (cost !== undefined && parts !== undefined && !isNear(cost, parts))
+      find('COST_TOTAL_DIFFERS', 'warning', `cost ${shown(parts)}`, shown(cost));
+  }
+
   #claim(
     base: ClaimBase & { readonly id: string; readonly sameAs?: readonly string[] },
     said: SourceValue,
@@ -280,14 +330,14 @@ export class ModelCalls {
   ): void {
     const provider = textAt(said, 'provider');
     const model = textAt(said, 'model');
+    const isOneCall = Object.values(PLACES).some((each) => base.id.startsWith(each));
+    const layout = isOneCall ? layoutOf(usage) : BESIDE;
+    this.#checkTotal(base, usage, layout);
     const claim: ExecutionClaim = {
       ...base,
       kind: 'execution',
       tool: `llm.${provider ?? ''}/${model ?? ''}`,
-      meters: metersOf(
-        usage,
-        Object.values(PLACES).some((each) => base.id.startsWith(each)),
-      ),
+      meters: metersOf(usage, isOneCall, layout),
       meterBasis: 'reported',
       ...outcomeOf(stop),
       outputDigest: jcsDigest(valueAt(said, 'content') ?? valueAt(said, 'assistantTexts') ?? null),
@@ -313,6 +363,32 @@ export class ModelCalls {
   }
 }
 
+/** How the cache's tokens stand to the input; what the total says where it is neither. */
+interface Layout {
+  readonly cache: 'beside' | 'within';
+  /** The sum of the parts, where the total is another. */
+  readonly other?: { readonly sum: Quantity | undefined; readonly total: Quantity };
+}
+
+const BESIDE: Layout = { cache: 'beside' };
+
+/** The cache's tokens are beside those of the input, unless the total can only be that of input and output. */
+function layoutOf(usage: SourceObject): Layout {
+  const [input, output, cacheRead, cacheWrite, total] = [...TOKEN_NAMES, 'totalTokens'].map((token) =>
+    amountOf(numberAt(usage, token)),
+  );
+  if (total === undefined) return BESIDE;
+  const sum = sumOf([input, output, cacheRead, cacheWrite]);
+  if (sum !== undefined && compareQuantities(sum, total) === 0) return BESIDE;
+  const [without, cache] = [sumOf([input, output]), sumOf([cacheRead, cacheWrite])];
+  const isWithin =
+    input !== undefined &&
+    without !== undefined &&
+    compareQuantities(without, total) === 0 &&
+    !exceeds(cache, input);
+  return isWithin ? { cache: 'within' } : { cache: 'beside', other: { sum, total } };
+}
+
 const MAX_NAME = 256;
 
 function name(member: 'modelId' | 'provider', text: string | undefined): object {
@@ -325,17 +401,34 @@ function outcomeOf(stopReason: string | undefined): Pick<ExecutionClaim, 'outcom
   return { outcome: stopReason === undefined ? 'unknown' : 'success' };
 }
 
-function metersOf(usage: SourceObject, isOneCall: boolean): MeterVector {
+function metersOf(usage: SourceObject, isOneCall: boolean, { cache }: Layout = BESIDE): MeterVector {
   const [input, output, cacheRead, cacheWrite] = TOKEN_NAMES.map((token) => amountOf(numberAt(usage, token)));
   return metersOfAmounts({
     calls: isOneCall ? { t: 'int', v: '1' } : undefined,
-    // The cache's tokens are beside those of the input here, and among them elsewhere.
-    'tokens.input': sumOf([input, cacheRead, cacheWrite]),
+    // The cache's tokens are beside those of the input here, and among them elsewhere; some providers' are among them here too.
+    'tokens.input': cache === 'within' ? input : sumOf([input, cacheRead, cacheWrite]),
     'tokens.output': output,
     'tokens.input.cache_read': cacheRead,
     'tokens.input.cache_creation': cacheWrite,
-    usd: amountOf(numberAt(usage, 'cost', 'total')),
+    usd: costOf(usage),
   });
+}
+
+/** What it cost: the total, and the sum of the parts where no total is stated. */
+function costOf(usage: SourceObject): Quantity | undefined {
+  return amountOf(numberAt(usage, 'cost', 'total')) ?? sumOf(costPartsOf(usage));
+}
+
+function costPartsOf(usage: SourceObject): readonly (Quantity | undefined)[] {
+  return TOKEN_NAMES.map((token) => amountOf(numberAt(usage, 'cost', token)));
+}
+
+/** Of a cost, by which its parts may differ from it: they are sums of doubles. */
+const COST_TOLERANCE = 1e-6;
+
+function isNear(one: Quantity, other: Quantity): boolean {
+  const [a, b] = [one, other].map((each) => Number(formatQuantity(each))) as [number, number];
+  return Math.abs(a - b) <= COST_TOLERANCE * Math.max(Math.abs(a), Math.abs(b));
 }
 
 function sumsOf(usages: readonly SourceObject[]): Sums {
@@ -367,9 +460,23 @@ function isWithin(part: Sums, whole: Sums): boolean {
   });
 }
 
+/** What the first has beyond the second, of what both state. */
+function restOf(stated: Sums, found: Sums): MeterVector {
+  return [...stated].flatMap(([token, amount]) => {
+    const other = found.get(token);
+    if (other === undefined || compareRationals(amount, other) <= 0) return [];
+    const rest = quantityOf(subtractRationals(amount, other));
+    return rest === undefined ? [] : [{ unit: UNITS[token], amount: rest }];
+  });
+}
+
 function isSameUsage(a: SourceObject, b: SourceObject): boolean {
   const [x, y] = [sumsOf([a]), sumsOf([b])];
   return agree(x, y) && agree(y, x);
+}
+
+function shown(amount: Quantity | undefined): string {
+  return amount === undefined ? 'none' : formatQuantity(amount);
 }
 
 function textOf(sums: Sums): string {

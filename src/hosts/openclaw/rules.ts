@@ -34,6 +34,7 @@ export const OPENCLAW_RULES: readonly HostRule[] = [
       'recordings of hooks hold one result and no handlers; stage traces do, and the checker openclaw-pipeline decides it on them',
   },
   { id: 'OC-10', statement: 'the tokens of a run are the sum of those of its model calls' },
+  { id: 'OC-14', statement: 'the total of a call of a model, of tokens and of costs, is that of its parts' },
   { id: 'OC-11', statement: 'what ran was decided by somebody' },
   { id: 'OC-12', statement: 'the sources of one call say the same of it' },
   { id: 'OC-13', statement: 'the times of one recording do not go back' },

@@ -43,7 +43,10 @@ export class Transcript {
     const stated =
       timeOfText(textAt(value, 'timestamp')) ?? timeOf(numberAt(value, 'message', 'timestamp'), 'ms');
     const base = context.base(entry, stated, principalOf('agent', SYSTEM));
-    if (base === undefined) return;
+    if (base === undefined) {
+      this.#models.leaveOut(at, 'TIME_NOT_STATED', valueAt(value, 'message'));
+      return;
+    }
     const isAgain = type !== 'session' && this.#entries.has(textAt(value, 'id') ?? '');
     if (type === 'session') this.#session = textAt(value, 'id');
     else this.#checkTree(entry);

@@ -3,9 +3,8 @@
  * the sum of all below. What is counted is what the innermost state; an outer one counts where nothing below it states the same unit.
  */
 
-import { compareQuantities, fromRational, toRational, type Quantity } from '../../value/quantity.js';
-import { subtractRationals } from '../../value/rational.js';
-import { sumOf, type StatedAmounts } from '../usage.js';
+import { compareQuantities, type Quantity } from '../../value/quantity.js';
+import { excessOf, sumOf, type StatedAmounts } from '../usage.js';
 
 /** A span, as far as this is about it. */
 export interface UsageSpan {
@@ -92,12 +91,7 @@ function countOf<T extends UsageSpan>(
     const near = span.isAgent ? below.filter((each) => agentAbove(each) === span) : below;
     const nearSum = near.length < below.length ? sumBelow(name, near) : undefined;
     if (nearSum !== undefined && compareQuantities(own, nearSum) === 0) continue;
-    const rest =
-      sum === undefined
-        ? own
-        : order > 0
-          ? fromRational(subtractRationals(toRational(own), toRational(sum)))
-          : undefined;
+    const rest = sum === undefined ? own : excessOf(own, sum);
     differences.push({ name, own, below: sum, rest });
   }
   return { counted, total, differences };
