@@ -52,6 +52,8 @@ export {
   type KnownLedger,
   type PlanOptions,
 } from './hosts/import.js';
+export { checkHost, readHost, type HostReadOptions } from './hosts/read-host.js';
+export { parseTimeZone, type TimeZone } from './hosts/local-time.js';
 export { documentsOf } from './hosts/documents.js';
 export { membersOf } from './hosts/members.js';
 export { codeOf, principalOf, toolOf, unitOf, type PrincipalKind } from './hosts/names.js';

@@ -5,7 +5,7 @@ import { kindOfPath, listFiles, printable, type HostFile } from '../index.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';
-import { collect, instant } from './options.js';
+import { collect, instant, timeZone } from './options.js';
 
 /** The most that one file may have, in bytes: all of it is read before anything is judged. */
 const MAX_HOST_FILE_BYTES = 512 * 1024 * 1024;
@@ -14,6 +14,7 @@ const MAX_HOST_FILE_BYTES = 512 * 1024 * 1024;
 export interface HostReadingOptions {
   readonly aid: readonly string[];
   readonly occurredAt?: string;
+  readonly timeZone?: string;
 }
 
 /** A file that is no traffic but helps to judge it, by its name. */
@@ -22,7 +23,7 @@ export interface Aid {
   readonly path: string;
 }
 
-/** Adds `--aid` and `--occurred-at`. */
+/** Adds `--aid`, `--occurred-at` and `--time-zone`. */
 export function addHostReading(command: Command): Command {
   return command
     .option(
@@ -35,6 +36,11 @@ export function addHostReading(command: Command): Command {
       '--occurred-at <time>',
       'for items that state no time, and that no item with one comes before',
       instant,
+    )
+    .option(
+      '--time-zone <zone>',
+      'of which zone times are that state no offset: UTC, +02:00 or a name such as Europe/Berlin; without it they are not read (times of litellm are of UTC)',
+      timeZone,
     );
 }
 

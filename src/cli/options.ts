@@ -8,6 +8,7 @@ import {
   isToolName,
   isToolPattern,
   MAX_METERS,
+  parseTimeZone,
   printable,
   readAmounts,
   resolvePastTime,
@@ -72,6 +73,18 @@ export function instant(text: string): string {
   throw new InvalidArgumentError(
     'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z or 2026-03-01T14:00:00+02:00.',
   );
+}
+
+/** A time zone, as it was given. */
+export function timeZone(text: string): string {
+  try {
+    return parseTimeZone(text).name;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new InvalidArgumentError(
+      'Expected UTC, an offset such as +02:00, or a name such as Europe/Berlin.',
+    );
+  }
 }
 
 /** The same, or a time ago: 90s, 30m, 2h, 7d, 4w. */

@@ -14,7 +14,8 @@ import { compareTimestamps } from '../value/timestamp.js';
 import { toDigestText } from '../value/digest.js';
 import type { Ledger } from '../writer/ledger.js';
 import { eventsOfClaims, type ClaimedEvent } from './claims.js';
-import type { Host, HostFile, HostFinding, HostOptions, HostReading } from './host.js';
+import type { Host, HostFile, HostFinding, HostReading } from './host.js';
+import { readHost, type HostReadOptions } from './read-host.js';
 
 /** What a ledger has of one system. */
 export interface KnownLedger {
@@ -42,7 +43,7 @@ export interface AuthorityCounts {
 }
 
 /** What an import is for. */
-export interface PlanOptions extends HostOptions {
+export interface PlanOptions extends HostReadOptions {
   /** The ledger that the events are for; see {@link readKnownLedger}. Without it they are bound to none. */
   readonly into?: KnownLedger | undefined;
 }
@@ -75,9 +76,14 @@ export interface ImportPlan {
  * @throws TypeError, RangeError for options that are not known or of the wrong type
  */
 export function planImport(host: Host, files: readonly HostFile[], options: PlanOptions = {}): ImportPlan {
-  checkOptions('planImport', options, { into: 'object', occurredAt: 'string', aids: 'object' });
-  const { into, ...hostOptions } = options;
-  return planReading(host, host.read(files, hostOptions), into);
+  checkOptions('planImport', options, {
+    into: 'object',
+    occurredAt: 'string',
+    aids: 'object',
+    timeZone: 'string',
+  });
+  const { into, ...readOptions } = options;
+  return planReading(host, readHost(host, files, readOptions), into);
 }
 
 /** The same for files that were read, so that they need not be read again for another ledger. @param into - As {@link PlanOptions.into}. */

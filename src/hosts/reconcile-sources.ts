@@ -5,9 +5,10 @@ import { printable } from '../bytes/printable.js';
 import { decodeLatin1 } from '../bytes/text.js';
 import { formatDigest, sha256Digest, type Digest } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
-import type { Host, HostFile, HostOptions, HostPlace, HostReading, Observation } from './host.js';
+import type { Host, HostFile, HostPlace, HostReading, Observation } from './host.js';
 import type { LedgerCall } from './ledger-calls.js';
 import { sourceIdOf, toolOf } from './names.js';
+import { readHost, type HostReadOptions } from './read-host.js';
 
 /** What one system's files say, under a name of its own. */
 export interface ReconcileSource {
@@ -28,7 +29,7 @@ export interface ReconcileSource {
 export function readSource(
   host: Host,
   files: readonly HostFile[],
-  options: HostOptions = {},
+  options: HostReadOptions = {},
   name = host.name,
 ): ReconcileSource {
   return {
@@ -39,7 +40,7 @@ export function readSource(
       bytes: bytes.length,
       digest: formatDigest(sha256Digest(bytes)),
     })),
-    reading: host.read(files, options),
+    reading: readHost(host, files, options),
   };
 }
 

@@ -6,6 +6,7 @@ import { SourceNumber, SourceObject, type SourceValue } from '../json/source-jso
 import type { JsonValue } from '../json/value.js';
 import { sha256Digest, type Digest } from '../value/digest.js';
 import { isNegativeQuantity, quantityFromNumberText, type Quantity } from '../value/quantity.js';
+import { instantOfLocal } from './local-time.js';
 import { formatInstant, isTimestamp } from '../value/timestamp.js';
 
 const MAX_NUMBER_LENGTH = 400;
@@ -81,20 +82,28 @@ export function timeOf(count: string | undefined, unit: keyof typeof PLACES): st
   }
 }
 
-/** RFC 3339 with any offset and any number of decimals, as a Timestamp; digits beyond nanoseconds are cut off. */
-const DATE_TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,30}))?(?:([Zz])|([+-])(\d\d):?(\d\d))$/;
+/** RFC 3339 with any offset, or none, and any number of decimals, as a Timestamp; digits beyond nanoseconds are cut off. */
+const DATE_TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,30}))?(?:([Zz])|([+-])(\d\d):?(\d\d))?$/;
 
-/** The Timestamp of a date and time as other systems write it; undefined where the text is none, or has no offset. */
-export function timeOfText(text: string | undefined): string | undefined {
+/**
+ * The Timestamp of a date and time as other systems write it; undefined where the text is none, or has no offset and nobody says of which
+ * zone it is.
+ *
+ * @param ofSchema - The zone that all such times without an offset are of, by the source's own schema.
+ */
+export function timeOfText(text: string | undefined, ofSchema?: 'UTC'): string | undefined {
   const match = DATE_TIME.exec(text ?? '');
   if (match === null) return undefined;
-  const [, date, time, fraction = '', , sign, hours = '00', minutes = '00'] = match;
+  const [all, date, time, fraction = '', zulu, sign, hours = '00', minutes = '00'] = match;
   const decimals = fraction.slice(0, 9).replace(/0+$/, '');
   const local = `${date}T${time}${decimals === '' ? '' : `.${decimals}`}Z`;
   if (!isTimestamp(local) || Number(hours) > 23 || Number(minutes) > 59) return undefined;
-  if (sign === undefined) return local;
+  if (zulu !== undefined) return local;
+  const shown = Date.parse(`${date}T${time}Z`);
   const offset = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === '-' ? 1 : -1);
-  const shifted = new Date(Date.parse(`${date}T${time}Z`) + offset);
+  const instant = sign === undefined ? instantOfLocal(shown, all, ofSchema) : shown + offset;
+  if (instant === undefined) return undefined;
+  const shifted = new Date(instant);
   const year = shifted.getUTCFullYear();
   if (year < 0 || year > 9999) return undefined;
   return `${shifted.toISOString().slice(0, 19)}${decimals === '' ? '' : `.${decimals}`}Z`;

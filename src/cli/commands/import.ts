@@ -5,6 +5,7 @@ import { Option, type Command } from 'commander';
 import {
   appendImport,
   canonicalText,
+  checkHost,
   CHECKERS,
   didYouMean,
   firstTimeOf,
@@ -16,6 +17,7 @@ import {
   plainPaint,
   planReading,
   printable,
+  readHost,
   readKnownLedger,
   renderImport,
   renderImportMarkdown,
@@ -24,9 +26,9 @@ import {
   type Checker,
   type Host,
   type HostFile,
-  type HostOptions,
   type ImportReport,
   type Paint,
+  type HostReadOptions,
   type Signer,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
@@ -133,7 +135,7 @@ async function importFiles(
   const { ledger: path, check: isCheck = false } = options;
   assertCombination(options);
   const { files, hostOptions } = await readAll(context, host, paths, options, path);
-  const reading = await interruptible(context, () => host.read(files, hostOptions));
+  const reading = await interruptible(context, () => readHost(host, files, hostOptions));
   const about = { files: files.map(({ name }) => name) };
   if (path === undefined) {
     const plan = await interruptible(context, () => planReading(host, reading));
@@ -237,13 +239,13 @@ async function check(
   const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
   const { files, hostOptions } = await readAll(context, checker, paths, options, undefined);
   const about = { files: files.map(({ name }) => name) };
-  const found = await interruptible(context, () => checker.check(files, hostOptions));
+  const found = await interruptible(context, () => checkHost(checker, files, hostOptions));
   return report(context, reportCheck(checker, found, about), options);
 }
 
 interface Read {
   readonly files: readonly HostFile[];
-  readonly hostOptions: HostOptions;
+  readonly hostOptions: HostReadOptions;
 }
 
 /** All files, whole, and where the report goes; what is wrong with the command line is told before anything is read. */
@@ -251,7 +253,7 @@ async function readAll(
   context: Context,
   subject: Pick<Host, 'aids' | 'name'>,
   paths: readonly string[],
-  { aid, output, occurredAt }: ReadingOptions,
+  { aid, output, occurredAt, timeZone }: ReadingOptions,
   ledger: string | undefined,
 ): Promise<Read> {
   const aids = aid.map((text) => assertAid(toAid(text), subject));
@@ -278,6 +280,7 @@ async function readAll(
     files,
     hostOptions: {
       ...(occurredAt === undefined ? {} : { occurredAt }),
+      ...(timeZone === undefined ? {} : { timeZone }),
       ...(aids.length === 0 ? {} : { aids: read }),
     },
   };

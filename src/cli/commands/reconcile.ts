@@ -116,7 +116,7 @@ async function reconcile(
       ? undefined
       : parseExpectation(await readSmallFile(options.expect, MAX_EXPECTATION_BYTES));
   const selection = await toSelection(context, ledger, options);
-  const sources = await readSources(context, inputs, aids, options.occurredAt);
+  const sources = await readSources(context, inputs, aids, options);
   const report = await reconcileLedger(await openLedgerInput(ledger, context), sources, {
     ...verifying,
     selection,
@@ -198,7 +198,7 @@ async function readSources(
   context: Context,
   inputs: readonly Input[],
   aids: readonly Aid[],
-  occurredAt: string | undefined,
+  { occurredAt, timeZone }: HostReadingOptions,
 ): Promise<readonly ReconcileSource[]> {
   const byHost = new Map<Host, HostFile[]>();
   for (const { path, host } of inputs) {
@@ -229,6 +229,7 @@ async function readSources(
     const own = [...read].filter(([name]) => Object.hasOwn(host.aids, name));
     const options = {
       ...(occurredAt === undefined ? {} : { occurredAt }),
+      ...(timeZone === undefined ? {} : { timeZone }),
       ...(own.length === 0 ? {} : { aids: Object.fromEntries(own) }),
     };
     sources.push(await interruptible(context, () => readSource(host, files, options)));

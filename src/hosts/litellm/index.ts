@@ -461,12 +461,12 @@ function contentOf(row: SourceObject): string {
   return toDigestText(sha256Digest(encodeUtf8(read)).b64);
 }
 
-/** A date and time with its offset, or seconds since 1970. */
+/** A date and time, or seconds since 1970. The proxy writes UTC, and its tables keep that without an offset. */
 function instantAt(row: SourceObject, name: string): string | undefined {
   const stated = valueAt(row, name);
   return stated instanceof SourceNumber
     ? timeOf(stated.text, 's')
-    : timeOfText(typeof stated === 'string' ? stated : undefined);
+    : timeOfText(typeof stated === 'string' ? stated : undefined, 'UTC');
 }
 
 /** The error by which the proxy itself refused the request, before any provider saw it. */
