@@ -15,6 +15,7 @@ import {
   verifyRowSignature,
   type LedgerRow,
 } from './ledger-rows.js';
+import { RAN_UNDECIDED } from '../severities.js';
 import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
 import { isKeyText, verifyToolReceipt, type ToolLogIndex, type ToolReceipt } from './receipt.js';
@@ -200,7 +201,7 @@ class Check {
         this.#find(
           'AP-3',
           'EXECUTED_WITHOUT_DECISION',
-          ERROR,
+          RAN_UNDECIDED,
           run.entry,
           'a decision',
           'none in the files',

@@ -4,6 +4,7 @@ import type { SourceObject } from '../../json/source-json.js';
 import type { Check } from '../../schema/generated/types.js';
 import type { ActionClaim, ExecutionClaim } from '../host.js';
 import { codeOf, principalOf } from '../names.js';
+import { RAN_UNDECIDED } from '../severities.js';
 import { amountOf, listAt, numberAt, textAt, timeOf } from '../values.js';
 import type { Call, Calls } from './calls.js';
 import { factsOf, hexOf, SYSTEM, type ClaimBase, type Context } from './context.js';
@@ -286,8 +287,7 @@ export class Audit {
       context.find(entry.at, {
         rule: 'OC-11',
         code: 'DECISION_NOT_RECORDED',
-        severity: 'warning',
-        class: 'none',
+        ...RAN_UNDECIDED,
         about: id,
         expected: 'an enforced decision of this call',
         actual: 'none; audit records are metadata only',

@@ -5,6 +5,7 @@ import type { MeterVector } from '../../value/meter.js';
 import type { Digest } from '../../value/digest.js';
 import type { ExecutionClaim, HostPlace, Observation } from '../host.js';
 import { codeOf } from '../names.js';
+import { RAN_UNDECIDED } from '../severities.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
 import { factsOf, hexOf, shortDigest, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
@@ -598,8 +599,7 @@ export class Calls {
     this.#context.find(at, {
       rule: 'OC-11',
       code: 'DECISION_NOT_RECORDED',
-      severity: 'warning',
-      class: 'none',
+      ...RAN_UNDECIDED,
       about,
       expected,
       actual: 'none',

@@ -3,6 +3,7 @@
 import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../host.js';
 import { codeOf } from '../names.js';
+import { RAN_UNDECIDED } from '../severities.js';
 import { textAt, valueAt } from '../values.js';
 import { digestOf } from './calls.js';
 import { shortDigest, type ClaimBase, type Context } from './context.js';
@@ -175,8 +176,7 @@ export class Deliveries {
       context.find(entry.at, {
         rule: 'OC-11',
         code: 'DECISION_NOT_RECORDED',
-        severity: 'warning',
-        class: 'none',
+        ...RAN_UNDECIDED,
         about: key,
         expected: 'a subagent_spawning',
         actual: 'none',
