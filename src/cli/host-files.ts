@@ -77,6 +77,12 @@ export function assertStdinOnce(paths: readonly string[]): void {
   }
 }
 
+/** Says with which option times are read that the files state no offset of. */
+export function hintAtTimeZone({ terminal }: Context, findings: readonly { readonly code: string }[]): void {
+  if (!findings.some(({ code }) => code === 'TIME_ZONE_NOT_STATED')) return;
+  terminal.say('hint: times without an offset were not read; --time-zone says of which zone they are');
+}
+
 export async function readHostFile(context: Context, path: string): Promise<HostFile> {
   return {
     name: path === STDIN ? 'stdin' : path,

@@ -8,6 +8,7 @@ import { MAX_DOCUMENT_BYTES, ReadingBuilder, splitLines, type SourceItem } from 
  * item that is dropped, with a finding.
  */
 export function* documentsOf(reading: ReadingBuilder, file: HostFile): Generator<SourceItem, void, void> {
+  if (reading.refuseTable(file)) return;
   if (isOneDocument(file)) {
     const item = reading.json(
       { at: { file: file.name }, bytes: file.bytes },

@@ -59,7 +59,7 @@ function findingsOf({ unread, skipped, twice }: LocalTimes, zone: string): Omit<
         code: 'TIME_ZONE_NOT_STATED',
         severity: 'error',
         class: 'invalid',
-        expected: 'times with an offset, or the zone that they are of (--time-zone)',
+        expected: 'times with an offset, or a word on the time zone that they are of',
       },
       'different times without one',
     ),

@@ -109,6 +109,7 @@ export class ReadingBuilder {
       this.#refuse({ file: file.name }, 'NOT_TEXT', 'lines of JSON in UTF-8', actual);
       return;
     }
+    if (this.refuseTable(file)) return;
     const document = readDocument(file, options);
     if (document !== undefined) {
       const actual = 'JSON over several lines that is not one value';
@@ -121,6 +122,20 @@ export class ReadingBuilder {
       const item = this.json({ at, bytes }, options, isTorn, maxBytes);
       if (item !== undefined) yield item;
     }
+  }
+
+  /** Drops a file that is a table, as one item with a finding. Returns whether it is one. */
+  refuseTable(file: HostFile): boolean {
+    const separator = isArchive(file.bytes) ? undefined : separatorOf(file);
+    if (separator === undefined) return false;
+    const kind = separator === '\t' ? 'a table with tabs (TSV)' : 'a table in CSV';
+    this.#refuse(
+      { file: file.name },
+      'TABLE',
+      'JSON: the same export as JSON, one row a line or a list',
+      kind,
+    );
+    return true;
   }
 
   /** A text that is one JSON value. What is not is dropped, with a finding. */
@@ -221,6 +236,17 @@ function withoutMark(bytes: Uint8Array): Uint8Array {
 const HEAD_BYTES = 4096;
 /** One line in so many begins as JSON in what is a log all the same. */
 const FEW_LINES = 16;
+
+const COLUMNS =
+  /^(?:"[^"\n]*"|[^\n",;\t{}[\]]+)([,;\t])(?:"[^"\n]*"|[^\n",;\t{}[\]]*)(?:\1(?:"[^"\n]*"|[^\n",;\t{}[\]]*))*\r?(?:\n(?!\{)|$)/;
+
+/** What stands between the columns of a file that is a table; undefined where it is none. */
+export function separatorOf({ bytes }: HostFile): ',' | ';' | '\t' | undefined {
+  const text = withoutMark(bytes);
+  const head = decodeLatin1(text, 0, Math.min(text.length, HEAD_BYTES));
+  const [, separator] = COLUMNS.exec(head) ?? [];
+  return separator as ',' | ';' | '\t' | undefined;
+}
 
 /** Whether a file is text, however damaged: it begins as text does, or has lines that begin as JSON. */
 function isText(bytes: Uint8Array): boolean {

@@ -8,6 +8,7 @@ import { parseTimestamp } from '../value/timestamp.js';
 import type { Host, HostFile, HostPlace, HostReading, Observation } from './host.js';
 import type { LedgerCall } from './ledger-calls.js';
 import { sourceIdOf, toolOf } from './names.js';
+import { separatorOf } from './reading.js';
 import { readHost, type HostReadOptions } from './read-host.js';
 
 /** What one system's files say, under a name of its own. */
@@ -66,7 +67,9 @@ export function recogniseHost(file: HostFile, hosts: readonly Host[]): Host {
   const name = printable(file.name);
   const hint = looksLikeLedger(file)
     ? 'it looks like a ledger: the ledger comes first, then the files of other systems'
-    : `say which it is: HOST=${name}`;
+    : separatorOf(file) !== undefined
+      ? 'it looks like a table in CSV: hosts read the same export as JSON'
+      : `say which it is: HOST=${name}`;
   if (host === undefined) {
     const known = hosts.map((each) => each.name).join(', ');
     throw new NorthrootError('HOST_UNKNOWN', `no host takes ${name} for its own; hosts are ${known}`, {

@@ -3,7 +3,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { hasRecordings, recordedText } from '../hosts/recorded.js';
-import { expectOk, parse, Workshop } from './runner.js';
+import { expectError, expectOk, parse, Workshop } from './runner.js';
 
 interface Report {
   readonly files: readonly { readonly name: string }[];
@@ -62,5 +62,30 @@ describe.skipIf(!hasRecordings)('import', () => {
       2,
       'Import from CGF HostAdapter: more/empty.jsonl',
     ]);
+  });
+});
+
+describe('what the files are', () => {
+  const shop = new Workshop();
+  shop.write('a.jsonl', '{}\n');
+
+  it.each([
+    ['import', '--from', ['cgf', 'claude-code', 'litellm', 'otlp']],
+    ['check', '--as', ['openclaw-pipeline', 'episode']],
+  ])('is asked for by %s, with all that there is', (command, option, names) => {
+    const run = shop.run([command, 'a.jsonl']);
+    expectError(run, 2, 'USAGE');
+    for (const text of [option, ...names]) expect(run.stderr).toContain(text);
+  });
+
+  it('takes the zone of times without an offset, and refuses what is none', () => {
+    const line = '{"type":"session","version":3,"id":"s","timestamp":"2026-02-25T16:09:44","cwd":"/"}\n';
+    shop.write('s.jsonl', line);
+    const args = ['import', '--from', 'openclaw', 's.jsonl'];
+    expect(expectOk(shop.run([...args, '--time-zone', '+02:00']))).toContain('2026-02-25T14:09:44Z');
+    const without = shop.run(args);
+    expect(without).toMatchObject({ status: 1, stdout: '' });
+    expect(without.stderr).toContain('--time-zone');
+    expect(shop.run([...args, '--time-zone', 'Mars/Base'])).toMatchObject({ status: 2, stdout: '' });
   });
 });

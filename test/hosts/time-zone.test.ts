@@ -28,7 +28,7 @@ describe('a time without an offset', () => {
       severity: 'error',
       class: 'invalid',
       actual: expect.stringMatching(/^2 .*2026-02-25T16:09:44\.068405$/) as unknown,
-      expected: expect.stringContaining('--time-zone') as unknown,
+      expected: expect.stringContaining('time zone') as unknown,
     });
     const codes = readHost(openclaw, [file], { timeZone: '+02:00' }).findings.map(({ code }) => code);
     expect(codes).not.toContain('TIME_ZONE_NOT_STATED');

@@ -23,7 +23,6 @@ import {
   renderImportMarkdown,
   reportCheck,
   reportImport,
-  type Checker,
   type Host,
   type HostFile,
   type ImportReport,
@@ -37,6 +36,7 @@ import {
   addHostReading,
   assertStdinOnce,
   filesAt,
+  hintAtTimeZone,
   readHostFile,
   toAid,
   type Aid,
@@ -63,7 +63,7 @@ type Format = (typeof FORMATS)[number];
 interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<Format> {}
 
 interface ImportOptions extends ReadingOptions {
-  readonly from: string;
+  readonly from?: string;
   readonly ledger?: string;
   readonly check?: boolean;
   readonly create?: boolean;
@@ -87,9 +87,7 @@ export function addImport(program: Command, run: Run): void {
       `Reads the files of another system, holds them against that system's own rules, and makes authorizations, executions and evidence of them. With --ledger these are appended; without it they are written to standard output, ready for append, and the report goes to standard error. Every item of the files is accounted for, and nothing is made up. Importing the same files again adds nothing. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
     )
     .argument('<files...>', "the system's files; - for standard input; a folder stands for the files in it")
-    .addOption(
-      new Option('--from <host>', 'the system').choices(HOSTS.map(({ name }) => name)).makeOptionMandatory(),
-    )
+    .addOption(new Option('--from <host>', 'the system').choices(HOSTS.map(({ name }) => name)))
     .option('--ledger <path>', 'append to this ledger')
     .option('--check', 'only report: make no events')
     .option('--create', 'make the ledger if nothing is there; its genesis has the time of the first record')
@@ -112,13 +110,19 @@ export function addCheck(program: Command, run: Run): void {
     )
     .argument('<files...>', 'the files; - for standard input; a folder stands for the files in it')
     .addOption(
-      new Option('--as <profile>', 'what they are checked as')
-        .choices(CHECKERS.map(({ name }) => name))
-        .makeOptionMandatory(),
+      new Option('--as <profile>', 'what they are checked as').choices(CHECKERS.map(({ name }) => name)),
     );
-  addReading(command).action((files: string[], options: ReadingOptions & { readonly as: string }) =>
+  addReading(command).action((files: string[], options: ReadingOptions & { readonly as?: string }) =>
     run((context) => check(context, files, options)),
   );
+}
+
+/** Whoever does not say what the files are is told what they could be. */
+function refuseUnnamed(option: string, known: readonly Pick<Host, 'name' | 'title'>[]): never {
+  const all = known.map(({ name, title }) => `${name} (${title})`).join(', ');
+  throw new CommandError('USAGE', `${option} is missing: it says what the files are`, {
+    hint: `one of ${all}`,
+  });
 }
 
 function addReading(command: Command): Command {
@@ -131,7 +135,7 @@ async function importFiles(
   options: ImportOptions,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const host = HOSTS.find(({ name }) => name === options.from) as Host;
+  const host = HOSTS.find(({ name }) => name === options.from) ?? refuseUnnamed('--from', HOSTS);
   const { ledger: path, check: isCheck = false } = options;
   assertCombination(options);
   const { files, hostOptions } = await readAll(context, host, paths, options, path);
@@ -234,9 +238,9 @@ async function openTarget(
 async function check(
   context: Context,
   paths: readonly string[],
-  options: ReadingOptions & { readonly as: string },
+  options: ReadingOptions & { readonly as?: string },
 ): Promise<ExitStatus> {
-  const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
+  const checker = CHECKERS.find(({ name }) => name === options.as) ?? refuseUnnamed('--as', CHECKERS);
   const { files, hostOptions } = await readAll(context, checker, paths, options, undefined);
   const about = { files: files.map(({ name }) => name) };
   const found = await interruptible(context, () => checkHost(checker, files, hostOptions));
@@ -319,6 +323,7 @@ async function report(
       ? terminal.write(write(screenFormat(options), terminal.paint))
       : terminal.say(write(options.format, plainPaint).trimEnd()),
   );
+  hintAtTimeZone(context, result.findings);
   return result.exit_status;
 }
 

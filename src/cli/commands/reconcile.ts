@@ -26,6 +26,7 @@ import type { Context, ExitStatus } from '../context.js';
 import {
   addHostReading,
   filesAt,
+  hintAtTimeZone,
   readHostFile,
   toAid,
   type Aid,
@@ -128,6 +129,10 @@ async function reconcile(
     onProgress: (done, size) => terminal.progress(done, size),
   });
   await writeReport(terminal, options, (format, paint) => render(format, report, paint));
+  hintAtTimeZone(
+    context,
+    sources.flatMap(({ reading }) => reading.findings),
+  );
   return report.exit_status;
 }
 
