@@ -11,12 +11,20 @@ import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading }
 import { meterText } from '../left-out.js';
 import { principalOf, toolOf, unitOf, wellFormed } from '../names.js';
 import { checkReadOptions } from '../read-options.js';
-import { ReadingBuilder } from '../reading.js';
+import { ReadingBuilder, type SourceItem } from '../reading.js';
 import { inTimeOrder } from '../time-order.js';
 import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../usage.js';
 import { amountOf, jcsDigest, listAt } from '../values.js';
 import { OTLP_RULES } from './rules.js';
-import { attributeJson, attributeText, readSpan, resourceOf, type Attributes, type Span } from './spans.js';
+import {
+  attributesAt,
+  attributeJson,
+  attributeText,
+  readSpan,
+  resourceOf,
+  type Attributes,
+  type Span,
+} from './spans.js';
 import { countUsage } from './usage.js';
 
 /** The host OTLP. */
@@ -86,11 +94,33 @@ class SpanReader {
     for (const item of documentsOf(this.#reading, file)) {
       const resources = listAt(item.value, 'resourceSpans');
       if (resources === undefined) {
+        this.#leaveOutLogs(item);
         this.#reading.drop(item.at, 'unknown', 'NOT_TRACES');
         continue;
       }
       for (const [r, resource] of resources.entries())
         this.#resource({ ...item.at, pointer: `/resourceSpans/${r}` }, resource);
+    }
+  }
+
+  /** Logs tell of calls that have spans too, or have none: nobody can say which, and what they used is left out. */
+  #leaveOutLogs({ at, value }: SourceItem): void {
+    const records = (listAt(value, 'resourceLogs') ?? [])
+      .flatMap((resource) => listAt(resource, 'scopeLogs') ?? [])
+      .flatMap((scope) => listAt(scope, 'logRecords') ?? []);
+    for (const record of records) {
+      const attributes = attributesAt(record);
+      const amounts = Object.fromEntries(
+        TOKENS.map(([name, ...names]) => [
+          name,
+          tokensOf(firstOf(attributes, [...names, ...(LOG_NAMES[name] ?? [])])[1]),
+        ]),
+      );
+      const meters = metersOf(unitsOf(amounts));
+      if (meters.length === 0) continue;
+      const [expected, actual] = ['usage on spans', `${meterText(meters)} in a log`];
+      this.#reading.find({ rule: 'OT-15', code: 'USAGE_IN_LOG', ...INFO, at, expected, actual });
+      this.#reading.leaveOut({ at, reason: 'USAGE_IN_LOG', meters });
     }
   }
 
@@ -479,6 +509,14 @@ const TOKENS = [
   ['reasoning.output_tokens', 'gen_ai.usage.reasoning.output_tokens'],
 ] as const;
 
+/** As logs of programs name them that have no attributes of the conventions. */
+const LOG_NAMES: Readonly<Record<string, readonly string[]>> = {
+  input_tokens: ['input_token_count'],
+  output_tokens: ['output_token_count'],
+  'cache_read.input_tokens': ['cached_content_token_count'],
+  'reasoning.output_tokens': ['thoughts_token_count'],
+};
+
 const PARTS = [
   ['cache_read.input_tokens', 'input_tokens'],
   ['cache_creation.input_tokens', 'input_tokens'],
@@ -488,6 +526,11 @@ const PARTS = [
 /** All usage, of which conventions and their older versions have some. */
 const USAGE = 'gen_ai.usage.';
 const KNOWN_USAGE: ReadonlySet<string> = new Set(TOKENS.flatMap(([, ...attributes]) => attributes));
+
+function tokensOf(value: SourceValue | undefined): Quantity | undefined {
+  const amount = value instanceof SourceNumber ? amountOf(value.text) : undefined;
+  return amount?.t === 'int' ? amount : undefined;
+}
 
 /** The meters of the amounts, by their names in other sources. */
 function unitsOf(amounts: StatedAmounts): StatedAmounts {

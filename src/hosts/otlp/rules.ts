@@ -14,6 +14,7 @@ export const OTLP_RULES: readonly HostRule[] = [
   { id: 'OT-9', statement: 'attributes that the conventions require are there, and each is there once' },
   { id: 'OT-10', statement: 'the tokens of a span are those of the spans below it' },
   { id: 'OT-13', statement: 'a response id names one response' },
+  { id: 'OT-15', statement: 'usage stands on spans' },
   { id: 'OT-14', statement: 'usage is stated in units of the conventions' },
   {
     id: 'OT-11',

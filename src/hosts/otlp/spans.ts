@@ -59,6 +59,11 @@ export function resourceOf(value: SourceValue): Attributes {
   return attributesOf(listAt(value, 'resource', 'attributes')).attributes;
 }
 
+/** The attributes of a record that has them as its own. */
+export function attributesAt(value: SourceValue): Attributes {
+  return attributesOf(listAt(value, 'attributes')).attributes;
+}
+
 /** The text of an attribute. */
 export function attributeText(attributes: Attributes, ...names: readonly string[]): string | undefined {
   for (const name of names) {

@@ -236,3 +236,19 @@ it('has what is left out in the report of an import', () => {
     { reason: 'TOTAL_DIFFERS', items: 1, amounts: [{ unit: 'tokens.input', amount: '5' }] },
   ]);
 });
+
+it('names usage that only log records state', () => {
+  const record = {
+    attributes: [
+      { key: 'event.name', value: { stringValue: 'gemini_cli.api_response' } },
+      { key: 'input_token_count', value: { intValue: '28' } },
+      { key: 'output_token_count', value: { intValue: '3' } },
+    ],
+  };
+  const logs = { resourceLogs: [{ scopeLogs: [{ logRecords: [record, { attributes: [] }] }] }] };
+  const { sums, leftOut, reading } = readFiles(fileOf('f', [logs]));
+  expect([sums, found(reading)]).toEqual([{}, ['OT-15 USAGE_IN_LOG']]);
+  expect(leftOut).toMatchObject([
+    { reason: 'USAGE_IN_LOG', items: 1, amounts: [{ amount: '28' }, { amount: '3' }] },
+  ]);
+});
