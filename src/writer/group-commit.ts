@@ -17,7 +17,7 @@ import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
-import { writePosition } from './kept-position.js';
+import type { PositionKeeper } from './kept-position.js';
 import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
 
@@ -31,6 +31,7 @@ export interface GroupParts {
   readonly turns: TurnKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
+  readonly kept: PositionKeeper | undefined;
   readonly onCheckpoint: (made: CheckpointResult) => void;
 }
 
@@ -125,7 +126,7 @@ export class GroupCommit {
   }
 
   async #commit(jobs: Job[]): Promise<void> {
-    const { store, running, signing, turns } = this.#parts;
+    const { store, running, signing, turns, kept } = this.#parts;
     if (this.#failure !== undefined) {
       rejectAll(jobs, this.#failure);
       return;
@@ -151,7 +152,7 @@ export class GroupCommit {
       else await store.confirm();
       this.#conflicts = 0;
       await running.committed(group.lines.length, group.isAhead);
-      if (group.lines.length > 0) await this.#keepPosition();
+      await kept?.keep(running.position);
     } catch (error) {
       await this.#give(jobs, group, error);
       return;
@@ -166,15 +167,6 @@ export class GroupCommit {
     for (const outcome of group.outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
-  }
-
-  /** Where the ledger must stand when it is opened again: see `kept-position.ts`. */
-  async #keepPosition(): Promise<void> {
-    const { store, running, options } = this.#parts;
-    if (options.position === undefined) return;
-    const { genesis, position } = running;
-    const ledgerId = toDigestText(genesis.event_id.b64);
-    await writePosition(options.position, store.name, ledgerId, position, options.fileSystem);
   }
 
   /** What was done in a turn has failed; where an index misled it, it is done again on what the ledger says. */

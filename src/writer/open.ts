@@ -21,7 +21,7 @@ import {
   type CheckpointResult,
   type LedgerOptions,
 } from './options.js';
-import { readPosition } from './kept-position.js';
+import { PositionKeeper } from './kept-position.js';
 import { NotePublisher } from './publish-note.js';
 import { RecordMaker } from './record-maker.js';
 import { Requests } from './requests.js';
@@ -47,6 +47,7 @@ interface ReadParts {
   readonly maker: RecordMaker;
   readonly signing: SigningThreads | undefined;
   readonly cache: StateCache;
+  readonly kept: PositionKeeper | undefined;
 }
 
 /** What an open ledger is made of. */
@@ -112,7 +113,14 @@ function connect(
 }
 
 /** Settles what was asked for, and gives all of it up. @throws as the store does when closing fails */
-export async function closeParts({ commits, watchers, publisher, signing, store }: OpenParts): Promise<void> {
+export async function closeParts({
+  commits,
+  watchers,
+  publisher,
+  signing,
+  store,
+  kept,
+}: OpenParts): Promise<void> {
   const committed = commits.close();
   await watchers.close();
   await committed;
@@ -120,7 +128,7 @@ export async function closeParts({ commits, watchers, publisher, signing, store 
   // Publishing may have taken the turn again.
   await commits.close();
   await signing?.close();
-  await store.close();
+  await Promise.resolve(kept?.close()).finally(() => store.close());
 }
 
 function openFiles(path: string, { create, segmentBytes, fileSystem }: LedgerOptions): Promise<FileStore> {
@@ -162,11 +170,20 @@ async function openStore(
     const rules = new AdmissionRules(running);
     const signing = SigningThreads.of(options.signer, options.signingThreads);
     const maker = new RecordMaker(options, running, rules, signing);
-    if (running.state.lines > 0) await assertKeptPosition(store, running, options);
-    if (running.state.lines > 0) await store.confirm();
-    else await begin({ store, running, rules, maker }, options, genesis);
+    const kept = PositionKeeper.of(store, options);
+    const isBegun = running.state.lines > 0;
+    if (isBegun) {
+      await running.assertStands(await kept?.open(genesisIdOf(running)));
+      await store.confirm();
+    } else {
+      await kept?.assertNothingKept();
+      await begin({ store, running, rules, maker }, options, genesis);
+      await kept?.open(genesisIdOf(running));
+    }
+    running.acknowledge();
+    await kept?.keep(running.position);
     if (checkpointEvery !== undefined) maker.assertNoteSigners();
-    return { store, running, rules, maker, signing, cache };
+    return { store, running, rules, maker, signing, cache, kept };
   } catch (error) {
     // The error that led here says more.
     await store.discard().catch(() => undefined);
@@ -177,15 +194,8 @@ async function openStore(
   }
 }
 
-/** @throws NorthrootError `LEDGER_ROLLED_BACK`, `POSITION_MALFORMED` */
-async function assertKeptPosition(
-  { name }: LedgerStore,
-  running: RunningVerification,
-  { position, fileSystem }: LedgerOptions,
-): Promise<void> {
-  if (position === undefined) return;
-  const ledgerId = toDigestText(running.genesis.event_id.b64);
-  await running.assertStands(await readPosition(position, name, ledgerId, fileSystem));
+function genesisIdOf({ genesis }: RunningVerification): string {
+  return toDigestText(genesis.event_id.b64);
 }
 
 /** Writes the genesis record of a new ledger. */

@@ -21,6 +21,8 @@ export type Notice =
   | ({ readonly code: 'TORN_TAIL_SAVED' } & SavedTail)
   | { readonly code: 'LEDGER_WAITING'; readonly path: string }
   | { readonly code: 'LEDGER_DAMAGED'; readonly path: string; readonly lines: number }
+  /** The position that is acknowledged cannot be written where it is kept by default: a rollback will not be found. */
+  | { readonly code: 'POSITION_NOT_KEPT'; readonly path: string; readonly error: NorthrootError }
   | { readonly code: 'CHECKPOINT_FAILED'; readonly path: string; readonly error: NorthrootError }
   | IndexNotice;
 
@@ -68,10 +70,12 @@ export interface LedgerOptions {
   /** Decisions rest on what this policy says of the ledger; without it, on the keys that the ledger declares. */
   readonly trust?: TrustPolicy | undefined;
   /**
-   * A file that keeps the last position that this writer acknowledged, outside the ledger: `LEDGER_ROLLED_BACK` at opening where the
-   * ledger does not have those records any more. Default: none; the position is kept in memory.
+   * Where the last position that was acknowledged is kept, outside the ledger: a file, or a folder that is there or ends in `/`, in which
+   * each ledger has a file of its own. Opening refuses, as `LEDGER_ROLLED_BACK`, a ledger that does not have those records any more.
+   * Default: `LEDGER.position` beside a ledger in files that decides, as far as that can be written (`POSITION_NOT_KEPT` otherwise), and
+   * none for every other. false: none.
    */
-  readonly position?: string | undefined;
+  readonly position?: string | false | undefined;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule | undefined;
   /**
@@ -151,7 +155,7 @@ export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
   checkpoints: 'boolean',
   decides: 'boolean',
   trust: 'object',
-  position: 'string',
+  position: ['string', 'boolean'],
   checkpointEvery: 'object',
   noteSigners: 'array',
   onCheckpoint: 'function',
@@ -170,6 +174,8 @@ export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
 export function assertLedgerOptions(options: LedgerOptions): void {
   checkOptions('Ledger.open', options, LEDGER_OPTIONS);
   const { segmentBytes = 1, signer, signingThreads = 0, checkpointEvery } = options;
+  if ((options.position as unknown) === true || options.position === '')
+    throw new TypeError('Ledger.open: option position: expected a path or false');
   if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
   if (!(lockTimeoutOf(options) >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
   const linger = lingerOf(options);

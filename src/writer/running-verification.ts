@@ -219,6 +219,11 @@ export class RunningVerification {
     return this.#toldSize - before;
   }
 
+  /** What is known now was acknowledged. */
+  acknowledge(): void {
+    this.#acknowledged = this.position;
+  }
+
   /**
    * That what was acknowledged is stored still.
    *

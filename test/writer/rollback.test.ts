@@ -4,6 +4,7 @@ import {
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -11,15 +12,18 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { LiveLedger } from '../../src/agent/live-ledger.js';
+import { nodeFileSystem, type FileSystem } from '../../src/fs/file-system.js';
+import { toIoError } from '../../src/fs/io-error.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { createSigner } from '../../src/signature/signer.js';
 import type { LedgerStore } from '../../src/store/ledger-store.js';
 import { MemoryStore } from '../../src/store/memory-store.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
 import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
-import { codeOf } from './support.js';
+import { codeOf, noticeBoard } from './support.js';
 
 /** The hash of the empty tree. */
 const EMPTY_TREE = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU';
@@ -125,33 +129,139 @@ describe('a file that was cut back under its writer, and written on by another',
 });
 
 describe('the position that is kept over restarts', () => {
+  const keeps = async (
+    path: string,
+    position: string,
+    n: number,
+    own: LedgerOptions = options,
+  ): Promise<void> => {
+    const ledger = await Ledger.open(path, { ...own, position });
+    await ledger.append(event(n)).finally(() => ledger.close());
+  };
+  const sizes = (position: string): unknown[] =>
+    readFileSync(position, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { size: unknown }).size);
+
   it('finds a ledger that was restored from a backup, and one whose end is another', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'northroot-rollback-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const [path, position] = [join(folder, 'l.jsonl'), join(folder, 'kept')];
-    const append = async (n: number, own: LedgerOptions = options): Promise<void> => {
-      const ledger = await Ledger.open(path, { ...own, position });
-      await ledger.append(event(n)).finally(() => ledger.close());
-    };
-    await append(1);
-    copyFileSync(path, join(folder, 'backup'));
-    await append(2);
+    const path = temporaryLedger();
+    const position = `${path}.kept`;
+    await keeps(path, position, 1);
+    copyFileSync(path, `${path}.backup`);
+    await keeps(path, position, 2);
     const whole = readFileSync(path);
     // Others who keep no position may go on from it.
     const other = await Ledger.open(path, options);
     await other.append(event(3));
     await other.close();
-    await append(4);
-    copyFileSync(join(folder, 'backup'), path);
-    expect(await codeOf(append(5))).toBe('LEDGER_ROLLED_BACK');
+    await keeps(path, position, 4);
+    copyFileSync(`${path}.backup`, path);
+    expect(await codeOf(keeps(path, position, 5))).toBe('LEDGER_ROLLED_BACK');
     writeFileSync(path, whole);
-    expect(await codeOf(append(5))).toBe('LEDGER_ROLLED_BACK');
-    // A position of another ledger says nothing.
-    rmSync(path);
+    expect(await codeOf(keeps(path, position, 5))).toBe('LEDGER_ROLLED_BACK');
+  });
+
+  it('is found by the end of a segment, too', async () => {
+    const path = temporaryLedger();
+    const [position, own] = [`${path}.kept`, { ...options, segmentBytes: 1 }];
+    await keeps(`${path}/`, position, 1, own);
+    const [first] = readdirSync(path);
+    await keeps(`${path}/`, position, 2, own);
+    for (const name of readdirSync(path)) if (name !== first) rmSync(join(path, name));
+    expect(await codeOf(keeps(path, position, 3, own))).toBe('LEDGER_ROLLED_BACK');
+  });
+
+  it('refuses a ledger that was emptied, or is another, until the position is removed', async () => {
+    const path = temporaryLedger();
+    const position = `${path}.kept`;
+    await keeps(path, position, 1);
+    truncateSync(path, 0);
     const anew = { ...options, create: { ...create, origin: 'example.com/anew' } };
-    await append(1, anew);
-    writeFileSync(position, '{}');
-    expect(await codeOf(append(2, anew))).toBe('POSITION_MALFORMED');
-    expect(existsSync(path)).toBe(true);
+    expect(await codeOf(keeps(path, position, 1, anew))).toBe('LEDGER_ROLLED_BACK');
+    expect(statSync(path).size).toBe(0);
+    await (await Ledger.open(path, anew)).close();
+    expect(await codeOf(keeps(path, position, 1, anew))).toBe('LEDGER_ROLLED_BACK');
+    rmSync(position);
+    await keeps(path, position, 1, anew);
+    expect(sizes(position)).toEqual([1, 2]);
+  });
+
+  it.each(['{}\n', 'x', '', '{"size":1}\n'])('refuses a file that keeps none: %j', async (text) => {
+    const path = temporaryLedger();
+    await (await Ledger.open(path, options)).close();
+    writeFileSync(`${path}.kept`, text);
+    expect(await codeOf(keeps(path, `${path}.kept`, 2))).toBe('POSITION_MALFORMED');
+  });
+
+  it('takes the line that is furthest along, and none that was torn', async () => {
+    const path = temporaryLedger();
+    const position = `${path}.kept`;
+    await keeps(path, position, 1);
+    const [first = '', second = ''] = readFileSync(position, 'utf8').split('\n');
+    writeFileSync(position, `${second}\n${first}\n${first.slice(0, 20)}`);
+    await keeps(path, position, 2);
+    expect(sizes(position)).toEqual([3]);
+  });
+
+  it('is one of what is on disk, however many writers share it', async () => {
+    const path = temporaryLedger();
+    const own = { ...options, position: `${path}.kept` };
+    const ledgers = await Promise.all([1, 2, 3].map(() => Ledger.open(path, own)));
+    for (let n = 0; n < 6; n += 1) {
+      const { seq } = await ledgers[n % 3].append(event(n));
+      expect(sizes(own.position).at(-1)).toBe(seq + 1);
+    }
+    await Promise.all(ledgers.map((ledger) => ledger.close()));
+    expect(sizes(own.position)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  it('is written anew before it grows large', async () => {
+    const path = temporaryLedger();
+    const position = `${path}.kept`;
+    await keeps(path, position, 1);
+    const [line = ''] = readFileSync(position, 'utf8').split('\n');
+    writeFileSync(position, `${line}\n`.repeat(Math.ceil(70_000 / line.length)));
+    await keeps(path, position, 2);
+    expect(sizes(position)).toEqual([2, 3]);
+  });
+
+  it('has a file of its own for each ledger in a folder', async () => {
+    const [one, two] = [temporaryLedger(), temporaryLedger()];
+    const folder = join(dirname(one), 'positions/');
+    for (const path of [one, two, one]) await keeps(path, folder, 1);
+    expect(readdirSync(folder)).toHaveLength(2);
+    truncateSync(one, statSync(one).size - 1);
+    expect(await codeOf(keeps(one, folder, 2))).toBe('LEDGER_ROLLED_BACK');
+  });
+
+  it('is kept beside a ledger that decides, and not of another, nor where it is not wanted', async () => {
+    const path = temporaryLedger();
+    await (await Ledger.open(path, options)).close();
+    await (await Ledger.open(path, { ...options, decides: true, position: false })).close();
+    expect(existsSync(`${path}.position`)).toBe(false);
+    await (await LiveLedger.open(path, options)).close();
+    expect(sizes(`${path}.position`)).toEqual([1]);
+    await expect(Ledger.open(path, { position: true } as object)).rejects.toThrow(TypeError);
+  });
+
+  it('is done without by default where it cannot be written, and not where it was asked for', async () => {
+    const path = temporaryLedger();
+    await (await Ledger.open(path, options)).close();
+    const board = noticeBoard();
+    const denied = Object.assign(new Error('denied'), { code: 'EACCES' });
+    const fileSystem: FileSystem = {
+      ...nodeFileSystem,
+      open: (name, ...rest) =>
+        name.includes('.position')
+          ? Promise.reject(toIoError(denied, 'write', name))
+          : nodeFileSystem.open(name, ...rest),
+    };
+    const own = { ...options, fileSystem, decides: true, onNotice: board.onNotice };
+    const ledger = await Ledger.open(path, own);
+    await ledger.append(event(1));
+    await ledger.close();
+    expect(board.notices.map(({ code }) => code)).toEqual(['POSITION_NOT_KEPT']);
+    expect(await codeOf(Ledger.open(path, { ...own, position: `${path}.position` }))).toBe('ACCESS_DENIED');
   });
 });
