@@ -14,6 +14,7 @@ export { didYouMean } from './bytes/did-you-mean.js';
 export {
   isOpenToOthers,
   isSameFile,
+  isWritableFolder,
   kindOfPath,
   readFileChunks,
   readSmallFile,

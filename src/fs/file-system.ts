@@ -7,6 +7,7 @@ import { constants as bufferConstants } from 'node:buffer';
 import { constants } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import {
+  access,
   link,
   lstat,
   mkdir,
@@ -260,6 +261,14 @@ export async function readSmallFile(path: string, limit: number): Promise<Uint8A
 export async function isOpenToOthers(path: string): Promise<boolean> {
   const status = await attempt('read', path, () => stat(path));
   return process.platform !== 'win32' && status.isFile() && (status.mode & 0o077) !== 0;
+}
+
+/** Whether files can be made in a folder. */
+export function isWritableFolder(path: string): Promise<boolean> {
+  return access(path, constants.W_OK | constants.X_OK).then(
+    async () => (await nodeFileSystem.kindOf(path)) === 'folder',
+    () => false,
+  );
 }
 
 /**

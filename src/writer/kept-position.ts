@@ -55,12 +55,16 @@ export class PositionKeeper {
     this.#onNotice = options.onNotice;
   }
 
+  /** The file, once it is open. */
+  get path(): string | undefined {
+    return this.#path;
+  }
+
   /** Undefined where none is to be kept. */
   static of(store: LedgerStore, options: LedgerOptions): PositionKeeper | undefined {
-    const { position, decides = false } = options;
-    if (position === false) return undefined;
-    if (position !== undefined) return new PositionKeeper(store, position, true, options);
-    if (!decides || !(store instanceof FileStore)) return undefined;
+    const { decides = false, position = decides } = options;
+    if (typeof position === 'string') return new PositionKeeper(store, position, true, options);
+    if (!position || !(store instanceof FileStore)) return undefined;
     return new PositionKeeper(store, positionPath(store.name), false, options);
   }
 

@@ -173,7 +173,7 @@ async function openStore(
     const kept = PositionKeeper.of(store, options);
     const isBegun = running.state.lines > 0;
     if (isBegun) {
-      await running.assertStands(await kept?.open(genesisIdOf(running)));
+      await running.assertStands(await kept?.open(genesisIdOf(running)), kept?.path);
       await store.confirm();
     } else {
       await kept?.assertNothingKept();

@@ -72,10 +72,10 @@ export interface LedgerOptions {
   /**
    * Where the last position that was acknowledged is kept, outside the ledger: a file, or a folder that is there or ends in `/`, in which
    * each ledger has a file of its own. Opening refuses, as `LEDGER_ROLLED_BACK`, a ledger that does not have those records any more.
-   * Default: `LEDGER.position` beside a ledger in files that decides, as far as that can be written (`POSITION_NOT_KEPT` otherwise), and
-   * none for every other. false: none.
+   * true: `LEDGER.position` beside a ledger in files, as far as that can be written (`POSITION_NOT_KEPT` otherwise). false: nowhere.
+   * Default: true where `decides` is.
    */
-  readonly position?: string | false | undefined;
+  readonly position?: string | boolean | undefined;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule | undefined;
   /**
@@ -174,8 +174,7 @@ export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
 export function assertLedgerOptions(options: LedgerOptions): void {
   checkOptions('Ledger.open', options, LEDGER_OPTIONS);
   const { segmentBytes = 1, signer, signingThreads = 0, checkpointEvery } = options;
-  if ((options.position as unknown) === true || options.position === '')
-    throw new TypeError('Ledger.open: option position: expected a path or false');
+  if (options.position === '') throw new RangeError('position must be a path, true or false');
   if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
   if (!(lockTimeoutOf(options) >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
   const linger = lingerOf(options);

@@ -228,9 +228,10 @@ export class RunningVerification {
    * That what was acknowledged is stored still.
    *
    * @param position - Up to where it was; from now on the place that must stand. Default: that of the last commit.
+   * @param keptIn - The file that says so.
    * @throws NorthrootError `LEDGER_ROLLED_BACK`; as the store does.
    */
-  async assertStands(position = this.#acknowledged): Promise<void> {
+  async assertStands(position = this.#acknowledged, keptIn?: string): Promise<void> {
     if (position === undefined) return;
     this.#acknowledged = position;
     try {
@@ -244,7 +245,11 @@ export class RunningVerification {
         `${name} does not have the ${size} records that were acknowledged any more`,
         {
           cause: error,
-          hint: `restore the records before seq ${size} from where they still are; nothing is decided on a ledger that lost some`,
+          hint: `restore the records before seq ${size} from where they still are${
+            keptIn === undefined
+              ? ''
+              : `; where the ledger was put back on purpose, remove ${printable(keptIn)}`
+          }`,
         },
       );
     }

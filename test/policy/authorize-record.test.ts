@@ -248,7 +248,7 @@ describe('authorizeAction', () => {
     await authorizeAction(path, REQUEST);
     await authorizeAction(path, REQUEST);
     const lines = readFileSync(path, 'utf8').split('\n');
-    writeFileSync(path, lines.with(2, lines[2].replace('"ALLOW"', '"ALLOWED"')).join('\n'));
+    writeFileSync(path, lines.with(2, lines[2].replace('"ALLOW"', '"ALLOX"')).join('\n'));
     const before = readFileSync(path);
     const error = await authorizeAction(path, { ...REQUEST, grantId }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(NorthrootError);

@@ -242,7 +242,7 @@ describe('the position that is kept over restarts', () => {
     expect(existsSync(`${path}.position`)).toBe(false);
     await (await LiveLedger.open(path, options)).close();
     expect(sizes(`${path}.position`)).toEqual([1]);
-    await expect(Ledger.open(path, { position: true } as object)).rejects.toThrow(TypeError);
+    await expect(Ledger.open(path, { position: '' })).rejects.toThrow(RangeError);
   });
 
   it('is done without by default where it cannot be written, and not where it was asked for', async () => {

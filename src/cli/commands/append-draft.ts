@@ -16,10 +16,10 @@ import { NO_INDEX } from '../view.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
-import { openSigned } from './ledger-key.js';
+import { NO_POSITION, openSigned, POSITION, type PositionChoice } from './ledger-key.js';
 
 /** The options of every command that appends one event. */
-export interface DraftOptions {
+export interface DraftOptions extends PositionChoice {
   readonly key?: string;
   readonly lockTimeout: number;
   readonly index: boolean;
@@ -30,6 +30,8 @@ export function withDraftOptions(command: Command): Command {
   return command
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...POSITION)
+    .option(...NO_POSITION)
     .option(...NO_INDEX);
 }
 

@@ -22,10 +22,17 @@ import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, requestKey, resourceList, seconds, toolName } from '../options.js';
 import { IMPORTED_HINT } from '../hints.js';
-import { decidingOptions, findSigner, HONOUR, POSITION } from './ledger-key.js';
+import {
+  decidingOptions,
+  findSigner,
+  HONOUR,
+  NO_POSITION,
+  POSITION,
+  type PositionChoice,
+} from './ledger-key.js';
 import { NO_INDEX, viewOf } from '../view.js';
 
-interface AuthorizeCommandOptions {
+interface AuthorizeCommandOptions extends PositionChoice {
   readonly principal: string;
   readonly tool: string;
   readonly grant?: string;
@@ -40,7 +47,6 @@ interface AuthorizeCommandOptions {
   readonly trust?: string;
   readonly lockTimeout: number;
   readonly index: boolean;
-  readonly position?: string;
   readonly honourImported?: string[];
   readonly requestKey?: string;
 }
@@ -92,6 +98,7 @@ export function addAuthorize(
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(...POSITION)
+    .option(...NO_POSITION)
     .option(...HONOUR)
     .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
@@ -130,7 +137,7 @@ async function authorize(
       ...(options.requestKey === undefined ? {} : { requestKey: options.requestKey }),
     },
     {
-      ...decidingOptions(terminal, path, signer, options),
+      ...(await decidingOptions(terminal, path, signer, options)),
       honourImported: options.honourImported,
       signal,
       ...(trust === undefined ? {} : { trust }),

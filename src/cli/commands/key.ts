@@ -29,13 +29,13 @@ import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { collect, instant, principalId, seconds } from '../options.js';
-import { openSigned } from './ledger-key.js';
+import { NO_POSITION, openSigned, POSITION, type PositionChoice } from './ledger-key.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
 
-interface ChangeOptions {
+interface ChangeOptions extends PositionChoice {
   readonly key?: string;
   readonly principal?: string;
   readonly reason?: string;
@@ -109,6 +109,8 @@ function withChangeOptions(command: Command): Command {
     .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
     .option('--reason <text>', 'why')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...POSITION)
+    .option(...NO_POSITION)
     .option(...NO_INDEX);
 }
 

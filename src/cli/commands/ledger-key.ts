@@ -9,7 +9,9 @@ import {
   findTrackingWorkTree,
   formatPrivateKey,
   generatePrivateKey,
+  isSameFile,
   isUnbegun,
+  isWritableFolder,
   kindOfPath,
   NorthrootError,
   printable,
@@ -36,16 +38,21 @@ export function notePathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.checkpoint`;
 }
 
-/** Where deciding commands keep the last position that they acknowledged: beside the ledger, out of a folder of segments. */
-function positionPathOf(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.position`;
-}
-
-/** The option of every command that decides. */
+/** The options of every command that decides, or lets others act. */
 export const POSITION = [
   '--position <file>',
-  'where to keep the last acknowledged position, which the ledger must still have (default: LEDGER.position)',
+  'where to keep the last acknowledged position, which the ledger must still have: a file, or a folder of such files (default: the folder of a key that is named, else LEDGER.position)',
 ] as const;
+export const NO_POSITION = [
+  '--no-position',
+  'keep none: a ledger that was put back to an earlier state is not noticed',
+] as const;
+
+/** What such a command was told of it. */
+export interface PositionChoice {
+  /** False with `--no-position`. */
+  readonly position?: string | false;
+}
 
 /** Whose imported authority counts. */
 export const HONOUR = [
@@ -55,14 +62,29 @@ export const HONOUR = [
 ] as const;
 
 /** How a command opens a ledger that it decides upon: one that went back to an earlier state is refused. */
-export function decidingOptions(
+export async function decidingOptions(
   terminal: Terminal,
   path: string,
   signer: Signer | undefined,
-  choice: WritingChoice & { readonly position?: string },
-): ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'> {
-  const { position = positionPathOf(path) } = choice;
+  choice: WritingChoice & PositionChoice & { readonly key?: string },
+): Promise<ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'>> {
+  const position = choice.position ?? (await positionBesideKey(path, choice.key)) ?? true;
   return { ...writingOptions(terminal, signer, choice), position };
+}
+
+/**
+ * The folder of a key that is not the ledger's own: a backup of the ledger that is restored with all that is beside it does not bring
+ * that back. Undefined where it cannot be written.
+ */
+async function positionBesideKey(ledger: string, key: string | undefined): Promise<string | undefined> {
+  const named = keyNamed(key);
+  if (named === undefined || (await isSameFile(named, keyPathOf(ledger)))) return undefined;
+  const folder = named.slice(0, named.lastIndexOf('/') + 1) || './';
+  return (await isWritableFolder(folder)) ? folder : undefined;
+}
+
+function keyNamed(key: string | undefined): string | undefined {
+  return key ?? (process.env['NORTHROOT_KEY'] || undefined);
 }
 
 /** The signer that `--key` or NORTHROOT_KEY names; undefined when there is neither. */
@@ -70,7 +92,7 @@ export async function findNamedSigner(
   terminal: Terminal,
   key: string | undefined,
 ): Promise<Signer | undefined> {
-  const named = key ?? (process.env['NORTHROOT_KEY'] || undefined);
+  const named = keyNamed(key);
   return named === undefined ? undefined : readSigner(terminal, named);
 }
 
@@ -114,16 +136,12 @@ export function writingOptions(
 export async function openSigned(
   context: Context,
   path: string,
-  { key, ...choice }: WritingChoice & { readonly key?: string },
+  choice: WritingChoice & PositionChoice & { readonly key?: string },
 ): Promise<{ readonly ledger: Ledger; readonly signer: Signer | undefined }> {
-  const signer = await findSigner(context.terminal, path, key);
-  return {
-    ledger: await Ledger.open(path, {
-      ...writingOptions(context.terminal, signer, choice),
-      signal: context.signal,
-    }),
-    signer,
-  };
+  const { terminal, signal } = context;
+  const signer = await findSigner(terminal, path, choice.key);
+  const options = await decidingOptions(terminal, path, signer, choice);
+  return { ledger: await Ledger.open(path, { ...options, signal }), signer };
 }
 
 /**

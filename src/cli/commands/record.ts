@@ -40,9 +40,16 @@ import { hasHint } from '../hints.js';
 import { jsonText } from '../json-text.js';
 import { code, instant, meterList, seconds, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
-import { decidingOptions, findSigner, HONOUR, POSITION } from './ledger-key.js';
+import {
+  decidingOptions,
+  findSigner,
+  HONOUR,
+  NO_POSITION,
+  POSITION,
+  type PositionChoice,
+} from './ledger-key.js';
 
-interface RecordOptions {
+interface RecordOptions extends PositionChoice {
   readonly auth: string;
   readonly tool?: string;
   readonly meter?: Meter[];
@@ -60,7 +67,6 @@ interface RecordOptions {
   readonly trust?: string;
   readonly lockTimeout: number;
   readonly index: boolean;
-  readonly position?: string;
   readonly honourImported?: string[];
 }
 
@@ -133,6 +139,7 @@ export function addRecord(
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(...POSITION)
+    .option(...NO_POSITION)
     .option(...HONOUR)
     .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: RecordOptions) =>
@@ -152,7 +159,7 @@ async function record(
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const { signal } = context;
-  const lasting = decidingOptions(terminal, path, signer, options);
+  const lasting = await decidingOptions(terminal, path, signer, options);
   const open = (own: LedgerOptions): Promise<Ledger> => Ledger.open(path, { ...lasting, ...own });
   const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
   try {
