@@ -8,9 +8,9 @@ import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { seconds, spanMs } from '../options.js';
 import { NO_INDEX, viewOf } from '../view.js';
-import { decidingOptions, findSigner, POSITION } from './ledger-key.js';
+import { decidingOptions, findSigner, NO_POSITION, POSITION, type PositionChoice } from './ledger-key.js';
 
-interface AbandonCommandOptions {
+interface AbandonCommandOptions extends PositionChoice {
   readonly expired?: boolean;
   readonly olderThan?: number;
   readonly grant?: string;
@@ -18,7 +18,6 @@ interface AbandonCommandOptions {
   readonly trust?: string;
   readonly lockTimeout: number;
   readonly index: boolean;
-  readonly position?: string;
 }
 
 /** So many that could not be settled are told of. */
@@ -46,6 +45,7 @@ export function addAbandon(
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(...POSITION)
+    .option(...NO_POSITION)
     .option(...NO_INDEX)
     .action((ledger: string, options: AbandonCommandOptions) =>
       run((context) => abandon(context, ledger, options)),
@@ -67,7 +67,7 @@ async function abandon(context: Context, path: string, options: AbandonCommandOp
       ? undefined
       : (await viewOf(context, path, undefined, options).findRecord(grant)).eventId;
   const ledger = await LiveLedger.open(path, {
-    ...decidingOptions(terminal, path, signer, options),
+    ...(await decidingOptions(terminal, path, signer, options)),
     signal,
     ...(trust === undefined ? {} : { trust }),
   });
