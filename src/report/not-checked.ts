@@ -17,6 +17,7 @@ export const NOT_CHECKED_CODES = [
   'TRUST',
   'SIGNATURES_UNVERIFIED',
   'SIGNATURES_MISSING',
+  'PARTS',
   'TRUNCATION',
   'ANCHOR_UNVERIFIED',
   'CHECKPOINTS',
@@ -37,6 +38,8 @@ export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
 export interface NotChecked {
   readonly code: NotCheckedCode;
   readonly message: string;
+  /** Where it is shown of the records before this seq, and of no others. */
+  readonly shown_before_seq?: number;
 }
 
 /** Everything that this verification leaves open, most important first. */
@@ -71,19 +74,27 @@ export function listNotChecked(
     'SIGNATURES_MISSING',
     `records without a signature, where none is required: ${signatures.missing}`,
   );
+  add(
+    state.believesParts,
+    'PARTS',
+    'which signatures are valid is what the parts of this run say: but for a sample it was believed, so that a forged part would hardly be found',
+  );
   const anchors = ending.anchors.filter(({ isPublished }) => !isPublished);
   const held = anchors.filter(({ relation }) => relation === 'extends');
-  const reach = Math.max(-1, ...held.map(({ note }) => note.checkpoint.size));
+  // Every ledger extends the empty tree.
+  const reach = Math.max(0, ...held.map(({ note }) => note.checkpoint.size));
   add(
-    !bare && anchors.length === 0,
+    !bare && reach === 0 && held.length === anchors.length,
     'TRUNCATION',
-    'nothing shows that no records were cut off at the end: no checkpoint kept elsewhere was given',
+    `nothing shows that no records were cut off at the end: ${anchors.length === 0 ? 'no checkpoint kept elsewhere was given' : 'the checkpoint that you hold covers no record'}`,
   );
-  add(
-    held.length > 0 && reach < state.records,
-    'TRUNCATION',
-    `your checkpoint covers the records before seq ${reach}: of those from there on nothing shows that none were changed or cut off`,
-  );
+  if (reach > 0 && reach < state.records) {
+    list.push({
+      code: 'TRUNCATION',
+      message: `your checkpoint covers the records before seq ${reach}: of those from there on nothing shows that none were changed or cut off`,
+      shown_before_seq: reach,
+    });
+  }
   for (const { name, signatures } of held) {
     add(
       !isSignedByLog(signatures.signers),
@@ -160,14 +171,17 @@ export function describeImported({ importedSystems }: VerificationResult['state'
 
 /**
  * The report, in which what was required and was not checked is marked: `decideExitStatus` gives 2 for it where it would give 0.
- * `TRUNCATION` is met by a checkpoint that the user holds and the ledger extends, whatever was appended since.
+ * `TRUNCATION` is met by a checkpoint that the user holds, that covers a record and that the ledger extends, whatever was appended
+ * since: up to which record that shows it is `shown_before_seq`.
  */
 export function requireChecks<T extends Pick<ReportJson, 'checkpoints' | 'not_checked'>>(
   report: T,
   codes: Iterable<NotCheckedCode>,
 ): T {
   const required: ReadonlySet<string> = new Set(codes);
-  const isHeld = (report.checkpoints.anchors ?? []).some(({ relation }) => relation === 'extends');
+  const isHeld = (report.checkpoints.anchors ?? []).some(
+    ({ relation, tree_size: size }) => relation === 'extends' && size > 0,
+  );
   return {
     ...report,
     not_checked: report.not_checked.map((item) =>

@@ -76,14 +76,14 @@ export function describeMissing(report: ActivityReport): Line {
     ];
   }
   const after = ledger.records - held.tree_size;
-  const whole = `NO: all ${count(held.tree_size, 'record')} that `;
+  const whole = `all ${count(held.tree_size, 'record')} that `;
   return after > 0
     ? [
-        whole,
+        `Not up to seq ${grouped(held.tree_size - 1)}: ${whole}`,
         outside(held.path),
         ` covers are there, unchanged. Of what came after them ${count(after, 'record')} ${after === 1 ? 'is' : 'are'} there, and nothing shows whether more were cut off.`,
       ]
-    : [whole, outside(held.path), ' covers are there, unchanged.'];
+    : [`NO: ${whole}`, outside(held.path), ' covers are there, unchanged.'];
 }
 
 /** How the ledger stands to the checkpoints that the user holds, as a clause. */
@@ -104,16 +104,20 @@ export function describeEnd({ ledger, not_checked: open }: ActivityReport): Line
   // Bare events have no order that a checkpoint could be held against.
   const isOpen = open.some(({ code }) => code === 'TRUNCATION' || code === 'CHAIN');
   if (anchors.length > 0 && !isOpen) return ['the ledger extends the checkpoint that you hold'];
-  return anchors.length === 0 || open.some(({ code }) => code === 'CHAIN')
+  return longestOf(anchors, 'extends') === undefined || open.some(({ code }) => code === 'CHAIN')
     ? ['nothing shows that no records were cut off at the end']
     : ['the ledger extends the checkpoint that you hold, and nothing shows that none were cut off after it'];
 }
 
 function longestOf(anchors: readonly Anchor[], relation: Anchor['relation']): Anchor | undefined {
-  return anchors
-    .filter((anchor) => anchor.relation === relation)
-    .reduce<Anchor | undefined>(
-      (longest, anchor) => (longest === undefined || anchor.tree_size > longest.tree_size ? anchor : longest),
-      undefined,
-    );
+  return (
+    anchors
+      // A note of the empty tree says nothing of any ledger.
+      .filter((anchor) => anchor.relation === relation && anchor.tree_size > 0)
+      .reduce<Anchor | undefined>(
+        (longest, anchor) =>
+          longest === undefined || anchor.tree_size > longest.tree_size ? anchor : longest,
+        undefined,
+      )
+  );
 }

@@ -191,6 +191,7 @@ export async function runVerification(
   const { backend: given = defaultBackend } = options;
   const backend = rememberKeys(given);
   const state = from?.state ?? startVerification(options.trust, backend, options.witnessPolicy);
+  if (source.given !== undefined) state.believesParts = true;
   const index = state.events instanceof EventIndex ? state.events : undefined;
   const { show = () => true, acknowledge = () => false, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.

@@ -61,6 +61,8 @@ export interface VerifyState {
   readonly importedSystems: Set<string>;
   /** What the last event that counts use without stating it has added to the accounts, as estimated use; and which event that is. */
   unstated: { readonly id: string; readonly amounts: UnitAmounts } | undefined;
+  /** Whether others said which signatures are valid, of which only a sample was computed again (`LedgerSource.given`). */
+  believesParts: boolean;
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
   /** What both policies pin for checkpoints, and demand of them. */
@@ -152,6 +154,7 @@ export function startVerification(
     selfIssuable: 0,
     importedSystems: new Set(),
     unstated: undefined,
+    believesParts: false,
     clock: undefined,
     chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
     tree,

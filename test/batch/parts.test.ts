@@ -10,6 +10,9 @@ import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import type { Report } from '../../src/report/report.js';
 import { buildReport } from '../../src/report/report.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
+import { requireChecks } from '../../src/report/not-checked.js';
+import { decideExitStatus } from '../../src/ci/baseline.js';
+import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { runVerification } from '../../src/verify/run-verification.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
@@ -38,6 +41,12 @@ async function reportOn(source: LedgerSource, options: object = {}): Promise<Rep
   return buildReport(await runVerification(source, { now: '2026-06-01T00:00:00Z', ...options }));
 }
 
+/** A report on parts says that they are believed, and is that of one run otherwise. */
+function withoutParts(merged: Report): Report {
+  expect(merged.not_checked.filter(({ code }) => code === 'PARTS')).toHaveLength(1);
+  return { ...merged, not_checked: merged.not_checked.filter(({ code }) => code !== 'PARTS') };
+}
+
 async function refusalOf(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => undefined,
@@ -56,7 +65,7 @@ test.each(CHOSEN.map((fixture) => [fixture.ledger, fixture] as const))('%s', asy
   const whole = await reportOn(bytesSource(bytes, 'ledger'), optionsOf(fixture));
   for (const of of [1, 2, 5]) {
     const merged = await reportOn(await openParts(await partsOf(bytes, of)), optionsOf(fixture));
-    expect(JSON.stringify(merged), `in ${of} parts`).toBe(JSON.stringify(whole));
+    expect(JSON.stringify(withoutParts(merged)), `in ${of} parts`).toBe(JSON.stringify(whole));
   }
 });
 
@@ -131,6 +140,19 @@ describe('a forged part', () => {
     random.mockRestore();
   });
 
+  test('is believed where it does not, and the report says so, also where it is gone on from', async () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    const result = await runVerification(await openParts([await forged()]));
+    random.mockRestore();
+    const report = requireChecks(buildReport(result), ['PARTS']);
+    expect(report.verdict).toBe('ok');
+    expect(report.not_checked).toContainEqual(expect.objectContaining({ code: 'PARTS', required: true }));
+    expect(decideExitStatus(report, 0, 'violation')).toBe(2);
+    const from = restoreVerification(saveVerification({ state: result.state, findings: result.kept }));
+    const later = await reportOn(bytesSource(fixtureBytes(LEDGER), 'ledger'), { from });
+    expect(later.not_checked.map(({ code }) => code)).toContain('PARTS');
+  });
+
   test('cannot make a valid signature invalid: every rejection is computed again', async () => {
     const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
     const [whole] = await partsOf(bytes, 1);
@@ -172,7 +194,7 @@ describe('refuses', () => {
     const part = await makePart(bytesSource(bytes, 'ledger'), 1, 1);
     const whole = await reportOn(bytesSource(bytes, 'ledger'));
     const merge = async (given: Uint8Array): Promise<Report> => reportOn(await openParts([toInput(given)]));
-    expect(await merge(part)).toEqual(whole);
+    expect(withoutParts(await merge(part))).toEqual(whole);
     const places = [
       0,
       1,

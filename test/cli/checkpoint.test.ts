@@ -387,6 +387,12 @@ describe('verify --checkpoint', () => {
     });
     const codes = report.not_checked.map(({ code }) => code);
     expect(codes).toContain('TRUNCATION');
+    const required = ['--checkpoint', 'kept.note', '--require', 'TRUNCATION'];
+    const partly = shop.run(['verify', 'kept.jsonl', '--format', 'json', ...required]);
+    expect(partly.status).toBe(0);
+    expect(partly.stderr).toContain('up to seq 5');
+    const open = parse<Report>(partly.stdout).not_checked.filter(({ code }) => code === 'TRUNCATION');
+    expect(open).toMatchObject([{ shown_before_seq: 6 }]);
     const text = expectOk(shop.run(['verify', 'kept.jsonl', '--checkpoint', 'kept.note']));
     expect(text).toMatch(/^ {2}anchor +kept\.note, of 6 records: the ledger extends it$/m);
     expect(text).toMatch(/^ {2}checkpoints +1, the last over 6 records, 2 after it$/m);

@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import {
   CODE_PAGES,
@@ -137,6 +138,14 @@ describe('the tables', () => {
     ];
     const taken = grant({}, undefined, { source: { system: 'example', id: '1' } });
     reports.push(await verify(unsigned(taken, execution(taken, 1))));
+    const whole = unsigned(note(1));
+    const segment = { file: 'part', firstSeq: undefined, chunks: bytesSource(whole, 'part').segments as never };
+    reports.push(
+      await verifyLedger({
+        ...bytesSource(whole, 'part'),
+        given: Readable.from([{ segment, bytes: whole, verdicts: new Uint8Array() }]),
+      }),
+    );
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
     expect(new Set(lists.flat())).toEqual(new Set(rows));
     // Each list in the order of the table.

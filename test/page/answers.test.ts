@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { CASES, fixtureBytes } from '../fixtures/cases.js';
 import { CHROMIUM } from '../platform/chromium.js';
+import { anchorOf } from '../docs/grant-kit.js';
+import { makeSigner } from '../docs/ledger-kit.js';
 import { TestBrowser, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';
 import { mixedLedger } from './mixed-ledger.js';
@@ -125,6 +127,15 @@ describe.skipIf(!isReady)('the answers of the page', () => {
       expect(await card('missing')).toMatch(
         /No\. All 191 records that the checkpoint kept\.txt covers are there/,
       );
+    });
+
+    it('of one that grew after it: up to there, and no further', async () => {
+      const checkpoints = [anchorOf(demo.bytes, makeSigner(), 100)];
+      const { html } = await makePage(demo.bytes, { checkpoints });
+      const other = await browser.open(html);
+      await other.done();
+      expect(await card('missing', other)).toMatch(/Not up to seq 99\. All 100 records [^]*91 records are there/);
+      await other.page.close();
     });
 
     it('of a fork: that others stood there, and not that the chain is broken', async () => {

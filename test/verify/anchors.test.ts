@@ -6,6 +6,7 @@ import { NorthrootError } from '../../src/error.js';
 import { bytesSource } from '../../src/fs/source.js';
 import { decodeCheckpoint } from '../../src/note/checkpoint.js';
 import { buildReport, type Report } from '../../src/report/report.js';
+import { requireChecks } from '../../src/report/not-checked.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { AnchorWatch, type Anchor } from '../../src/verify/anchors.js';
 import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
@@ -86,7 +87,9 @@ describe('truncation', () => {
     expect(codesOf(await verify(ledgerOf(padded), { checkpoints: [anchor] }))).toContain('FORKED');
     const grown = await verify(ledgerOf([...lines, ...lines.slice(1, 3)]), { checkpoints: [anchor] });
     expect(codesOf(grown)).not.toContain('FORKED');
-    expect(notChecked(grown)).toContain('TRUNCATION');
+    expect(grown.not_checked).toContainEqual(
+      expect.objectContaining({ code: 'TRUNCATION', shown_before_seq: lines.length }),
+    );
   });
 });
 
@@ -231,6 +234,10 @@ describe('anchors and keys', () => {
     for (const bytes of [maker.bytes, Buffer.alloc(0)]) {
       const report = await verify(bytes, { checkpoints: [kept] });
       expect(report.checkpoints.anchors).toMatchObject([{ relation: 'extends' }]);
+      const required = requireChecks(report, ['TRUNCATION']);
+      expect(required.not_checked).toContainEqual(
+        expect.objectContaining({ code: 'TRUNCATION', required: true }),
+      );
     }
   });
 

@@ -185,7 +185,7 @@ export function addVerify(
     .addOption(
       new Option(
         '--merge <part...>',
-        'in place of a ledger: all parts of it; the report is that of one run',
+        'in place of a ledger: all parts of it; the report is that of one run, and says that the parts are believed (PARTS)',
       ).conflicts('grant'),
     )
     .action((path: string | undefined, options: VerifyCommandOptions) => {
@@ -325,6 +325,7 @@ async function verify(
     const outcome = match?.finish(whole, verification, maxFindings);
     const report = requireChecks(outcome?.report ?? whole, options.require);
     sayBaseline(terminal, report, outcome?.isOfOther);
+    sayShown(terminal, report, options.require);
     return {
       report,
       result: verification,
@@ -351,6 +352,20 @@ function sayBaseline(terminal: Terminal, { baseline }: LazyReport, isOfOther = f
   terminal.say(
     `the baseline was cut: it counts ${baseline.unlisted} findings that it does not list, and acknowledges none of these; a higher --max-findings makes one that lists all`,
   );
+}
+
+/** What is required may be shown of a part alone: up to where, whoever required it is told. */
+function sayShown(
+  terminal: Terminal,
+  { not_checked: list, ledger }: LazyReport,
+  required: readonly string[],
+): void {
+  for (const { code, required: isOpen = false, shown_before_seq: before } of list) {
+    if (before === undefined || isOpen || !required.includes(code)) continue;
+    terminal.say(
+      `${code} is shown up to seq ${before - 1}, and not for the ${ledger.records - before} records after it`,
+    );
+  }
 }
 
 /** Whoever watches a ledger is told whether it was read anew, and what came since. */

@@ -613,6 +613,10 @@ export interface NotChecked {
   code: Code;
   message: string;
   /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  shown_before_seq?: number;
+  /**
    * True where it was to be checked (--require): the exit status is not 0 then.
    */
   required?: boolean;

@@ -9729,7 +9729,7 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate93;
-const schema226 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema226 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"shown_before_seq":{"description":"Where it is shown of the records before this seq, and of no others.","$ref":"common.json#/$defs/safe_integer"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
 const schema232 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
 function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
@@ -10188,7 +10188,7 @@ validate102.errors = vErrors;
 return errors === 0;
 }
 
-const schema257 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}};
+const schema257 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"shown_before_seq":{"description":"Where it is shown of the records before this seq, and of no others.","$ref":"common.json#/$defs/safe_integer"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}};
 
 function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -10203,7 +10203,7 @@ vErrors = addError(vErrors, instancePath, "required", schema257, data, "message"
 errors++;
 }
 for(const key0 in data){
-if(!(((key0 === "code") || (key0 === "message")) || (key0 === "required"))){
+if(!((((key0 === "code") || (key0 === "message")) || (key0 === "shown_before_seq")) || (key0 === "required"))){
 vErrors = addError(vErrors, instancePath, "additionalProperties", schema257, data, key0);
 errors++;
 }
@@ -10228,10 +10228,27 @@ vErrors = addError(vErrors, instancePath+"/message", "type", schema257.propertie
 errors++;
 }
 }
+if(data.shown_before_seq !== undefined){
+let data2 = data.shown_before_seq;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+vErrors = addError(vErrors, instancePath+"/shown_before_seq", "type", schema57, data2);
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/shown_before_seq", "maximum", schema57, data2);
+errors++;
+}
+if(data2 < 0 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/shown_before_seq", "minimum", schema57, data2);
+errors++;
+}
+}
+}
 if(data.required !== undefined){
-let data2 = data.required;
-if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/required", "type", schema257.properties.required, data2);
+let data3 = data.required;
+if(typeof data3 !== "boolean"){
+vErrors = addError(vErrors, instancePath+"/required", "type", schema257.properties.required, data3);
 errors++;
 }
 }
@@ -10244,10 +10261,10 @@ validate104.errors = vErrors;
 return errors === 0;
 }
 
-const schema264 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
-const schema272 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema274 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema275 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const schema265 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
+const schema273 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema275 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema276 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
 const pattern202 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
 const pattern205 = new RegExp("^[1-9][0-9]*$", "u");
 
@@ -10260,23 +10277,23 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema274.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema275.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema274.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema275.oneOf[0].properties.t, data0);
 errors++;
 }
 }
@@ -10284,12 +10301,12 @@ if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
 if(!pattern202.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema275, data1);
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema276, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema275, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema276, data1);
 errors++;
 }
 }
@@ -10298,27 +10315,27 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema274.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema275.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema274.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema275.oneOf[1].properties.t, data2);
 errors++;
 }
 }
@@ -10326,12 +10343,12 @@ if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
 if(!pattern202.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema275, data3);
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema276, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema275, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema276, data3);
 errors++;
 }
 }
@@ -10357,27 +10374,27 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema275.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema274.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema275.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema274.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema275.oneOf[2].properties.t, data5);
 errors++;
 }
 }
@@ -10385,12 +10402,12 @@ if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
 if(!pattern202.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema275, data6);
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema276, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema275, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema276, data6);
 errors++;
 }
 }
@@ -10398,29 +10415,29 @@ if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
 if(!pattern205.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema274.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema275.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema274.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema275.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema274, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema275, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema274, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema275, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema274, data);
+vErrors = addError(vErrors, instancePath, "type", schema275, data);
 errors++;
 }
 validate108.errors = vErrors;
@@ -10433,28 +10450,28 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema272, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema272, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema272, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema272, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema272, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema272, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema273, data, key0);
 errors++;
 }
 }
@@ -10503,30 +10520,30 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema272, data);
+vErrors = addError(vErrors, instancePath, "type", schema273, data);
 errors++;
 }
 validate107.errors = vErrors;
 return errors === 0;
 }
 
-const schema279 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
+const schema280 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
 
 function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema279, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema280, data, "unit");
 errors++;
 }
 if(data.amount === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema279, data, "amount");
+vErrors = addError(vErrors, instancePath, "required", schema280, data, "amount");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "unit") || (key0 === "amount"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema279, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema280, data, key0);
 errors++;
 }
 }
@@ -10551,7 +10568,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema279, data);
+vErrors = addError(vErrors, instancePath, "type", schema280, data);
 errors++;
 }
 validate115.errors = vErrors;
@@ -10564,32 +10581,32 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema265, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema265, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema265, data, "principal_id");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema265, data, "signers");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema265, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema265, data, "meters");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema264.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema264, data, key0);
+if(!(func1.call(schema265.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265, data, key0);
 errors++;
 }
 }
@@ -10681,7 +10698,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema264.properties.signers, data5);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema265.properties.signers, data5);
 errors++;
 }
 }
@@ -10714,7 +10731,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema264.properties.meters, data8);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema265.properties.meters, data8);
 errors++;
 }
 }
@@ -10730,40 +10747,40 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema264.properties.action_caps, data10);
+vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema265.properties.action_caps, data10);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema264, data);
+vErrors = addError(vErrors, instancePath, "type", schema265, data);
 errors++;
 }
 validate106.errors = vErrors;
 return errors === 0;
 }
 
-const schema281 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema282 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
 function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema281, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema282, data, key0);
 errors++;
 }
 }
@@ -10812,42 +10829,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema281, data);
+vErrors = addError(vErrors, instancePath, "type", schema282, data);
 errors++;
 }
 validate119.errors = vErrors;
 return errors === 0;
 }
 
-const schema285 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+const schema286 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
 
 function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "seq");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "tool_name");
 errors++;
 }
 if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "started_at");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "started_at");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema285, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema286, data, key0);
 errors++;
 }
 }
@@ -10922,38 +10939,38 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema285, data);
+vErrors = addError(vErrors, instancePath, "type", schema286, data);
 errors++;
 }
 validate121.errors = vErrors;
 return errors === 0;
 }
 
-const schema292 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+const schema293 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.known === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema292, data, "known");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "known");
 errors++;
 }
 if(data.new === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema292, data, "new");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "new");
 errors++;
 }
 if(data.gone === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema292, data, "gone");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "gone");
 errors++;
 }
 if(data.unlisted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema292, data, "unlisted");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "unlisted");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema292, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema293, data, key0);
 errors++;
 }
 }
@@ -11027,7 +11044,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema292, data);
+vErrors = addError(vErrors, instancePath, "type", schema293, data);
 errors++;
 }
 validate124.errors = vErrors;
@@ -11854,7 +11871,7 @@ return errors === 0;
 }
 
 export const validateTrustPolicy: Validator = validate126;
-const schema297 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+const schema298 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
 function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
@@ -11862,27 +11879,27 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema297, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema298, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema297, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema298, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema297, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema298, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema297.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema298.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema297.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema298.properties.trust_version, data0);
 errors++;
 }
 }
@@ -11890,7 +11907,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema297.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema298.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -11939,7 +11956,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema297.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema298.properties.origins, data1);
 errors++;
 }
 }
@@ -11955,7 +11972,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema297.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema298.properties.keys, data3);
 errors++;
 }
 }
@@ -11964,45 +11981,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema297.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema298.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema297.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema298.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema297.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema298.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema297.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema298.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema297.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema298.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema297.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema298.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema297.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema298.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema297.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema298.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -12010,16 +12027,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema297.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema298.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema297.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema298.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema297.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema298.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -12027,16 +12044,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema297.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema298.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema297.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema298.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema297.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema298.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -12044,16 +12061,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema297.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema298.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema297.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema298.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema297.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema298.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -12077,13 +12094,13 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema297.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema298.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema297, data);
+vErrors = addError(vErrors, instancePath, "type", schema298, data);
 errors++;
 }
 validate126.errors = vErrors;

@@ -106,7 +106,7 @@ function answerOf(report: ReportJson): Answer {
   }
   const after = records - held.tree_size;
   return {
-    word: 'No.',
+    word: after > 0 ? `Not up to seq ${grouped(held.tree_size - 1)}.` : 'No.',
     why: [
       `All ${count(held.tree_size, 'record')} that the checkpoint ${nameOf(held)} covers are there, unchanged.`,
       after > 0 &&
@@ -150,12 +150,16 @@ function linksTo({ findings = [] }: ReportJson, wanted: string): Child[] {
 
 function longestOf({ checkpoints }: ReportJson, relation: AnchorJson['relation']): AnchorJson | undefined {
   const { anchors = [] } = checkpoints;
-  return anchors
-    .filter((anchor) => anchor.relation === relation)
-    .reduce<AnchorJson | undefined>(
-      (longest, anchor) => (longest === undefined || anchor.tree_size > longest.tree_size ? anchor : longest),
-      undefined,
-    );
+  return (
+    anchors
+      // A note of the empty tree says nothing of any ledger.
+      .filter((anchor) => anchor.relation === relation && anchor.tree_size > 0)
+      .reduce<AnchorJson | undefined>(
+        (longest, anchor) =>
+          longest === undefined || anchor.tree_size > longest.tree_size ? anchor : longest,
+        undefined,
+      )
+  );
 }
 
 function nameOf({ path }: AnchorJson): string {
