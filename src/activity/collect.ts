@@ -247,8 +247,8 @@ export class ActivityCollector {
         bytes: report.ledger.bytes,
         root: report.ledger.root,
         checkpoints: report.checkpoints.count,
-        sealed: report.checkpoints.last_tree_size,
-        unsealed: report.checkpoints.unsealed,
+        sealed: ending.sealedSize,
+        unsealed: ending.afterSealed,
         anchors: ending.anchors
           .filter(({ isPublished }) => !isPublished)
           .map(({ name, note, relation }) => ({ path: name, tree_size: note.checkpoint.size, relation })),

@@ -67,15 +67,16 @@ export function decodeNote(bytes: Uint8Array): NoteResult<SignedNote> {
     return malformed(`at most ${MAX_NOTE_SIGNATURES} signature lines`, `${lines.length}`);
   }
   const signatures: NoteSignature[] = [];
+  const seen = new Set<string>();
   for (const [index, line] of lines.entries()) {
+    // As x/mod/sumdb/note takes it: a line that is repeated says nothing more.
+    if (seen.has(line)) continue;
+    seen.add(line);
     const signature = readSignatureLine(line);
     if (signature === undefined) {
       return malformed('"— name base64" in each signature line', `other text in line ${index + 1}`);
     }
     signatures.push(signature);
-  }
-  if (new Set(lines).size < lines.length) {
-    return malformed('each signature line once', 'one of them twice');
   }
   return succeed({ text: whole.slice(0, split + 1), signatures });
 }

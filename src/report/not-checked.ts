@@ -58,14 +58,16 @@ export function listNotChecked(
     'CHAIN',
     'these are bare events with no records around them: there is no chain, no order and no signature to check',
   );
-  add(!bare && state.mode === 'none', 'SIGNATURES', 'no keys are known, so no signature was checked');
+  // A policy may pin none; the ledger's own do not count beside it.
+  const isKeyless = state.mode === 'none' || state.keyring.size === 0;
+  add(!bare && isKeyless, 'SIGNATURES', 'no keys are known, so no signature was checked');
   add(
     state.mode === 'self-declared',
     'TRUST',
     "the keys are the ledger's own claim (self-declared): whoever wrote the ledger chose them; a trust policy pins those that you know",
   );
   add(
-    state.mode !== 'none' && signatures.unverified > 0,
+    !isKeyless && signatures.unverified > 0,
     'SIGNATURES_UNVERIFIED',
     `signatures by unknown keys, which could not be checked: ${signatures.unverified}`,
   );
@@ -113,13 +115,13 @@ export function listNotChecked(
     `checkpoints that no known key signed, or that are wrong: ${state.checkpoints}; they seal nothing`,
   );
   add(
-    ending.lastTreeSize !== null && ending.unsealed > 0,
+    ending.sealedSize !== null && ending.afterSealed > 0,
     'UNSEALED',
-    `records after the last checkpoint, of which some could have been dropped or moved: ${ending.unsealed}`,
+    `records after the last checkpoint, of which some could have been dropped or moved: ${ending.afterSealed}`,
   );
   const witnesses = listWitnesses(result);
   add(
-    ending.lastTreeSize !== null && !witnesses.some((witness) => witness.isPinned),
+    ending.sealedSize !== null && !witnesses.some((witness) => witness.isPinned),
     'WITNESSES',
     `no witness that you pinned cosigned a checkpoint${witnesses.length === 0 ? '' : ' (the ledger declares some itself)'}: nothing shows that everybody is shown the same ledger`,
   );

@@ -41,10 +41,13 @@ export interface EndOptions {
 export interface Ending {
   readonly findings: readonly Finding[];
   readonly anchors: readonly AnchorOutcome[];
-  /** The size of the largest tree that a signed checkpoint states, in the ledger or held by the user; null for none. */
+  /** The size of the largest tree that a signed checkpoint of the ledger states, or one that it is published with; null for none. */
   readonly lastTreeSize: number | null;
   /** How many records stand after it. */
   readonly unsealed: number;
+  /** The same of all checkpoints, those that the user holds included. */
+  readonly sealedSize: number | null;
+  readonly afterSealed: number;
   /** How the predecessor that was given stands to what genesis says; undefined where either is wanting. */
   readonly predecessor: PredecessorRelation | undefined;
   /**
@@ -64,6 +67,8 @@ interface Seal {
   readonly reach: number;
   readonly signers: CheckpointSigners;
   readonly checkpoint: KnownCheckpoint | undefined;
+  /** Whether it is the user's, and not the ledger's own. */
+  readonly isHeld: boolean;
 }
 
 /** Ends a verification. */
@@ -71,6 +76,7 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
   const anchors = options.anchors?.judge(state) ?? [];
   const seals = sealsOf(state, anchors);
   const signed = largest(seals);
+  const own = largest(seals.filter(({ isHeld }) => !isHeld));
   const sealing = largest(
     seals.filter(
       ({ signers }) =>
@@ -94,8 +100,10 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
   return {
     findings,
     anchors,
-    lastTreeSize: signed?.treeSize ?? null,
-    unsealed: state.records - (signed?.reach ?? 0),
+    lastTreeSize: own?.treeSize ?? null,
+    unsealed: state.records - (own?.reach ?? 0),
+    sealedSize: signed?.treeSize ?? null,
+    afterSealed: state.records - (signed?.reach ?? 0),
     predecessor: continues && predecessor && relationTo(continues, predecessor),
     uncovered: sumUp(uncovered, listFallen(state, seals, uncovered, findings)),
   };
@@ -113,14 +121,16 @@ function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] 
             reach: checkpoint.treeSize + 1,
             signers: checkpoint.signers,
             checkpoint,
+            isHeld: false,
           },
         ],
   );
   const held = anchors
     .filter((anchor) => isOfLedger(anchor) && isSignedByLog(anchor.signatures.signers))
-    .map(({ note, signatures }) => {
+    .map(({ note, signatures, isPublished }) => {
       const { size } = note.checkpoint;
-      return { treeSize: size, reach: size, signers: signatures.signers, checkpoint: undefined };
+      const { signers } = signatures;
+      return { treeSize: size, reach: size, signers, checkpoint: undefined, isHeld: !isPublished };
     });
   return [...own, ...held];
 }
@@ -158,7 +168,7 @@ function describeUncovered(state: VerifyState, { keyids, first, counts }: Unseal
       actual: `only a signature by ${keyids.join(' and ')}, revoked later`,
       ...(by === undefined ? {} : { related: [by] }),
     },
-    first,
+    placeOfRecord(first),
   );
   return folded > 0 ? { ...finding, folded } : finding;
 }
@@ -273,7 +283,7 @@ function atSeal(
   detail: Omit<RuleFinding, 'code'>,
 ): Finding {
   const place = seal?.checkpoint?.place;
-  return place === undefined ? atEnd(state, code, detail) : makeFinding(code, detail, place);
+  return place === undefined ? atEnd(state, code, detail) : makeFinding(code, detail, placeOfRecord(place));
 }
 
 function atEnd({ end }: VerifyState, code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
@@ -291,7 +301,12 @@ function findPredecessor(state: VerifyState, view: PredecessorView | undefined):
   const { genesis } = state;
   return genesis === undefined
     ? [atEnd(state, code, detail)]
-    : [makeFinding(code, { ...detail, pointer: `/event${pointer}` }, genesis.place)];
+    : [makeFinding(code, { ...detail, pointer: `/event${pointer}` }, placeOfRecord(genesis.place))];
+}
+
+/** The place of a finding at a record, whose `seq` is that which the record has. */
+function placeOfRecord(place: RecordPlace): FindingPlace {
+  return { ...place, seq: place.ownSeq };
 }
 
 /** The records that were well when they were read, and of which a finding of the end says that they are not. */

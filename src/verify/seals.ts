@@ -10,6 +10,8 @@ import type { Table } from './table.js';
 
 /** Where a record stands, as findings name it. */
 export interface RecordPlace extends RelatedRecord {
+  /** The record's `seq`, where it could be read; `seq` is its place where not. */
+  readonly ownSeq: number | undefined;
   readonly byteOffset: number;
   readonly byteLength: number;
 }

@@ -126,7 +126,8 @@ export function verifyLine(
   const { end } = state;
   end.file = segment.file;
   end.line = line.number + (line.terminated ? 1 : 0);
-  end.byteOffset = line.offset + line.length + (line.terminated ? 1 : 0);
+  // What has no end is not behind it.
+  end.byteOffset = line.offset + (line.terminated ? line.length + 1 : 0);
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
@@ -186,9 +187,17 @@ function placeOf(
   { file }: SegmentName,
   examined?: ExaminedLine,
 ): RecordPlace {
-  const seq = examined?.seq ?? state.records;
+  const ownSeq = examined?.seq;
   const eventId = examined?.eventId === undefined ? '' : toDigestText(examined.eventId);
-  return { file, line: line.number, byteOffset: line.offset, byteLength: line.length, seq, eventId };
+  return {
+    file,
+    line: line.number,
+    byteOffset: line.offset,
+    byteLength: line.length,
+    seq: ownSeq ?? state.records,
+    ownSeq,
+    eventId,
+  };
 }
 
 /** Judges what the event links to, and enters it into the index. */

@@ -111,6 +111,24 @@ describe('the end', () => {
     expect(report.counts.by_verdict).toMatchObject({ ok: 1, invalid: 1 });
   });
 
+  it('of a torn file is where the torn line begins', async () => {
+    const whole = ledger(first, signed(1));
+    const { findings } = await verify(whole.subarray(0, -9), { trust: policy({ checkpoints: 'required' }) });
+    const [torn, missing] = ['LINE_TORN', 'CHECKPOINT_MISSING'].map((code) =>
+      findings.find((each) => each.code === code),
+    );
+    expect(missing?.at).toEqual({ ...torn?.at, byte_length: 0 });
+  });
+
+  it('a checkpoint whose record has no seq that can be read lends none to a finding', async () => {
+    const [head = '', line = ''] = ledger(first, sealed).toString().split('\n');
+    const record = JSON.parse(line) as object;
+    const whole = Buffer.from(`${head}\n${canonicalText({ ...record, seq: 'x' })}\n${'{}'}\n`);
+    const { findings } = await verify(whole);
+    const tail = findings.find(({ code }) => code === 'TAIL_UNSEALED');
+    expect(tail).toMatchObject({ seq: null, at: { line: 2 } });
+  });
+
   it('a ledger without an origin takes notes of any', async () => {
     const whole = ledger({ event: note(1) }, { event: note(2) });
     const checkpoints = [anchorOf(whole, a, 2, 'other.example/log')];
@@ -245,6 +263,16 @@ describe('notes', () => {
       'CHECKPOINT_MISSING in 3 /event/checkpoint_event_id',
       'CHECKPOINT_SIGNATURE_INVALID warning in 3 /event/note',
     ]);
+  });
+});
+
+describe('what was not checked', () => {
+  it('a policy without keys checks no signature, and says that', async () => {
+    const report = await verify(ledger(first, signed(1)), { trust: policy({}, []) });
+    const codes = report.not_checked.map(({ code }) => code);
+    expect(codes).toContain('SIGNATURES');
+    expect(codes).not.toContain('SIGNATURES_UNVERIFIED');
+    expect(report.trust).toMatchObject({ mode: 'policy', signatures: { unverified: 2 } });
   });
 });
 

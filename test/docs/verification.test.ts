@@ -139,7 +139,11 @@ describe('the tables', () => {
     const taken = grant({}, undefined, { source: { system: 'example', id: '1' } });
     reports.push(await verify(unsigned(taken, execution(taken, 1))));
     const whole = unsigned(note(1));
-    const segment = { file: 'part', firstSeq: undefined, chunks: bytesSource(whole, 'part').segments as never };
+    const segment = {
+      file: 'part',
+      firstSeq: undefined,
+      chunks: bytesSource(whole, 'part').segments as never,
+    };
     reports.push(
       await verifyLedger({
         ...bytesSource(whole, 'part'),

@@ -203,7 +203,6 @@ describe('what is no note', () => {
     ['base64 with bits left over', `${text}\n— ${ORIGIN} AAAAAAB=\n`],
     ['base64url', `${text}\n— ${ORIGIN} AAAAA-_=\n`],
     ['other text between signatures', `${text}\n${line}\nother\n${line}\n`],
-    ['the same line twice', `${text}\n${line}\n${line}\n`],
     ['bytes that are not UTF-8', Buffer.concat([Buffer.of(0xff), note(`${text}\n${line}\n`)])],
     ['a surrogate in UTF-8', Buffer.concat([Buffer.from('eda080', 'hex'), note(`${text}\n${line}\n`)])],
     ['overlong UTF-8', Buffer.concat([Buffer.from('c0af', 'hex'), note(`${text}\n${line}\n`)])],
@@ -212,6 +211,10 @@ describe('what is no note', () => {
     expect(decodeNote(given)).toHaveProperty('fault.code', 'NOTE_MALFORMED');
     expect(codeOf(() => parseNote(given))).toBe('NOTE_MALFORMED');
     expect(codeOf(() => parseCheckpoint(given))).toBe('NOTE_MALFORMED');
+  });
+
+  it('a line that stands twice counts once', () => {
+    expect(parseNote(note(`${text}\n${line}\n${line}\n`))).toEqual(parseNote(note(`${text}\n${line}\n`)));
   });
 
   it('a note that is too large', () => {

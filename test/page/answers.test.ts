@@ -134,7 +134,9 @@ describe.skipIf(!isReady)('the answers of the page', () => {
       const { html } = await makePage(demo.bytes, { checkpoints });
       const other = await browser.open(html);
       await other.done();
-      expect(await card('missing', other)).toMatch(/Not up to seq 99\. All 100 records [^]*91 records are there/);
+      expect(await card('missing', other)).toMatch(
+        /Not up to seq 99\. All 100 records [^]*91 records are there/,
+      );
       await other.page.close();
     });
 

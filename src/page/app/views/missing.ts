@@ -124,7 +124,8 @@ function chainWords(report: ReportJson): string {
 function sealWords(report: ReportJson): Child {
   const { unsealed, last_tree_size: sealed } = report.checkpoints;
   if (report.verdict === 'undecided' || isBare(report)) return undefined;
-  if (sealed === null) return h('p', {}, 'No checkpoint by a known key seals these records.');
+  if (sealed === null)
+    return h('p', {}, 'No checkpoint among these records that a known key signed seals them.');
   return h(
     'p',
     {},
