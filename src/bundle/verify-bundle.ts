@@ -18,6 +18,7 @@ import { ingestJson } from '../json/ingest.js';
 import { canonicalText } from '../json/canonicalize.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { checkOptions, type OptionTypes } from '../options.js';
+import { EXIT_STATUS } from '../report/exit-status.js';
 import { buildReport, toFindingJson } from '../report/report.js';
 import { describeImported, listNotChecked } from '../report/not-checked.js';
 import { checkReport, checkTrustPolicy } from '../schema/check.js';
@@ -67,8 +68,6 @@ type NotChecked = BundleResult['not_checked'][number];
 
 /** So many principals of a stretch are listed. */
 const MAX_PRINCIPALS = 100;
-
-const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
 
 /**
  * Verifies a bundle. What is wrong with it is told in the result: of the bundle itself under `problems`, with the codes

@@ -174,6 +174,7 @@ function toolOf(report: LazyReport): object {
       name: 'northroot',
       version: VERSION,
       semanticVersion: VERSION,
+      informationUri: INFORMATION,
       rules: RULES,
       notifications: [...new Set([...notifications, ...OWN_NOTIFICATIONS])].map((id) => ({ id })),
     },
@@ -183,11 +184,24 @@ function toolOf(report: LazyReport): object {
 /** What this format itself tells of. */
 const OWN_NOTIFICATIONS = ['UNDECIDED', 'FINDINGS_OMITTED', 'BASELINE'] as const;
 
+/** Where readers learn what northroot is. */
+const INFORMATION = 'https://northroot.dev/';
+
+/** A rule's name for people, which is not its id in other letters (SARIF1001): of a code of one word its title. */
+function nameOfRule(id: string, title: string): string {
+  const name = toPascalCase(id.toLowerCase());
+  return name.toLowerCase() === id.toLowerCase() ? toPascalCase(title) : name;
+}
+
+function toPascalCase(text: string): string {
+  return text.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
 function toRule(id: string, page: CodePage): { readonly id: string } {
   const { title, meaning, cause, remedy, section, severity, class: of } = page;
   const rule = {
     id,
-    name: id.toLowerCase().replace(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    name: nameOfRule(id, title),
     shortDescription: { text: escapeSarif(title) },
     fullDescription: { text: escapeSarif(meaning) },
     help: {

@@ -1,8 +1,9 @@
 /** The report of an import or a check, as data (schemas/import-report.json). */
 
+import { EXIT_STATUS } from '../report/exit-status.js';
 import type { ImportFinding, ImportReport } from '../schema/generated/types.js';
 import { VERSION } from '../version.js';
-import { accountFor, NO_ITEMS, verdictOf, type HostVerdict, type ItemCounts } from './account.js';
+import { accountFor, NO_ITEMS, verdictOf, type ItemCounts } from './account.js';
 import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
 import { describeHostFinding } from './finding-text.js';
@@ -103,13 +104,6 @@ function withEmpty(byFile: ReadonlyMap<string, ItemCounts>, names: readonly stri
 const INPUT_RULE: HostRule = {
   id: 'INPUT',
   statement: 'every item can be read, has what its kind must have, and says what it said before',
-};
-
-const EXIT_STATUS: Readonly<Record<HostVerdict, 0 | 1 | 2 | 3>> = {
-  ok: 0,
-  invalid: 1,
-  undecided: 2,
-  violation: 3,
 };
 
 const CLASSES = ['invalid', 'violation', 'none'] as const;

@@ -7,6 +7,7 @@
 import { isWhole, matchesSelection, type RecordSelection } from '../export/selection.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import { EXPORT_OPTIONS, type ExportOptions } from '../export/write-records.js';
+import { EXIT_STATUS } from '../report/exit-status.js';
 import { buildLazyReport, type Report } from '../report/report.js';
 import { openVerifiable, type LedgerInput } from '../report/verify-ledger.js';
 import type {
@@ -594,8 +595,6 @@ function toPlace({ file, line, pointer }: HostPlace): ReconcilePlace {
 function given<K extends string, V>(name: K, value: V | undefined): Partial<Record<K, V>> {
   return value === undefined ? {} : ({ [name]: value } as Partial<Record<K, V>>);
 }
-
-const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'info'];
 const CLASSES: readonly Class[] = ['invalid', 'violation', 'none'];

@@ -29,6 +29,7 @@ import {
   nameOfKey,
   openAuthorizations,
 } from './accounts.js';
+import { EXIT_STATUS } from './exit-status.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
@@ -52,8 +53,6 @@ export type LazyReport = Omit<Report, 'grants' | 'open_authorizations'> & {
   readonly grants: ReadableList<ReportGrant>;
   readonly open_authorizations: ReadableList<OpenAuthorization>;
 };
-
-const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
 
 /** The report of a verification. */
 export function buildReport(result: VerificationResult): Report {

@@ -8,6 +8,7 @@ import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/ke
 import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { LineFindings, SignatureOutcome } from './line-findings.js';
+import { START_TYPE } from './starts.js';
 import type { VerifyState } from './state.js';
 
 /**
@@ -160,9 +161,10 @@ function isTakenAsValid({ assumedSignatures: assumed }: VerifyState, { eventType
   return assumed === 'all' || (assumed === 'ordinary' && decidesNothing(eventType));
 }
 
-/** Whether nothing hangs on who signed it but the record itself: no key, no budget, no seal. */
+/** Whether nothing hangs on who signed it but the record itself: no key, no budget, no seal, no reservation that a start keeps. */
 function decidesNothing(eventType: string | undefined): boolean {
-  return eventType === 'execution' || (eventType !== undefined && !isKnownEventType(eventType));
+  if (eventType === undefined || eventType === START_TYPE) return false;
+  return eventType === 'execution' || !isKnownEventType(eventType);
 }
 
 /** Who may sign an event, as far as is known before it. */

@@ -146,11 +146,12 @@ async function openStore(
   genesis: GenesisEvent | undefined,
   onOther: (record: OtherRecord) => void,
 ): Promise<ReadParts> {
-  const { trust, signal, decides, checkpointEvery, onNotice } = options;
+  const { trust, signal, decides, strict, checkpointEvery, onNotice } = options;
   const { name } = store;
   const isAsked = decides === true && trust === undefined;
   const running = new RunningVerification(store, {
-    depth: willSeal(options) || isAsked ? 'all' : 'deciding',
+    // What would make a ledger invalid is asked of one whose every signature was looked at.
+    depth: willSeal(options) || isAsked || strict === true ? 'all' : 'deciding',
     trust,
     cache,
     signal,

@@ -1,11 +1,22 @@
 /** The action, the hook and the examples, run without the hosts that they are for, as those would run them. */
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { VERSION } from '../../src/index.js';
 import { CLI, hasProgram, Workshop, type Run } from '../cli/runner.js';
 
@@ -376,6 +387,41 @@ describe('examples', () => {
     const { codequality = '', junit = '' } = job.artifacts.reports;
     expect(JSON.parse(shop.read(codequality))).not.toEqual([]);
     expect(shop.read(junit)).toContain('<failure');
+  });
+
+  it('the workflow takes the policy of the branch that a pull request goes to', () => {
+    const { jobs } = read<{
+      jobs: { verify: { steps: readonly { if?: string; run?: string; env?: object }[] } };
+    }>('examples/github-workflow.yml');
+    const step = jobs.verify.steps.find(({ run }) => run?.includes('trust.json'));
+    expect(step?.if).toContain('pull_request');
+    expect(step?.env).toEqual({ BASE: '${{ github.base_ref }}' });
+    const folder = mkdtempSync(join(tmpdir(), 'northroot-fork-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const git = (cwd: string, ...args: string[]): void => {
+      const identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.com'];
+      expect(spawnSync('git', [...identity, ...args], { cwd, encoding: 'utf8' }).stderr ?? '').not.toMatch(
+        /fatal/,
+      );
+    };
+    const [base, fork] = [join(folder, 'base'), join(folder, 'fork')];
+    git(folder, 'init', '--quiet', '--initial-branch=main', base);
+    writeFileSync(join(base, 'trust.json'), 'of the base');
+    git(base, 'add', '.');
+    git(base, 'commit', '--quiet', '-m', 'base');
+    git(folder, 'clone', '--quiet', `file://${base}`, fork);
+    // What a fork may commit: a policy of its own, or a link to somewhere else.
+    writeFileSync(join(fork, 'other.json'), 'of the fork');
+    rmSync(join(fork, 'trust.json'));
+    symlinkSync('other.json', join(fork, 'trust.json'));
+    const run = spawnSync('bash', ['-ec', step?.run ?? 'exit 9'], {
+      cwd: fork,
+      env: { ...process.env, BASE: 'main' },
+      encoding: 'utf8',
+    });
+    expect([run.status, run.stderr]).toEqual([0, '']);
+    expect(readFileSync(join(fork, 'trust.json'), 'utf8')).toBe('of the base');
+    expect(readFileSync(join(fork, 'other.json'), 'utf8')).toBe('of the fork');
   });
 
   it('the workflow fails a ledger that was cut, and one of which no checkpoint is held', () => {

@@ -57,7 +57,10 @@ interface Result {
 
 interface Run {
   readonly tool: {
-    readonly driver: { readonly rules: readonly { readonly id: string; readonly help: object }[] };
+    readonly driver: {
+      readonly informationUri: string;
+      readonly rules: readonly { readonly id: string; readonly name: string; readonly help: object }[];
+    };
   };
   readonly automationDetails: { readonly id: string };
   readonly results: readonly Result[];
@@ -100,6 +103,17 @@ async function runOf(report: Report, options?: SarifOptions): Promise<Run> {
 }
 
 const invalid = await reportOn('broken/auth-not-found-folded.jsonl');
+
+it('names each rule by a name that is not its id, and the driver by where it is described', async () => {
+  const { driver } = (await runOf(invalid)).tool;
+  expect(new URL(driver.informationUri).protocol).toBe('https:');
+  const names = driver.rules.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const { id, name } of driver.rules) {
+    expect(name).toMatch(/^[A-Z][A-Za-z0-9]+$/);
+    expect(name.toLowerCase()).not.toBe(id.toLowerCase());
+  }
+});
 
 describe.skipIf(!existsSync(SCHEMA))('writeSarif, by the official schema', () => {
   let validate: ValidateFunction;

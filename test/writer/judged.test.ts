@@ -1,5 +1,6 @@
 /** What appending tells of each record, and what a strict writer refuses (SPEC §8). */
 
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sha256Digest } from '../../src/value/digest.js';
@@ -113,6 +114,61 @@ describe('a strict ledger', () => {
     const used = await ledger.append(execution(idOf(eventId), '1'));
     expect([codesOf(used), used.seq]).toEqual([[], 2]);
   });
+});
+
+test('what others wrote counts by its signatures, whoever goes on from it', async () => {
+  const { path, ledger } = await open();
+  const { eventId } = await ledger.append(grant('1'));
+  const action = await ledger.append({
+    event: {
+      event_type: 'authorization',
+      intents,
+      ...policy,
+      decision: 'allow',
+      decision_code: 'ALLOW',
+      authorization: {
+        kind: 'action',
+        grant_event_id: idOf(eventId),
+        action: {
+          tool_name: 'fs.read',
+          tool_params_digest: nothing,
+          meter_reservation: meters({ usd: '1' }),
+        },
+      },
+    },
+  });
+  const started = await ledger.append({
+    event: {
+      event_type: 'x.northroot.start',
+      intents,
+      auth_event_id: idOf(action.eventId),
+      tool_name: 'fs.read',
+      tool_params_digest: nothing,
+      started_at: '2026-01-01T00:00:00Z',
+      meter_known: [],
+      recorder: 'A'.repeat(22),
+    },
+  });
+  await ledger.close();
+  // Its signature is not one of it any more: it does not count, and the release gives everything back.
+  const text = readFileSync(path, 'utf8');
+  const at = text.lastIndexOf('"sig":"') + 7;
+  writeFileSync(path, `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`);
+  expect((await verifyLedger(path)).open_starts).toBeUndefined();
+  const release = execution(idOf(action.eventId), '0', {
+    outcome: 'failure',
+    error_code: 'ABANDONED',
+    meter_used: [],
+    tool_params_digest: nothing,
+  });
+  for (const options of [{}, { strict: true }]) {
+    const copy = join(temporaryFolder(), 'ledger.jsonl');
+    copyFileSync(path, copy);
+    const again = await openLedger(copy, options);
+    expect(codesOf(await again.append(release))).not.toContain('RELEASE_OF_STARTED');
+    expect(started.seq).toBe(3);
+    await again.close();
+  }
 });
 
 test('an event for another ledger is refused, and one that does not say for which', async () => {
