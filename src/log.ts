@@ -93,6 +93,7 @@ export { type Abandonable } from './policy/sweep.js';
 export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
+  decimalsOf,
   findGrant,
   grantAccounts,
   isGrantUnder,

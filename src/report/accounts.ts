@@ -6,9 +6,12 @@
 import { balancesOf, sumQuantity, toBalance, type Balance } from '../bounds/balance.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
 import { holdStarted, runningByGrant, type Running } from '../bounds/started.js';
+import type { MeterDecimals } from '../schema/generated/types.js';
 import type { SavedKey } from '../trust/keyring.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
+import { formatExactly } from '../value/format-rational.js';
 import type { Meter, MeterVector } from '../value/meter.js';
+import { toRational, type Quantity } from '../value/quantity.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** One allowed grant. */
@@ -221,4 +224,28 @@ function toAccount(grant: Grant): GrantAccount {
     balances: balancesOf(grant),
     actionCaps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) })),
   };
+}
+
+/**
+ * The amounts of an account by unit, each exactly as a decimal text of as many places as it needs; `n/d` where it has no end.
+ *
+ * @param actionCaps - Of units that need not be among those of `meters`.
+ */
+export function decimalsOf(
+  meters: readonly Balance[],
+  actionCaps: readonly Meter[] = [],
+): Record<string, MeterDecimals> {
+  const byUnit: Record<string, MeterDecimals> = {};
+  const text = (amount: Quantity): string => formatExactly(toRational(amount));
+  for (const { unit, cap, used, estimated, reserved, left } of meters) {
+    byUnit[unit] = {
+      cap: text(cap),
+      used: text(used),
+      ...(estimated === undefined ? {} : { estimated: text(estimated) }),
+      reserved: text(reserved),
+      left: text(left),
+    };
+  }
+  for (const { unit, amount } of actionCaps) byUnit[unit] = { ...byUnit[unit], action_cap: text(amount) };
+  return byUnit;
 }

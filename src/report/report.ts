@@ -24,6 +24,7 @@ import type { VerifyState } from '../verify/state.js';
 import {
   countOpenAuthorizations,
   countGrants,
+  decimalsOf,
   grantAccounts,
   listOpenStarts,
   nameOfKey,
@@ -139,6 +140,7 @@ class Grants implements ReadableList<ReportGrant> {
         ...(grant.actionCaps.length === 0
           ? {}
           : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
+        decimals: decimalsOf(grant.balances, grant.actionCaps),
       };
   }
 

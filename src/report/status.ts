@@ -7,12 +7,13 @@ import { decodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { checkOptions } from '../options.js';
-import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
+import type { FindingJson, MeterDecimals, TrustPolicy } from '../schema/generated/types.js';
 import type { Anchor } from '../verify/anchors.js';
 import { runVerification, type VerificationResult } from '../verify/run-verification.js';
 import { compareRationals } from '../value/rational.js';
 import { toRational } from '../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
+import { decimalsOf } from './accounts.js';
 import { listKeys } from './key-list.js';
 import { buildLazyReport, type Report } from './report.js';
 import { openVerifiable, type LedgerInput } from './verify-ledger.js';
@@ -36,6 +37,8 @@ export interface ScarceMeter {
   readonly grant_event_id: string;
   readonly principal_id: string;
   readonly meter: Report['grants'][number]['meters'][number];
+  /** The same as decimal texts. */
+  readonly decimals: MeterDecimals;
 }
 
 /** How a ledger stands, in its wire form: what `status --format json` prints. */
@@ -154,7 +157,13 @@ function listScarce({
       const { n, d } = toRational(left);
       return compareRationals({ n: n * SCARCE, d }, toRational(cap)) <= 0;
     })
-    .map((meter) => ({ grant_seq: seq, grant_event_id: id, principal_id: principal, meter }));
+    .map((meter) => ({
+      grant_seq: seq,
+      grant_event_id: id,
+      principal_id: principal,
+      meter,
+      decimals: decimalsOf([meter])[meter.unit] ?? {},
+    }));
 }
 
 function occurredAt(line: Uint8Array | undefined): string | undefined {

@@ -195,6 +195,10 @@ describe('budget', () => {
           left: { t: 'dec', m: '875', s: 3 },
         },
       ],
+      decimals: {
+        calls: { cap: '4', used: '0', reserved: '0', left: '4' },
+        usd: { cap: '1', used: '0.125', reserved: '0', left: '0.875' },
+      },
     });
   });
 
@@ -210,7 +214,12 @@ describe('budget', () => {
     expect(checkReport(report)).toEqual([]);
     expect(report.grants).toMatchObject([
       { seq: 1 },
-      { seq: 2, parent_event_id: idOf(root), action_caps: meters({ calls: 1, usd: '0.2' }) },
+      {
+        seq: 2,
+        parent_event_id: idOf(root),
+        action_caps: meters({ calls: 1, usd: '0.2' }),
+        decimals: { calls: { action_cap: '1' }, usd: { action_cap: '0.2' } },
+      },
     ]);
     expect(report.grants[0]).not.toHaveProperty('action_caps');
   });

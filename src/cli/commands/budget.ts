@@ -2,6 +2,7 @@
 
 import { Option, type Command } from 'commander';
 import {
+  decimalsOf,
   findGrant,
   compareTimestamps,
   grantAccounts,
@@ -223,7 +224,7 @@ function toPoint(at: string | undefined): Point {
   });
 }
 
-function toRow(grant: GrantAccount): AccountRow {
+function toRow(grant: GrantAccount): AccountRow & { readonly decimals: object } {
   return {
     event_id: grant.eventId,
     seq: grant.seq,
@@ -234,5 +235,6 @@ function toRow(grant: GrantAccount): AccountRow {
     executions: grant.executions,
     meters: grant.balances,
     ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps }),
+    decimals: decimalsOf(grant.balances, grant.actionCaps),
   };
 }

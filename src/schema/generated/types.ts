@@ -1102,6 +1102,12 @@ export interface GrantUse {
    * The most that one action may reserve and one execution may use.
    */
   action_caps?: ActionCap[];
+  /**
+   * The same amounts as decimal texts, by unit.
+   */
+  decimals?: {
+    [k: string]: MeterDecimals;
+  };
 }
 /**
  * One unit's cap: used (and how much of that is only estimated), set aside, and left.
@@ -1120,6 +1126,17 @@ export interface MeterUse {
 export interface ActionCap {
   unit: Unit;
   amount: Quantity;
+}
+/**
+ * One unit's amounts, each exactly as a decimal text; a fraction n/d where that has no end.
+ */
+export interface MeterDecimals {
+  cap?: string;
+  used?: string;
+  estimated?: string;
+  reserved?: string;
+  left?: string;
+  action_cap?: string;
 }
 /**
  * An allowed action that was never executed.
