@@ -57,6 +57,7 @@ import type { EventVerdict, VerifyState } from '../verify/state.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { VERSION } from '../version.js';
+import { Evidence } from './evidence.js';
 import { Groups, MAX_GROUPS, type ActivityGrouping } from './groups.js';
 import { listLimits } from './limits.js';
 import { startSumBudget, type Basis, type SumPart } from './sums.js';
@@ -135,6 +136,7 @@ export class ActivityCollector {
   readonly #decisions = new Map<string, ActivityDecision>();
   #decisionsBeyond = 0;
   readonly #signers = new Map<string, Omit<ActivitySigner, keyof ActivityKey>>();
+  readonly #evidence = new Evidence();
   readonly #denied: (Omit<ActivityDenial, 'signers'> & { keyids: readonly string[] })[] = [];
   /** Of each grant, what was used of a unit under those delegated from it. */
   readonly #delegated = new Map<string, Map<string, Rational>>();
@@ -186,6 +188,7 @@ export class ActivityCollector {
       this.#addProblem(finding);
     }
     if (examined?.wellFormed !== true || !isFirst) return;
+    if (examined.eventType.startsWith('x.')) this.#evidence.take(examined.json() ?? {});
     const codes = new Set(findings.map(({ code }) => code));
     const counted: Counted = { record, subject, totals, codes };
     if (examined.type === 'execution') {
@@ -237,6 +240,7 @@ export class ActivityCollector {
       };
     };
     const { grants, cut: grantsCut } = this.#listGrants(state, keyOf);
+    const evidence = this.#evidence.list();
     const draft: Omit<ActivityReport, 'limits'> = {
       activity_version: '1',
       tool: { name: 'northroot', version: VERSION },
@@ -291,6 +295,7 @@ export class ActivityCollector {
         ...adjustment,
         signers: keyids.map(keyOf),
       })),
+      ...(evidence.length === 0 ? {} : { evidence }),
       problems: [...this.#problems.values()].sort(
         (a, b) => (a.class === b.class ? 0 : a.class === 'invalid' ? -1 : 1) || b.records - a.records,
       ),
@@ -309,6 +314,7 @@ export class ActivityCollector {
         groupAmountsLeftOut,
         delegatedLeftOut: this.#delegatedLeftOut,
         principalsBeyond: this.#principalsBeyond,
+        evidenceBeyond: this.#evidence.beyond,
       }),
     };
   }

@@ -34,14 +34,16 @@ const COLUMNS = [
   'selected_records',
   'not_checked',
   'limits',
+  'stated',
 ] as const;
 
 /**
  * The report as CSV, with a heading. `scope` is `all`, `group`, `with_delegated` (of a grant: with the sums of those delegated from it,
- * so that these rows are not to be added up) or `others`. Records without an amount have a row without a unit. Amounts are exact.
+ * so that these rows are not to be added up) or `others`. What evidence states has rows of the scope `evidence`, with its type for the group, its name for the unit and its amount in a
+ * column of its own. Records without an amount have a row without a unit. Amounts are exact.
  */
 export function renderActivityCsv(report: ActivityReport): string {
-  const { by = '', groups = [], others, totals } = report;
+  const { by = '', groups = [], others, totals, evidence = [] } = report;
   const about = [
     report.verdict,
     report.ledger.records,
@@ -56,8 +58,9 @@ export function renderActivityCsv(report: ActivityReport): string {
     meters: readonly ActivityMeter[],
   ): string =>
     (meters.length === 0 ? [undefined] : meters)
-      .map((meter) => csvRow([by, group, scope, ...meterFields(meter), ...countFields(counts), ...about]))
+      .map((meter) => csvRow([by, group, scope, ...meterFields(meter), ...countFields(counts), ...about, '']))
       .join('');
+  const empty = [...meterFields(undefined), ...countFields(undefined)].slice(1);
   return [
     csvRow(COLUMNS),
     rows('', 'all', totals, totals.meters),
@@ -67,6 +70,11 @@ export function renderActivityCsv(report: ActivityReport): string {
         (all === undefined ? '' : rows(key ?? '', 'with_delegated', undefined, all)),
     ),
     ...(others === undefined ? [] : [rows('', 'others', others, others.meters)]),
+    ...evidence.flatMap(({ event_type: type, amounts }) =>
+      amounts.map(({ name, amount }) =>
+        csvRow(['event_type', type, 'evidence', name, ...empty, ...about, amount]),
+      ),
+    ),
   ].join('');
 }
 

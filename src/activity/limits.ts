@@ -22,6 +22,8 @@ export interface Collected {
   /** Amounts that are not in what grants say was used under those delegated from them. */
   readonly delegatedLeftOut: number;
   readonly principalsBeyond: boolean;
+  /** Records of further types that state amounts and are no executions. */
+  readonly evidenceBeyond: number;
 }
 
 /** Codes that only groups bring. */
@@ -56,6 +58,7 @@ export function withoutGroups(activity: ActivityReport): ActivityReport {
 export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: Collected): NotChecked[] {
   const { report, unread, brokenAnchors, late, decisionsBeyond } = collected;
   const { grantsBeyond, grantsCut, groupAmountsLeftOut, delegatedLeftOut, principalsBeyond } = collected;
+  const { evidenceBeyond } = collected;
   const { selection, totals, by, groups = [], others } = activity;
   const list: NotChecked[] = [];
   const add = (when: boolean, code: string, message: string): void => {
@@ -157,6 +160,18 @@ export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: 
     principalsBeyond,
     'PRINCIPALS_BEYOND',
     `more than ${MAX_GROUPS} principals ran something: the rest are not counted among them`,
+  );
+  const { evidence = [] } = activity;
+  add(
+    evidence.length > 0,
+    'EVIDENCE_NOT_ACCOUNTED',
+    `records that state amounts and are no executions, as imports keep what other systems logged: what they say is told apart, and is in no sum and no account: ${evidence.reduce((all, { records }) => all + records, 0)}`,
+  );
+  const evidenceLeftOut = evidence.reduce((all, { left_out: n = 0 }) => all + n, 0);
+  add(
+    evidenceBeyond > 0 || evidenceLeftOut > 0,
+    'EVIDENCE_LEFT_OUT',
+    `amounts of such records that are not told of, as they have too many names or a sum would have had too long a denominator: ${evidenceLeftOut}; records of further types: ${evidenceBeyond}`,
   );
   add(grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the rest are not listed`);
   add(

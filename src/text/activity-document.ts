@@ -44,6 +44,7 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
   const { ledger, selection } = report;
   const sections = [
     describeSpending(report),
+    ...describeEvidenceOfUse(report),
     ...describeGroups(report),
     describeAllowance(report),
     describeRefusals(report),
@@ -158,7 +159,12 @@ function describeUnmatched({ selection: { unmatched = [] } }: ActivityReport): L
 function summarise(report: ActivityReport): Line[] {
   const { totals } = report;
   return [
-    [...describeRuns(report), ...describeAdjusted(totals), ...describeBasis(totals)],
+    [
+      ...describeRuns(report),
+      ...describeAdjusted(totals),
+      ...describeBasis(totals),
+      ...describeStated(report),
+    ],
     [...describeBounds(report), ' ', describeRefused(totals), ...describeLeft(totals)],
     [...describeGranters(report), ' ', ...describeGaps(report)],
   ];
@@ -421,6 +427,57 @@ function describeSpending({ totals }: ActivityReport): Section {
     ],
     tables: meters.length === 0 ? [] : [table],
   };
+}
+
+/** What other systems logged, and nothing here accounts for. */
+function describeEvidenceOfUse({ evidence = [] }: ActivityReport): Section[] {
+  const all = evidence.flatMap(({ event_type: type, records, amounts }) =>
+    amounts.map(({ name, amount }, index) => ({ type, records, name, amount, isFirst: index === 0 })),
+  );
+  if (all.length === 0) return [];
+  const rows = all.slice(0, MAX_ROWS);
+  return [
+    {
+      title: 'What evidence says',
+      lines: [
+        [
+          'Amounts that other records state, as imports keep what other systems logged. No authorization stands for them, no grant accounts for them, and none of the sums above has them. Where an execution states the same use, it is in both. A message or span that is stated several times counts once. A part, such as the cached ones of the input, may be within its whole: names are not to be added up.',
+        ],
+      ],
+      tables: [
+        {
+          columns: [text('type of record'), number('records'), text('what'), number('amount')],
+          rows: rows.map(({ type, records, name, amount, isFirst }) => ({
+            cells: [
+              isFirst ? [outside(type)] : [],
+              isFirst ? [grouped(records)] : [],
+              [outside(name)],
+              amountCell(amount),
+            ],
+          })),
+          ...cutNote(rows.length, all.length, 'amount'),
+        },
+      ],
+    },
+  ];
+}
+
+/** The same in a sentence, for readers of the first paragraph alone. */
+function describeStated({ evidence = [] }: ActivityReport): Line {
+  const records = evidence.reduce((all, { records: n }) => all + n, 0);
+  return records === 0
+    ? []
+    : [
+        ` ${capital(count(records, 'further record'))} ${records === 1 ? 'states' : 'state'} amounts that nothing here accounts for, such as `,
+        ...join(
+          evidence
+            .flatMap(({ amounts }) => amounts)
+            .slice(0, MAX_UNITS)
+            .map(({ name, amount }) => [...amountCell(amount), ' ', outside(name)]),
+          ', ',
+        ),
+        ': see What evidence says.',
+      ];
 }
 
 const GROUP_WORDS = { principal: 'principal', grant: 'grant', tool: 'tool', day: 'day (UTC)' } as const;

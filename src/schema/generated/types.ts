@@ -197,6 +197,10 @@ export interface ActivityReport {
    */
   adjustments: ActivityAdjustment[];
   /**
+   * What records of extension types state that was used, by type: nothing accounts for it, and no sum has it. Absent where none does.
+   */
+  evidence?: ActivityEvidence[];
+  /**
    * What makes selected records, or the ledger as a whole, invalid or breaks a bound: by code, each with its first records; 100 records in all.
    */
   problems: ActivityProblem[];
@@ -573,6 +577,21 @@ export interface ActivityAdjustment {
     counted: boolean;
   }[];
   signers: ActivityKey[];
+}
+/**
+ * Amounts that records of one type state, as their source names them: a message that is stated again as it was last, a span only where none below it states the same.
+ */
+export interface ActivityEvidence {
+  event_type: string;
+  records: SafeInteger;
+  amounts: {
+    name: string;
+    amount: ExactAmount;
+  }[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  left_out?: number;
 }
 /**
  * What is wrong with some selected records.
