@@ -1,9 +1,15 @@
 /** What evidence says that was used stands in the report, apart from what was accounted. */
 
 import { describe, expect, it } from 'vitest';
-import { renderActivity, renderActivityCsv, reportActivity, type ActivityReport } from '../../src/index.js';
+import {
+  renderActivity,
+  renderActivityCsv,
+  reportActivity,
+  type ActivityReport,
+  type AnyEvent,
+} from '../../src/index.js';
 import { MAX_EVIDENCE_NAMES, MAX_EVIDENCE_TYPES } from '../../src/activity/evidence.js';
-import type { AnyEvent } from '../../src/schema/generated/types.js';
+
 import { execution, grant, unsigned } from '../docs/grant-kit.js';
 import { event } from '../docs/ledger-kit.js';
 import { validatorOf } from '../schema/ajv.js';

@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import {
   canonicalText,
   formatCheckpoint,
+  digestFromBase64url,
   formatNote,
+  parseNote,
   parseTrustPolicy,
   signNote,
   type AnyEvent,
@@ -266,7 +268,191 @@ describe('notes', () => {
   });
 });
 
+describe('findings', () => {
+  const tail = (found: readonly string[]) => found.filter((each) => !/^TAIL_UNSEALED/.test(each));
+
+  it('INTENT_UNLINKED folds by the grant', async () => {
+    const [one, two] = [grant(), grant({ allowed_tools: ['fs.*'] })];
+    const acts = [action(one, 1), action(one, 2), action(two, 1), grant({}, one)];
+    const unlinked = (await found(unsigned(one, two, ...acts))).filter((each) => each.startsWith('INTENT'));
+    expect(unlinked.map((each) => each.replace(/ \/.*?( |$)/, ' '))).toEqual([]);
+    const other = { intents: { intent_digest: digestFromBase64url('B'.repeat(42) + 'A') } };
+    const unlike = [action(one, 1, other), action(one, 2, other), action(two, 1, other)];
+    const told = (await found(unsigned(one, two, ...unlike))).filter((each) => each.startsWith('INTENT'));
+    expect(told.map((each) => each.replace(/\/\S+/, ''))).toEqual([
+      'INTENT_UNLINKED warning in 4  +1',
+      'INTENT_UNLINKED warning in 6 ',
+    ]);
+  });
+
+  it('ORIGIN_MISMATCH of genesis comes before SCHEMA of its keys', async () => {
+    const twice = ledger({ event: genesis([all(a), all(a)]), signers: [a] });
+    expect(await found(twice, { trust: { ...policy({}), origins: ['other.example/log'] } })).toEqual([
+      'ORIGIN_MISMATCH in 1 /event/origin',
+      'SCHEMA in 1 /event/keys/1/keyid',
+    ]);
+  });
+
+  it('DELEGATION_EXCEEDED points at the member of bounds, of tools at the pattern', async () => {
+    const resource = (reference: string) => ({ kind: 'file', reference });
+    const above = grant({
+      allowed_tools: ['fs.*'],
+      action_caps: [{ unit: 'usd', amount: int(1) }],
+      rate_limits: [{ unit: 'usd.per_hour', amount: int(1) }],
+      concurrency_limit: int(1),
+      output_mode: 'digest_only',
+      not_before: '2026-01-01T00:00:00Z',
+      expires_at: '2026-03-01T00:00:00Z',
+      resources: [resource('x')],
+    });
+    const bounds = {
+      allowed_tools: ['fs.read', '*'],
+      meter_caps: [{ unit: 'usd', amount: int(11) }],
+      resources: [resource('x'), resource('y')],
+    };
+    const at = (member: string) => `/event/authorization/bounds/${member}`;
+    expect(await found(unsigned(above, grant(bounds, above)))).toEqual([
+      ...[
+        ...['allowed_tools/1', 'meter_caps', 'action_caps', 'not_before', 'expires_at'],
+        ...['rate_limits', 'concurrency_limit', 'output_mode'],
+      ].map((member) => `DELEGATION_EXCEEDED in 3 ${at(member)}`),
+      `RESOURCE_NOT_GRANTED warning in 3 ${at('resources')}`,
+    ]);
+  });
+
+  it('a held note of another origin is told of in the note, after its signatures, and its signers are named', async () => {
+    const whole = ledger(first, signed(1));
+    const right = anchorOf(whole, a, 2, 'example.com/other');
+    const report = await verify(whole, { checkpoints: [right] });
+    expect(report.findings).toMatchObject([
+      { code: 'ORIGIN_MISMATCH', at: { file: right.name, line: 1 }, seq: null },
+    ]);
+    expect(report.checkpoints.anchors).toMatchObject([
+      { relation: 'other-origin', signed_by: [a.publicKey.keyid] },
+    ]);
+    const { text, signatures } = parseNote(Buffer.from(right.note));
+    const wrong = signatures.map((each) => ({ ...each, signature: each.signature.toReversed() }));
+    const forged = { name: 'n', note: Buffer.from(formatNote({ text, signatures: wrong })) };
+    expect(await found(whole, { checkpoints: [forged] })).toEqual([
+      'CHECKPOINT_SIGNATURE_INVALID in 1 none',
+      'ORIGIN_MISMATCH in 1 none',
+    ]);
+  });
+
+  it('a held note that meets the policies warns of a last checkpoint that does not', async () => {
+    const both = { event: genesis([all(a), all(b)]), signers: [a] };
+    const whole = ledger(both, signed(1), sealed, signed(2));
+    const byBoth = (size: number) => {
+      const { name, note } = anchorOf(whole, a, size);
+      const { text, signatures } = parseNote(Buffer.from(note));
+      const more = [...signatures, signNote(text, 'example.com/test', b)];
+      return { name, note: Buffer.from(formatNote({ text, signatures: more })) };
+    };
+    const trust = policy({ checkpoint_quorum: 2 }, [all(a), all(b)]);
+    const held = async (size: number) => tail(await found(whole, { trust, checkpoints: [byBoth(size)] }));
+    expect(tail(await found(whole, { trust }))).toEqual(['CHECKPOINT_MISSING in 3 none']);
+    for (const size of [1, 2]) expect(await held(size)).toEqual(['CHECKPOINT_MISSING warning in 3 none']);
+    expect(await held(4)).toEqual([]);
+  });
+
+  it('signers of a malformed event never need cover', async () => {
+    const malformed = { ...note(1), event_type: 5 } as unknown as AnyEvent;
+    const whole = ledger(two, { event: malformed, signers: [b] }, revoke(keyOf(b)));
+    const report = await verify(whole);
+    expect(report.findings.map(({ code }) => code)).not.toContain('KEY_NOT_VALID_HERE');
+    const [revoked] = report.trust.revoked ?? [];
+    expect([revoked?.records, revoked?.rests_on]).toEqual([1, undefined]);
+  });
+
+  it('an overdue checkpoint is told of at a record without an event, and not at what is no record', async () => {
+    const trust = policy({ checkpoint_max_records: 1 });
+    const overdue = (await found(ledger(first, '{"seq":1}', 'x'), { trust })).filter((each) =>
+      each.startsWith('CHECKPOINT_MISSING'),
+    );
+    expect(overdue).toEqual(['CHECKPOINT_MISSING in 2 none']);
+  });
+
+  it('a cause is counted whole: of a keyid of 256 characters findings fold, of a longer one not', async () => {
+    const unknown = async (length: number) => {
+      const signatures = [{ keyid: 'k'.repeat(length), sig: 'AAAA' }];
+      const [one, other] = [1, 2].map((n) => ({ event: note(n), signatures }));
+      return (await found(ledger(first, one, other))).filter((each) => each.startsWith('KEY_UNKNOWN'));
+    };
+    expect(await unknown(256)).toEqual(['KEY_UNKNOWN in 2 /signatures/0 +1']);
+    expect(await unknown(257)).toHaveLength(2);
+  });
+
+  it('an attestation by which a checkpoint seals moves the clock, to the time of the checkpoint', async () => {
+    const until = all(b, { valid_until: '2026-01-10T00:00:00Z' });
+    const begun = { event: genesis([all(a), until]), signers: [a] };
+    const late = { event: checkpoint([c], { occurred_at: '2026-02-01T00:00:00Z' }), signers: [a] };
+    const attested = {
+      event: attestation((text) => [signNote(text, 'example.com/test', a)]),
+      signers: [a],
+    };
+    const expired = (found: readonly string[]) => found.filter((each) => each.startsWith('KEY_NOT_VALID'));
+    expect(expired(await found(ledger(begun, late, signed(1, b))))).toEqual([]);
+    expect(expired(await found(ledger(begun, late, attested, signed(1, b))))).toEqual([
+      'KEY_NOT_VALID_HERE in 4 /signatures/0',
+    ]);
+  });
+});
+
 describe('what was not checked', () => {
+  const codesOf = async (bytes: Buffer, options?: VerifyOptions) =>
+    (await verify(bytes, options)).not_checked.map(({ code }) => code);
+  const whole = ledger(first, signed(1));
+
+  it('ANCHOR_UNVERIFIED stands once for each note, and its lines are not counted as unverified ones', async () => {
+    const checkpoints = [anchorOf(whole, c, 1), anchorOf(whole, c, 2)];
+    const open = await codesOf(whole, { checkpoints });
+    expect(open.filter((code) => code === 'ANCHOR_UNVERIFIED')).toHaveLength(2);
+    expect(open).not.toContain('NOTE_SIGNATURES_UNVERIFIED');
+    const inside = ledger(first, { event: checkpoint([a, c]), signers: [a] });
+    expect(await codesOf(inside)).toContain('NOTE_SIGNATURES_UNVERIFIED');
+  });
+
+  it('SIGNATURES_MISSING is said where only what authority demands was unsigned', async () => {
+    const optional = { signing: { events: 'optional', checkpoints: 'optional' } };
+    const begun = genesis([all(a), keyOf(b, { roles: ['authority'] })], optional);
+    const report = await verify(ledger({ event: begun, signers: [a] }, { event: grant() }));
+    expect(report.findings.map(brief)).toEqual(['SIGNATURE_MISSING in 2']);
+    expect(report.not_checked.map(({ code }) => code)).toContain('SIGNATURES_MISSING');
+  });
+
+  it('CHECKPOINTS is left out where a note of this ledger is held, and not of the empty tree or another log', async () => {
+    const held = (size: number, origin?: string) =>
+      codesOf(whole, { checkpoints: [anchorOf(whole, c, size, origin)] });
+    expect(await codesOf(whole)).toContain('CHECKPOINTS');
+    expect(await held(1)).not.toContain('CHECKPOINTS');
+    expect(await held(0)).toContain('CHECKPOINTS');
+    expect(await held(1, 'example.com/other')).toContain('CHECKPOINTS');
+  });
+
+  it('checkpoints.count has malformed ones, and a revocation is named by the seq that it claims', async () => {
+    const malformed = { ...note(1), event_type: 'checkpoint' } as unknown as AnyEvent;
+    const { checkpoints } = await verify(ledger(first, { event: malformed, signers: [a] }));
+    expect(checkpoints).toMatchObject({ count: 1, last_tree_size: null });
+    const { trust } = await verify(ledger(two, { ...revoke(keyOf(b)), seq: 7 }));
+    expect(trust.revoked).toMatchObject([{ keyid: b.publicKey.keyid, revoked_at_seq: 7 }]);
+  });
+
+  it('a key that several admins added owes itself to revoked keys where all of them are', async () => {
+    const admins = { event: genesis([all(a), all(b)]), signers: [a] };
+    const added = (signers: readonly Signer[]) => ({
+      event: event('key', { action: 'add', key: all(c) }),
+      signers,
+    });
+    const restsOn = async (signers: readonly Signer[]) => {
+      const byC = { event: checkpoint([c]), signers: [c] };
+      const gone = { event: event('key', { action: 'revoke', key: all(a) }), signers: [c] };
+      const { trust } = await verify(ledger(admins, added(signers), signed(3), byC, gone));
+      return trust.revoked?.map(({ rests_on: basis }) => basis);
+    };
+    expect(await restsOn([a])).toEqual(['own_checkpoints']);
+    expect(await restsOn([a, b])).toEqual(['checkpoints_by_others']);
+  });
+
   it('a policy without keys checks no signature, and says that', async () => {
     const report = await verify(ledger(first, signed(1)), { trust: policy({}, []) });
     const codes = report.not_checked.map(({ code }) => code);
