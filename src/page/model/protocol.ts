@@ -67,6 +67,7 @@ export const KINDS = [
   'genesis',
   'grant',
   'action',
+  'start',
   'execution',
   'adjustment',
   'checkpoint',
@@ -102,7 +103,8 @@ export interface Row {
 /** Which rows are asked for. */
 export interface RowQuery {
   readonly text: string;
-  readonly kind: Kind | '';
+  /** `''`: any kind, but for starts of which nothing is to be told; `any`: these too. */
+  readonly kind: Kind | '' | 'any';
   readonly verdict: EventVerdict | 'refused' | '';
   readonly principal: string;
   readonly offset: number;

@@ -16,6 +16,8 @@ export function kindOf(event: JsonObject | undefined): Kind {
   switch (type) {
     case 'authorization':
       return object(event['authorization'])['kind'] === 'grant' ? 'grant' : 'action';
+    case 'x.northroot.start':
+      return 'start';
     case 'genesis':
     case 'execution':
     case 'adjustment':
@@ -49,6 +51,10 @@ function inWords(kind: Kind, event: JsonObject): string {
       if (isDenied) return denied;
       const reserved = amounts(object(authorization['action'])['meter_reservation']);
       return reserved === '' ? 'allowed' : `allowed, ${reserved} reserved`;
+    }
+    case 'start': {
+      const known = amounts(event['meter_known']);
+      return known === '' ? 'being executed' : `being executed; ${known} known`;
     }
     case 'execution': {
       const ended = [text(event['outcome']), text(event['error_code'])].filter((part) => part !== '');

@@ -1,7 +1,7 @@
 /** The table of all records: searched, filtered, a page at a time. */
 
 import type { Client } from '../client.js';
-import { KINDS, type Kind, type Overview, type Row, type RowQuery, type Rows } from '../../model/protocol.js';
+import { KINDS, type Overview, type Row, type RowQuery, type Rows } from '../../model/protocol.js';
 import { h, show } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { count, grouped, timeText } from '../words.js';
@@ -40,7 +40,9 @@ export function eventsView(
     placeholder: 'tool, principal, code, id or number',
   });
   const kind = select('events-kind', [
-    ['', 'any kind'],
+    ...(kinds.start === 0
+      ? [['', 'any kind'] as const]
+      : [['', 'any kind but starts'] as const, ['any', 'any kind'] as const]),
     ...KINDS.filter((each) => kinds[each] > 0).map(
       (each) => [each, `${each} (${grouped(kinds[each])})`] as const,
     ),
@@ -59,7 +61,7 @@ export function eventsView(
     const question = (asked += 1);
     const rows = await client.call('rows', {
       text: search.value.slice(0, 200),
-      kind: kind.value as Kind | '',
+      kind: kind.value as RowQuery['kind'],
       verdict: verdict.value as RowQuery['verdict'],
       principal: principal.value,
       offset,

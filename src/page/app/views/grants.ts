@@ -134,25 +134,32 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
   );
 }
 
+/** On a narrow screen each cell stands below the other, with its column's name. */
+const named = (name: string, more: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+  'data-column': name,
+  ...more,
+});
+
 function meterRow(meter: GrantMeter, hasActionCaps: boolean): HTMLElement {
   const { unit, cap, used, estimated, reserved, left, isOver } = meter;
+  const number = (name: string, of = 'number'): Record<string, string> => named(name, { class: of });
   return h(
     'tr',
     {},
     h('th', { scope: 'row' }, unit),
     h('td', { class: 'bar' }, bar(meter)),
-    h('td', { class: 'number' }, used, estimated !== undefined && h('small', {}, `${estimated} estimated`)),
-    h('td', { class: 'number' }, reserved),
+    h('td', number('Used'), used, estimated !== undefined && h('small', {}, `${estimated} estimated`)),
+    h('td', number('Reserved'), reserved),
     h(
       'td',
-      { class: `number${isOver ? ' over' : ''}` },
+      number('Left', `number${isOver ? ' over' : ''}`),
       isOver && icon('violation'),
       left,
       isOver && h('small', {}, 'over the cap'),
     ),
-    h('td', { class: 'number' }, cap),
-    hasActionCaps && h('td', { class: 'number' }, meter.perAction ?? ''),
-    h('td', { class: 'curve' }, curve(meter)),
+    h('td', number('Cap'), cap),
+    hasActionCaps && h('td', number('At most in one action'), meter.perAction ?? ''),
+    h('td', named('Left over time', { class: 'curve' }), curve(meter)),
   );
 }
 

@@ -5,9 +5,20 @@ import { h, s, type Child } from '../dom.js';
 import { recordLink } from '../icons.js';
 import { count, timeText } from '../words.js';
 
-const WIDTH = 960;
-const LEFT = 96;
-const PLOT = WIDTH - LEFT - 16;
+/** How a picture is divided: a narrow screen has one of its own, in which marks are as large as in the wide one. */
+interface Shape {
+  readonly name: 'wide' | 'narrow';
+  readonly width: number;
+  /** Where the events begin: before it are the names of the lanes. */
+  readonly left: number;
+  readonly ticks: number;
+}
+
+const SHAPES: readonly Shape[] = [
+  { name: 'wide', width: 960, left: 96, ticks: 4 },
+  { name: 'narrow', width: 360, left: 88, ticks: 1 },
+];
+const RIGHT = 16;
 const BARS = 88;
 const LANE = 24;
 const TOP = 22;
@@ -31,7 +42,7 @@ export function timelineView({ timeline, report }: Overview): HTMLElement {
     h(
       'div',
       { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Timeline as a picture' },
-      picture(timeline, report.ledger.records),
+      SHAPES.map((shape) => picture(timeline, report.ledger.records, shape)),
     ),
     h(
       'dl',
@@ -55,14 +66,17 @@ function markList(marks: readonly Mark[]): Child[] {
   ];
 }
 
-function picture(timeline: Timeline, records: number): SVGElement {
-  const { bins, sealedX, from, to, isByTime } = timeline;
+function picture(timeline: Timeline, records: number, shape: Shape): SVGElement {
+  const { sealedX, from, to, isByTime } = timeline;
+  const { width, left, name } = shape;
+  const plot = width - left - RIGHT;
+  const bins = name === 'wide' ? timeline.bins : halved(halved(timeline.bins));
   const highest = Math.max(1, ...bins.map((bin) => STACK.reduce((sum, verdict) => sum + bin[verdict], 0)));
-  const step = PLOT / bins.length;
+  const step = plot / bins.length;
   const lanes = LANES.filter(([lane]) => lane === 'checkpoints' || timeline[lane].length > 0);
   const bottom = TOP + BARS;
   const height = bottom + lanes.length * LANE + 34;
-  const x = (share: number): number => LEFT + share * PLOT;
+  const x = (share: number): number => left + share * plot;
   const axisY = bottom + lanes.length * LANE + 6;
   const words = lanes.map(
     ([lane, label]) =>
@@ -71,8 +85,8 @@ function picture(timeline: Timeline, records: number): SVGElement {
   return s(
     'svg',
     {
-      viewBox: `0 0 ${WIDTH} ${height}`,
-      class: 'timeline',
+      viewBox: `0 0 ${width} ${height}`,
+      class: `timeline ${name}`,
       role: 'img',
       'aria-label': `${count(records, 'record')} from ${timeText(from)} to ${timeText(to)}; ${words.join(', ')}. The records are listed below.`,
     },
@@ -82,7 +96,7 @@ function picture(timeline: Timeline, records: number): SVGElement {
       s(
         'pattern',
         {
-          id: 'unsealed',
+          id: `unsealed-${name}`,
           width: 6,
           height: 6,
           patternUnits: 'userSpaceOnUse',
@@ -94,24 +108,24 @@ function picture(timeline: Timeline, records: number): SVGElement {
     ),
     sealedX !== undefined &&
       s('rect', {
-        x: LEFT,
+        x: left,
         y: TOP,
-        width: Math.max(2, sealedX * PLOT),
+        width: Math.max(2, sealedX * plot),
         height: axisY - TOP,
         class: 'sealed',
       }),
     s('rect', {
       x: x(sealedX ?? 0),
       y: TOP,
-      width: Math.max(0, PLOT * (1 - (sealedX ?? 0))),
+      width: Math.max(0, plot * (1 - (sealedX ?? 0))),
       height: axisY - TOP,
-      fill: 'url(#unsealed)',
+      fill: `url(#unsealed-${name})`,
     }),
-    sealedX !== undefined && sealedX > 0.06 && s('text', { x: LEFT + 6, y: 14, class: 'label' }, 'sealed'),
+    sealedX !== undefined && sealedX > 0.06 && s('text', { x: left + 6, y: 14, class: 'label' }, 'sealed'),
     (sealedX ?? 0) < 0.92 &&
-      s('text', { x: WIDTH - 16, y: 14, class: 'label', 'text-anchor': 'end' }, 'not sealed'),
-    s('text', { x: LEFT - 10, y: TOP + 12, class: 'label', 'text-anchor': 'end' }, 'Events'),
-    s('text', { x: LEFT - 10, y: TOP + 28, class: 'label small', 'text-anchor': 'end' }, `up to ${highest}`),
+      s('text', { x: width - 16, y: 14, class: 'label', 'text-anchor': 'end' }, 'not sealed'),
+    s('text', { x: left - 10, y: TOP + 12, class: 'label', 'text-anchor': 'end' }, 'Events'),
+    s('text', { x: left - 10, y: TOP + 28, class: 'label small', 'text-anchor': 'end' }, `up to ${highest}`),
     bins.map((bin, index) => {
       let top = bottom;
       return STACK.map((verdict) => {
@@ -120,7 +134,7 @@ function picture(timeline: Timeline, records: number): SVGElement {
         const shown = Math.max(size, 1.5);
         top -= shown;
         return s('rect', {
-          x: (LEFT + index * step).toFixed(2),
+          x: (left + index * step).toFixed(2),
           y: top.toFixed(2),
           width: Math.max(1, step - 1).toFixed(2),
           height: shown.toFixed(2),
@@ -128,16 +142,25 @@ function picture(timeline: Timeline, records: number): SVGElement {
         });
       });
     }),
-    s('line', { x1: LEFT, x2: LEFT + PLOT, y1: bottom, y2: bottom, class: 'axis' }),
+    s('line', { x1: left, x2: left + plot, y1: bottom, y2: bottom, class: 'axis' }),
     lanes.map(([lane, label], index) => {
       const y = bottom + index * LANE + LANE / 2 + 3;
       return [
-        s('text', { x: LEFT - 10, y: y + 4, class: 'label', 'text-anchor': 'end' }, label),
+        s('text', { x: left - 10, y: y + 4, class: 'label', 'text-anchor': 'end' }, label),
         timeline[lane].map((mark) => markShape(lane, x(mark.x), y)),
       ];
     }),
-    isByTime ? ticks(from, to, axisY) : [],
+    isByTime ? ticks(from, to, axisY, shape) : [],
   );
+}
+
+/** Each two neighbours together. */
+function halved(bins: Timeline['bins']): Timeline['bins'] {
+  return Array.from({ length: Math.ceil(bins.length / 2) }, (_, i) => {
+    const [one, other] = [bins[2 * i], bins[2 * i + 1]];
+    const sum = (verdict: (typeof STACK)[number]): number => (one?.[verdict] ?? 0) + (other?.[verdict] ?? 0);
+    return { ok: sum('ok'), denied: sum('denied'), violation: sum('violation'), invalid: sum('invalid') };
+  });
 }
 
 function markShape(lane: (typeof LANES)[number][0], x: number, y: number): SVGElement {
@@ -158,10 +181,10 @@ function markShape(lane: (typeof LANES)[number][0], x: number, y: number): SVGEl
   }
 }
 
-function ticks(from: string, to: string, y: number): Child[] {
+function ticks(from: string, to: string, y: number, { left, width, ticks: parts }: Shape): Child[] {
   const start = Date.parse(from);
   const end = Date.parse(to);
-  const parts = 4;
+  const plot = width - left - RIGHT;
   return Array.from({ length: parts + 1 }, (_, i) => {
     const share = i / parts;
     const time = timeText(new Date(start + (end - start) * share).toISOString());
@@ -173,10 +196,10 @@ function ticks(from: string, to: string, y: number): Child[] {
         : time.slice(5, 16);
     const anchor = i === 0 ? 'start' : i === parts ? 'end' : 'middle';
     return [
-      s('line', { x1: LEFT + share * PLOT, x2: LEFT + share * PLOT, y1: y, y2: y + 5, class: 'axis' }),
+      s('line', { x1: left + share * plot, x2: left + share * plot, y1: y, y2: y + 5, class: 'axis' }),
       s(
         'text',
-        { x: LEFT + share * PLOT, y: y + 20, class: 'label small', 'text-anchor': anchor },
+        { x: left + share * plot, y: y + 20, class: 'label small', 'text-anchor': anchor },
         i === 0 && isSameDay ? time : words,
       ),
     ];

@@ -193,6 +193,8 @@ function label({ kind, type, principal, tool, what }: Row): string {
       return `${principal} ${denied ? 'asked for' : 'may call'} ${tool}`;
     case 'execution':
       return `${principal} ran ${tool}`;
+    case 'start':
+      return `${principal} started ${tool}`;
     case 'adjustment':
       return `${principal} adjusted`;
     default:

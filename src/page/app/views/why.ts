@@ -234,7 +234,7 @@ function signatureView({ keyid, name, outcome, code, roles }: SignatureView): HT
   return h(
     'li',
     {},
-    h('strong', {}, name ?? 'a key without a name'),
+    h('strong', {}, name ?? `key ${keyid.slice(0, 12)}…`),
     ` ${OUTCOMES[outcome]}`,
     roles.length > 0 && `, as ${roles.join(' and ')}`,
     code !== undefined && [' ', h('code', {}, code)],
