@@ -9,7 +9,14 @@
 import { succeed } from '../fault.js';
 import { excerptText } from '../json/excerpt.js';
 import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
-import { decodeNote, malformed, orThrow, type NoteResult, type SignedNote } from './signed-note.js';
+import {
+  decodeNote,
+  malformed,
+  orThrow,
+  type NoteForm,
+  type NoteResult,
+  type SignedNote,
+} from './signed-note.js';
 
 /** The tree that a checkpoint states. */
 export interface Checkpoint {
@@ -50,8 +57,8 @@ export function decodeCheckpointText(text: string): NoteResult<Checkpoint> {
 }
 
 /** Decodes a note that holds a checkpoint. */
-export function decodeCheckpoint(bytes: Uint8Array): NoteResult<SignedCheckpoint> {
-  const note = decodeNote(bytes);
+export function decodeCheckpoint(bytes: Uint8Array, form?: NoteForm): NoteResult<SignedCheckpoint> {
+  const note = decodeNote(bytes, form);
   if (!note.ok) return note;
   const checkpoint = decodeCheckpointText(note.value.text);
   return checkpoint.ok ? succeed({ ...note.value, checkpoint: checkpoint.value }) : checkpoint;

@@ -40,8 +40,17 @@ export const MAX_NOTE_SIGNATURES = 100;
 const EM_DASH = '— ';
 const KEY_ID_BYTES = 4;
 
+/** How strictly a note is read. */
+export interface NoteForm {
+  /**
+   * Whether a signature line may stand there again, and is then passed over, as x/mod/sumdb/note has it. Default true; not in the
+   * records of a ledger, which are written once.
+   */
+  readonly mayRepeat?: boolean;
+}
+
 /** Decodes a note. */
-export function decodeNote(bytes: Uint8Array): NoteResult<SignedNote> {
+export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {}): NoteResult<SignedNote> {
   if (bytes.length > MAX_NOTE_BYTES) {
     return malformed(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${bytes.length} bytes`);
   }
@@ -69,8 +78,10 @@ export function decodeNote(bytes: Uint8Array): NoteResult<SignedNote> {
   const signatures: NoteSignature[] = [];
   const seen = new Set<string>();
   for (const [index, line] of lines.entries()) {
-    // As x/mod/sumdb/note takes it: a line that is repeated says nothing more.
-    if (seen.has(line)) continue;
+    if (seen.has(line)) {
+      if (!mayRepeat) return malformed('each signature line once', 'one of them twice');
+      continue;
+    }
     seen.add(line);
     const signature = readSignatureLine(line);
     if (signature === undefined) {

@@ -79,7 +79,7 @@ export function describeMissing(report: ActivityReport): Line {
   const whole = `all ${count(held.tree_size, 'record')} that `;
   return after > 0
     ? [
-        `Not up to seq ${grouped(held.tree_size - 1)}: ${whole}`,
+        `NO, up to seq ${grouped(held.tree_size - 1)}: ${whole}`,
         outside(held.path),
         ` covers are there, unchanged. Of what came after them ${count(after, 'record')} ${after === 1 ? 'is' : 'are'} there, and nothing shows whether more were cut off.`,
       ]

@@ -122,7 +122,7 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
 }
 
 function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
-  const decoded = decodeCheckpoint(encodeUtf8(text));
+  const decoded = decodeCheckpoint(encodeUtf8(text), { mayRepeat: false });
   if (decoded.ok) return decoded.value;
   findings.addToEvent({ ...decoded.fault, code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE });
   return undefined;

@@ -128,7 +128,7 @@ export function assertFits(
   if (!isOwn || last.b64 !== tip.eventId) {
     throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
   }
-  const decoded = decodeCheckpoint(Buffer.from(event.note));
+  const decoded = decodeCheckpoint(Buffer.from(event.note), { mayRepeat: false });
   const note = decoded.ok ? decoded.value : undefined;
   if (note?.checkpoint.size !== size || hashToBase64url(note.checkpoint.root) !== root.b64)
     throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note does not state the tree that the checkpoint states');
@@ -168,7 +168,7 @@ export function assertAttests(
       `${toDigestText(id)} is not the id of an earlier checkpoint of the ledger`,
     );
   }
-  const decoded = decodeCheckpoint(Buffer.from(text));
+  const decoded = decodeCheckpoint(Buffer.from(text), { mayRepeat: false });
   if (!decoded.ok) {
     const [wanted, found] = [printable(decoded.fault.expected), printable(decoded.fault.actual)];
     throw problem('CHECKPOINT_NOTE_MALFORMED', `the note is malformed: expected ${wanted}, found ${found}`);

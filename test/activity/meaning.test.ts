@@ -236,10 +236,10 @@ describe('whether anything is missing', () => {
 
   it('is told up to where the checkpoint reaches, and not of what came after it', async () => {
     const partly = await reportActivity(bytes, { checkpoints: [anchorOf(bytes, makeSigner(), 3)] });
-    expect(answer(partly)).toBe('Not');
+    expect(answer(partly)).toBe('NO,');
     const [open] = partly.not_checked.filter(({ code }) => code === 'TRUNCATION');
     expect(open?.shown_before_seq).toBe(3);
-    expect(renderActivity(partly)).toContain('Not up to seq 2:');
+    expect(renderActivity(partly)).toContain('NO, up to seq 2:');
     const empty = await reportActivity(bytes, { checkpoints: [anchorOf(bytes, makeSigner(), 0)] });
     expect(answer(empty)).toBe('That');
   });

@@ -214,7 +214,9 @@ describe('what is no note', () => {
   });
 
   it('a line that stands twice counts once', () => {
-    expect(parseNote(note(`${text}\n${line}\n${line}\n`))).toEqual(parseNote(note(`${text}\n${line}\n`)));
+    const twice = note(`${text}\n${line}\n${line}\n`);
+    expect(parseNote(twice)).toEqual(parseNote(note(`${text}\n${line}\n`)));
+    expect(decodeNote(twice, { mayRepeat: false })).toHaveProperty('fault.code', 'NOTE_MALFORMED');
   });
 
   it('a note that is too large', () => {

@@ -106,7 +106,7 @@ function answerOf(report: ReportJson): Answer {
   }
   const after = records - held.tree_size;
   return {
-    word: after > 0 ? `Not up to seq ${grouped(held.tree_size - 1)}.` : 'No.',
+    word: `${after > 0 ? `Up to seq ${grouped(held.tree_size - 1)}: ` : ''}No.`,
     why: [
       `All ${count(held.tree_size, 'record')} that the checkpoint ${nameOf(held)} covers are there, unchanged.`,
       after > 0 &&

@@ -16,7 +16,7 @@ interface Shape {
 
 const SHAPES: readonly Shape[] = [
   { name: 'wide', width: 960, left: 96, ticks: 4 },
-  { name: 'narrow', width: 360, left: 88, ticks: 1 },
+  { name: 'narrow', width: 360, left: 98, ticks: 1 },
 ];
 const RIGHT = 16;
 const BARS = 88;
