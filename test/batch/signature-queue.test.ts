@@ -23,7 +23,7 @@ function verdictsOf(texts: ReadonlyMap<number, string>): number[] {
   const queue = new SignatureQueue(true, 1);
   const verdicts: number[] = [];
   for (const [place, event] of events.entries()) {
-    const text = Buffer.from(texts.get(place) ?? (signatures[place]));
+    const text = Buffer.from(texts.get(place) ?? signatures[place]);
     const given = queue.addAt(key, event, text, 0, text.length, place);
     if (given !== NOT_COMPUTED) verdicts[place] = given;
   }

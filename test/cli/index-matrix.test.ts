@@ -3,7 +3,6 @@
 import {
   appendFileSync,
   copyFileSync,
-  cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -23,7 +22,7 @@ const at = (...names: string[]): string => join(shop.folder, ...names);
 const BASE = 'base';
 let action: number;
 let started: number;
-let startId: string;
+const startId = '';
 
 /** What a command answers, without what is another one each time. */
 interface Answer {
@@ -41,7 +40,9 @@ function lastFile(ledger: string): string {
 }
 
 function linesOf(ledger: string): number {
-  const files = statSync(at(ledger)).isFile() ? [at(ledger)] : readdirSync(at(ledger)).map((name) => at(ledger, name));
+  const files = statSync(at(ledger)).isFile()
+    ? [at(ledger)]
+    : readdirSync(at(ledger)).map((name) => at(ledger, name));
   return files.reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
 }
 
@@ -66,9 +67,25 @@ function answerOf({ status, stdout, stderr }: Run, ledger: string): Answer {
 
 const DRAFT = '{"event_type":"x.matrix","principal_id":"agent:a1","n":"new"}\n';
 
-const COMMANDS: Readonly<Record<string, (ledger: string) => readonly [args: readonly string[], input?: string]>> = {
+const COMMANDS: Readonly<
+  Record<string, (ledger: string) => readonly [args: readonly string[], input?: string]>
+> = {
   append: (l) => [['append', l], DRAFT],
-  authorize: (l) => [['authorize', l, '--no-position', '--principal', 'agent:a1', '--tool', 'sh.x', '--reserve', 'calls=1', '--', 'true']],
+  authorize: (l) => [
+    [
+      'authorize',
+      l,
+      '--no-position',
+      '--principal',
+      'agent:a1',
+      '--tool',
+      'sh.x',
+      '--reserve',
+      'calls=1',
+      '--',
+      'true',
+    ],
+  ],
   record: (l) => [['record', l, '--no-position', '--auth', String(action), '--', 'true']],
   abandon: (l) => [['record', l, '--no-position', '--auth', String(started), '--abandon', startId]],
   grant: (l) => [['grant', l, '--no-position', '--to', 'agent:a2', '--tool', 'sh.*', '--cap', 'calls=1']],
@@ -154,12 +171,25 @@ const CHANGES: Readonly<Record<string, (ledger: string) => void>> = {
 };
 
 beforeAll(() => {
-  const run = (...args: string[]): ResultJson => parse<ResultJson>(expectOk(shop.run(args, { input: DRAFT })));
+  const run = (...args: string[]): ResultJson =>
+    parse<ResultJson>(expectOk(shop.run(args, { input: DRAFT })));
   run('init', BASE, '--origin', 'example.com/matrix');
   const none = '--no-position';
   run('grant', BASE, none, '--to', 'agent:a1', '--tool', 'sh.*', '--cap', 'calls=9');
   const authorize = (): number =>
-    run('authorize', BASE, none, '--principal', 'agent:a1', '--tool', 'sh.x', '--reserve', 'calls=1', '--', 'true').seq;
+    run(
+      'authorize',
+      BASE,
+      none,
+      '--principal',
+      'agent:a1',
+      '--tool',
+      'sh.x',
+      '--reserve',
+      'calls=1',
+      '--',
+      'true',
+    ).seq;
   expectOk(shop.run(['record', BASE, none, '--auth', String(authorize()), '--', 'true']));
   started = authorize();
   // Killed in the midst of its command: its start stays open.
@@ -180,11 +210,14 @@ describe('a ledger in a file', () => {
           copyFileSync(at(BASE), at(ledger));
           copyFileSync(at(`${BASE}.key`), at(`${ledger}.key`));
           expectOk(shop.run(['index', ledger]));
-          (CHANGES[change] as (ledger: string) => void)(ledger);
+          CHANGES[change](ledger);
           const [args, input = ''] = command(ledger);
           const flags = way === 'with' ? [] : ['--no-index'];
           const position = args.indexOf('--');
-          const all = position === -1 ? [...args, ...flags] : [...args.slice(0, position), ...flags, ...args.slice(position)];
+          const all =
+            position === -1
+              ? [...args, ...flags]
+              : [...args.slice(0, position), ...flags, ...args.slice(position)];
           return answerOf(shop.run(all, { input }), ledger);
         });
         const [own, other] = answers.map((answer) => JSON.stringify(answer, null, 1));
