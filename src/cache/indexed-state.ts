@@ -54,7 +54,7 @@ import {
   keyNumber,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 5';
+const FORMAT = 'northroot-index 6';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** More events than these are not kept in memory from one writing to the next. */
@@ -75,6 +75,8 @@ interface IndexHead {
   /** Of the tree, base64url. */
   readonly root: string;
   readonly last: LastLine | undefined;
+  readonly files: string;
+  readonly stamp: string | undefined;
   readonly hasAuthority: boolean;
   readonly events: number;
   readonly grants: number;
@@ -146,6 +148,12 @@ export class IndexedState {
   readonly state: VerifyState;
   /** Where the last line of the state stands; undefined before the first. */
   last: LastLine | undefined;
+  /** In which file which line came first: the digest of those before and of the last one. */
+  files: string;
+  /** What the store said of itself when all that the state has seen was there; undefined where nobody can tell. */
+  stamp: string | undefined;
+  /** Whether the stamp is to be kept though nothing else is new. */
+  isStampNew = false;
   readonly #entries: Entries;
   readonly #actions: IndexedActions;
   readonly #events: IndexedEvents;
@@ -180,6 +188,8 @@ export class IndexedState {
     this.#first = new EntryTable(entries, 'F:', decodeFinding);
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.last = head?.last;
+    this.files = head?.files ?? '';
+    this.stamp = head?.stamp;
     const fresh = startVerification(head === undefined ? policy : undefined, backend);
     const links: Links = {
       grants: this.#grants,
@@ -261,16 +271,25 @@ export class IndexedState {
       afterLine: (line, segment, result) => {
         records.afterLine(line, segment, result);
         this.#noteFindings(result);
-        if (line.length > 0 && line.terminated)
-          this.last = { file: segment.file, offset: line.offset, length: line.length };
+        if (line.length > 0 && line.terminated) this.#noteLast(line, segment);
       },
       afterUsualLine: (line, segment, examined, verdict) => {
         for (const grant of records.above) this.#grants.touch(grant);
         const signatures = this.#noteSigners(examined);
         records.afterLine(line, segment, { examined, signatures, verdict, ...USUAL });
-        this.last = { file: segment.file, offset: line.offset, length: line.length };
+        this.#noteLast(line, segment);
       },
     };
+  }
+
+  #noteLast({ offset, length }: RawLine, { file }: SegmentName): void {
+    if (file !== this.last?.file) this.files = this.addFile(this.files, file, this.state.records - 1);
+    this.last = { file, offset, length };
+  }
+
+  /** {@link IndexedState.files} with one more: a file, and the number of its first record. */
+  addFile(files: string, file: string, ordinal: number): string {
+    return sha256Base64url(Buffer.from(`${files}\n${ordinal} ${this.#entries.names.toIndex(file)}`));
   }
 
   /** What became of the signatures of a usual line, of which each is valid and by a key that signed before. */
@@ -368,6 +387,8 @@ export class IndexedState {
       state: saveHead(state),
       root: hashToBase64url(rangeRoot(state.tree)),
       last: this.last,
+      files: this.files,
+      stamp: this.stamp,
       hasAuthority: state.keyring.hasAuthority,
       events: this.#events.size,
       grants: this.#grants.size,

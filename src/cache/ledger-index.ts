@@ -12,6 +12,8 @@ import { sha256Base64url } from '../bytes/sha256.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../tree/compact-range.js';
+import { isTailSound, noteStored } from '../verify/damage.js';
 import { positionOf } from '../verify/position.js';
 import { BlockSteps } from '../verify/block-steps.js';
 import type { VerifyState } from '../verify/state.js';
@@ -133,6 +135,8 @@ class OpenEntries implements EntryStore {
   }
 }
 
+type StampedStore = Pick<LedgerStore, 'read' | 'stamp' | 'ownStamp'>;
+
 interface View {
   readonly indexed: IndexedState;
   /** The head as it was read or written last: while it stands, nobody else has written. */
@@ -198,19 +202,30 @@ export class LedgerIndex {
    *
    * @throws NorthrootError as the store does.
    */
-  async view(store: Pick<LedgerStore, 'read'>, trust?: TrustPolicy): Promise<IndexedState> {
+  async view(store: StampedStore, trust?: TrustPolicy, signal?: AbortSignal): Promise<IndexedState> {
     const name = viewName(trust);
     const known = this.#views.get(name);
-    if (known !== undefined) return known.indexed;
+    const stamp = await store.stamp?.();
+    if (known !== undefined) {
+      // What this process has seen it goes on with, as it would without an index. The next one asks.
+      if (known.indexed.stamp !== stamp) known.indexed.stamp = undefined;
+      return known.indexed;
+    }
     let view: IndexedState;
     try {
       view = await this.#open(name, trust);
       await assertBelongs(view.state, store);
+      if (stamp === undefined || view.stamp !== stamp) {
+        await assertSame(view, store, signal);
+        view.stamp = stamp;
+        view.isStampNew = true;
+      }
     } catch (error) {
       const isMisfit = error instanceof NorthrootError && MISFIT.has(error.code);
       if (!isMisfit && !(error instanceof IndexFault)) throw error;
       await this.rebuild(isMisfit ? 'it is of another ledger, or of one that was longer' : error.message);
       view = await this.#open(name, trust);
+      view.stamp = stamp;
     }
     this.#views.set(name, { indexed: view, head: this.#entries.get(headKey(name)) });
     return view;
@@ -236,12 +251,8 @@ export class LedgerIndex {
    *
    * @throws as the store does; with the reason of the signal when that aborts: what was written by then is kept.
    */
-  catchUp(
-    view: IndexedState,
-    store: Pick<LedgerStore, 'read'>,
-    options: CatchUpOptions = {},
-  ): Promise<CaughtUp> {
-    return catchUpWith(view, store, () => this.save(view), options);
+  catchUp(view: IndexedState, store: StampedStore, options: CatchUpOptions = {}): Promise<CaughtUp> {
+    return catchUpWith(view, store, () => this.save(view, store), options);
   }
 
   /** The entries of a view. */
@@ -259,8 +270,10 @@ export class LedgerIndex {
     return IndexedState.open(entries, '', this.#names, defaultBackend, trust);
   }
 
-  /** Keeps what a view has learnt. What it was told of must be on disk. */
-  async save(view: IndexedState): Promise<void> {
+  /** Keeps what a view has learnt. What it was told of must be on disk, in the store that it was asked for with. */
+  async save(view: IndexedState, store: StampedStore): Promise<void> {
+    if (view.stamp !== undefined) view.stamp = await store.ownStamp?.();
+    view.isStampNew = false;
     try {
       await this.#entries.write(view.takeChanges());
     } catch (error) {
@@ -304,18 +317,22 @@ export async function catchUpWith(
   };
   for await (const stored of store.read(positionOf(state))) {
     signal?.throwIfAborted();
-    if (stored.kind === 'torn') isTorn = true;
-    if (stored.kind !== 'lines') continue;
+    if (stored.kind !== 'lines') {
+      await steps.flush();
+      noteStored(state, stored);
+      if (stored.kind === 'torn') isTorn = true;
+      continue;
+    }
     const { file, firstSeq } = stored;
     for (const line of stored.lines) {
       if (state.lines + steps.waiting >= lines) break;
       await steps.take(line, { file, firstSeq });
     }
-    if (state.lines - saved >= BATCH_LINES) await keep();
+    if (state.lines - saved >= BATCH_LINES && isTailSound(state)) await keep();
     if (state.lines + steps.waiting >= lines) break;
   }
   await steps.flush();
-  if (state.lines > saved) await keep();
+  if ((state.lines > saved && isTailSound(state)) || view.isStampNew) await keep();
   return { isTorn };
 }
 
@@ -325,6 +342,44 @@ async function assertBelongs(state: VerifyState, store: Pick<LedgerStore, 'read'
     void stored;
     return;
   }
+}
+
+/**
+ * That every line which a view has seen is still there, and in the same files.
+ *
+ * @throws IndexFault when that is not so, or cannot be told by the tree's root.
+ */
+async function assertSame(
+  view: IndexedState,
+  store: Pick<LedgerStore, 'read'>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { records, lines, tree, damage } = view.state;
+  const seen = emptyRange();
+  let [files, last] = ['', ''];
+  let torn = 0;
+  // What takes no place in the tree could have been anywhere.
+  if (records !== lines) throw new IndexFault('the ledger was changed, and has lines that are no records');
+  for await (const stored of store.read()) {
+    signal?.throwIfAborted();
+    // What follows is for whoever goes on.
+    if (seen.size === records && stored.kind !== 'torn') break;
+    if (stored.kind === 'torn' && !stored.isLast) torn += 1;
+    if (stored.kind !== 'lines') continue;
+    for (const { bytes, longLeafHash } of stored.lines) {
+      if (seen.size === records) break;
+      if (stored.file !== last) files = view.addFile(files, stored.file, seen.size);
+      last = stored.file;
+      appendLeaf(seen, longLeafHash ?? leafHash(bytes));
+    }
+  }
+  if (
+    torn !== damage.files ||
+    files !== view.files ||
+    seen.size !== records ||
+    rangeRoot(seen) !== rangeRoot(tree)
+  )
+    throw new IndexFault('the ledger was changed before its end');
 }
 
 /** Under which policy: its digest, so that each has its own. */

@@ -68,6 +68,8 @@ export interface FileSystem {
    * @throws NorthrootError `FILE_EXISTS`.
    */
   renameNew(from: string, to: string): Promise<void>;
+  /** Which file a path names, its size, and when it was last changed, as text: another one after each change, as far as the clock tells. */
+  stampOf(path: string): Promise<string>;
   /** When a file was last written to, in milliseconds since 1970. */
   modifiedAt(path: string): Promise<number>;
   /** fsync(2) of the folder that holds `path`, so that a new name in it survives a crash. */
@@ -186,6 +188,12 @@ export const nodeFileSystem: FileSystem = {
     }
     // The file is where it should be; the other name of it is litter, which somebody will remove.
     await unlink(from).catch(() => undefined);
+  },
+
+  async stampOf(path) {
+    const status = await attempt('read', path, () => stat(path, { bigint: true }));
+    // The time of change cannot be set by whoever writes: that of modification can.
+    return [status.dev, status.ino, status.size, status.mtimeNs, status.ctimeNs].join(':');
   },
 
   async modifiedAt(path) {

@@ -6,6 +6,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../bytes/printable.js';
+import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import { nodeFileSystem, type FileSystem, type OpenFile } from '../fs/file-system.js';
 import { lockFile } from '../fs/lock.js';
@@ -82,6 +83,8 @@ export class FileStore implements LedgerStore {
   #isUnsynced = true;
   /** The path of the file that the next line goes to. */
   #nextPath: string | undefined;
+  /** What the files were like when `stamp` was asked for, or we changed them ourselves. */
+  #stamp: string | undefined;
   readonly #closed = new AbortController();
 
   private constructor(
@@ -172,6 +175,7 @@ export class FileStore implements LedgerStore {
     const known = (this.#known ??= await this.#findEnd());
     const last = this.#last;
     if (this.isFolder && last !== undefined && (await last.size()) >= this.#segmentBytes) {
+      await this.#checkStamp();
       // Nothing stands in a new segment before all that comes before it is on disk.
       if (this.#isUnsynced) await last.datasync();
       this.#isUnsynced = false;
@@ -192,6 +196,7 @@ export class FileStore implements LedgerStore {
     if (!isSame) throw conflict(printable(this.name));
     const last = lines.at(-1);
     if (last === undefined) return;
+    await this.#checkStamp();
     const file = await this.#fileForNext(expected.size);
     const before = await file.size();
     if (before !== known.byteOffset) {
@@ -211,6 +216,7 @@ export class FileStore implements LedgerStore {
       await file.truncate(before).catch(() => undefined);
       throw error;
     }
+    await this.#renewStamp();
     this.#isUnsynced = false;
     this.#known = {
       size: expected.size + lines.length,
@@ -261,8 +267,10 @@ export class FileStore implements LedgerStore {
   async settleTornTail(): Promise<SavedTail | undefined> {
     this.#assertTurn();
     if (this.#torn === undefined || this.#last === undefined) return undefined;
+    await this.#checkStamp();
     const saved = await saveTornTail(this.#fileSystem, this.#last, this.#torn.offset);
     this.#torn = undefined;
+    await this.#renewStamp();
     return saved;
   }
 
@@ -274,6 +282,16 @@ export class FileStore implements LedgerStore {
       await sleep(POLL_MS, undefined, { signal: either }).catch(() => undefined);
       signal?.throwIfAborted();
     }
+  }
+
+  async stamp(): Promise<string | undefined> {
+    this.#stamp = await this.#makeStamp();
+    return this.#stamp;
+  }
+
+  async ownStamp(): Promise<string | undefined> {
+    await this.#checkStamp();
+    return this.#stamp;
   }
 
   async discard(): Promise<void> {
@@ -297,6 +315,27 @@ export class FileStore implements LedgerStore {
 
   #paths(): string[] {
     return this.#last === undefined ? this.#earlier : [...this.#earlier, this.#last.path];
+  }
+
+  /** Undefined where it cannot be told: that fails no append. */
+  async #makeStamp(): Promise<string | undefined> {
+    const paths = this.#paths();
+    try {
+      const stamps = await Promise.all(paths.map((path) => this.#fileSystem.stampOf(path)));
+      const text = stamps.map((stamp, index) => `${basename(paths[index] as string)}:${stamp}`).join('\n');
+      return sha256Base64url(Buffer.from(text));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Before we change something ourselves: whether others have. */
+  async #checkStamp(): Promise<void> {
+    if (this.#stamp !== undefined && (await this.#makeStamp()) !== this.#stamp) this.#stamp = undefined;
+  }
+
+  async #renewStamp(): Promise<void> {
+    if (this.#stamp !== undefined) this.#stamp = await this.#makeStamp();
   }
 
   #assertTurn(): void {

@@ -132,6 +132,12 @@ export interface LedgerStore {
    */
   waitForMore(from: StorePosition, signal?: AbortSignal): Promise<void>;
 
+  /** Text that is another one once anybody has changed what is stored; undefined where that cannot be told. */
+  stamp?(): Promise<string | undefined>;
+
+  /** The same text, where nobody but this store has changed anything since `stamp` was asked for; undefined otherwise. */
+  ownStamp?(): Promise<string | undefined>;
+
   /** With the turn held: takes away what opening made, when nothing was appended to it. */
   discard(): Promise<void>;
 

@@ -45,7 +45,7 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Raised when what is saved takes another form within one version. */
-const FORM = 5;
+const FORM = 6;
 const DIGEST_LENGTH = 43;
 const ID_BYTES = 32;
 /** Of numbers of 32 bits, in which ids are compared. */

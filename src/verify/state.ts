@@ -99,6 +99,19 @@ export interface VerifyState {
   /** The last well-formed checkpoint, right or not: its place, counted from 0, and its time. */
   lastCheckpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
   readonly seals: Seals;
+  /**
+   * What keeps others from building on what was read, and no rule asks for: `lines` as it was after the last line that is no record, and
+   * after the last blank one; how many lines have no event id; how many files before the last end within a line, and the last of those; and a segment that does not
+   * begin where the one before it ends.
+   */
+  readonly damage: {
+    at: number;
+    blank: number;
+    lines: number;
+    files: number;
+    file: string | undefined;
+    segment: { readonly file: string; readonly expected: number } | undefined;
+  };
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
   /**
@@ -145,6 +158,7 @@ export function startVerification(
     records: 0,
     lines: 0,
     bytes: 0,
+    damage: { at: 0, blank: 0, lines: 0, files: 0, file: undefined, segment: undefined },
     origin: undefined,
     genesis: undefined,
     signaturesRequired: policy?.require?.event_signatures === 'required',

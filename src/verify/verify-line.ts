@@ -123,7 +123,11 @@ export function verifyLine(
   } else {
     examined = verifyRecord(state, line, segment, findings, given, known);
   }
-  const { end } = state;
+  const { end, damage } = state;
+  if (line.terminated && line.length === 0) damage.blank = state.lines;
+  if (examined?.eventId === undefined) damage.lines += 1;
+  if (examined?.eventId === undefined || examined.seq === undefined || examined.faults.length > 0)
+    damage.at = state.lines;
   end.file = segment.file;
   end.line = line.number + (line.terminated ? 1 : 0);
   // What has no end is not behind it.

@@ -291,7 +291,7 @@ export class LedgerView {
     try {
       index = await LedgerIndex.open(path, { create: making === 'make', onNotice });
       if (index === undefined) return undefined;
-      const view = await index.view(store, trust);
+      const view = await index.view(store, trust, signal);
       const { isTorn } = await index.catchUp(view, store, {
         signal,
         onProgress: (bytes) => onProgress?.(bytes, undefined),
@@ -323,8 +323,9 @@ async function namedLikeSource(path: string): Promise<string | undefined> {
 }
 
 /** What follows the last whole line is something to be said, and the index does not have it. */
-function assertWhole({ isTorn }: Asked): void {
-  if (isTorn) throw new IndexGap();
+function assertWhole({ isTorn, view }: Asked): void {
+  const { files, segment } = view.state.damage;
+  if (isTorn || files > 0 || segment !== undefined) throw new IndexGap();
 }
 
 function unknown(): never {

@@ -61,7 +61,7 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
   const anew = `${folder}.check`;
   try {
     if (rebuild) await index.rebuild('it was asked for');
-    let view = await index.view(store, trust);
+    let view = await index.view(store, trust, signal);
     await index.catchUp(view, store, { signal, onProgress });
     let differences: string[] = [];
     if (check) {
@@ -78,7 +78,7 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
         };
         await catchUpWith(fresh, store, save, { signal, onProgress });
         if (!(await index.reopen())) throw new NorthrootError('INDEX_UNUSABLE', `${folder} is in use`);
-        view = await index.view(store, trust);
+        view = await index.view(store, trust, signal);
         await index.catchUp(view, store, { signal });
         await catchUpWith(fresh, store, save, { signal, lines: view.state.lines });
         differences = await compareEntries(index.entriesOf(trust), index.entriesIn(entries));

@@ -41,7 +41,8 @@ export class IndexCache implements StateCache {
     try {
       const index = await this.#opened();
       if (index === undefined) return false;
-      await index.catchUp(await index.view(this.#store, trust), this.#store, { signal: this.#signal });
+      const view = await index.view(this.#store, trust, this.#signal);
+      await index.catchUp(view, this.#store, { signal: this.#signal });
       return true;
     } finally {
       // However it ended: nobody waits for the turn with the index open.
@@ -60,7 +61,7 @@ export class IndexCache implements StateCache {
     }
     if (current === undefined) index.dropView(trust);
     else if (wasOpen && this.#views.has(current)) return undefined;
-    const view = await index.view(this.#store, trust);
+    const view = await index.view(this.#store, trust, this.#signal);
     // Everybody waits for the turn meanwhile: what takes long is left to who opens the ledger next.
     if (mayDoWithout && current.lines - view.state.lines > MAX_LAG_LINES) return undefined;
     await index.catchUp(view, this.#store, { signal: this.#signal });
@@ -77,7 +78,7 @@ export class IndexCache implements StateCache {
     const view = this.#views.get(state);
     if (view === undefined || !this.#isOpen) return;
     try {
-      await this.#index?.save(view);
+      await this.#index?.save(view, this.#store);
     } catch (error) {
       // What it has learnt since is neither kept nor known to be missing.
       this.#views.delete(state);

@@ -19,6 +19,7 @@ import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/
 import { misplacedSegment } from '../store/segments.js';
 import { toDigestText } from '../value/digest.js';
 import { BlockSteps, type LineSteps } from '../verify/block-steps.js';
+import { isTailSound, noteStored } from '../verify/damage.js';
 import { positionOf } from '../verify/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
@@ -83,17 +84,6 @@ interface View {
   isSpoilt: boolean;
 }
 
-/** What reading has shown of the ledger's files that no state keeps. */
-interface Reading {
-  /** The number that the next record should have; undefined after a line without one. */
-  nextSeq: number | undefined;
-  /** Whether the last line can be built on. */
-  isTailSound: boolean;
-  damaged: number;
-  hasTornBefore: boolean;
-  torn: { readonly start: Uint8Array } | undefined;
-}
-
 /** See the head of this file. */
 export class RunningVerification {
   depth: SignatureDepth;
@@ -103,9 +93,10 @@ export class RunningVerification {
   readonly #deciding: View;
   #genesis: GenesisEvent | undefined;
   #size = 0;
-  #unreadable = 0;
+  /** So many lines were told of to `onDamage`. */
   #damaged = 0;
-  #reading: Reading = freshReading();
+  /** What follows the last whole line. */
+  #torn: { readonly start: Uint8Array } | undefined;
   /** So many lines are our own, or were told of to `onOther`; undefined while the ledger is being opened. */
   #toldSize: number | undefined;
   /** A position before that, or at it. */
@@ -276,14 +267,12 @@ export class RunningVerification {
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
     const sound = usual && this.#made?.take(usual, raw, file);
     if (sound !== undefined) {
-      this.#noteOwn(examined);
       return { findings: NO_FINDINGS, verdict: sound };
     }
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
     // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
     const { own, waiting, verdict } = this.#step(this.#own, raw, segment, examined);
-    this.#noteOwn(examined);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
@@ -382,7 +371,7 @@ export class RunningVerification {
 
   /** What no state keeps, of one that comes from elsewhere. */
   async #takeOver(state: VerifyState): Promise<void> {
-    this.#reading = { ...freshReading(), nextSeq: state.chain.seq, isTailSound: true };
+    this.#assertInOrder(state);
     this.#genesis ??= await this.#readGenesis();
     await this.#tellSkipped(positionOf(state));
   }
@@ -392,18 +381,13 @@ export class RunningVerification {
     if (view.isSpoilt) {
       view.state = startVerification(view.trust, defaultBackend);
       view.isSpoilt = false;
-      if (view.isOwn) {
-        this.#reading = freshReading();
-        this.#unreadable = 0;
-      }
     }
     const { state } = view;
     const { signal } = this.#options;
     // What is kept is gone on from by everybody.
     const isDeep = !view.isOwn || this.depth === 'all' || state.observer !== undefined;
     state.assumedSignatures = isDeep ? 'none' : 'ordinary';
-    const reading = this.#reading;
-    if (view.isOwn) reading.torn = undefined;
+    if (view.isOwn) this.#torn = undefined;
     this.#made?.leave();
     const steps = new BlockSteps(this.#stepsOf(view));
     for await (const stored of this.#store.read(positionOf(state))) {
@@ -417,18 +401,9 @@ export class RunningVerification {
         continue;
       }
       await steps.flush();
-      if (view.isOwn && stored.kind === 'file') {
-        const { nextSeq, hasTornBefore } = reading;
-        if (stored.firstSeq === undefined || nextSeq === undefined || hasTornBefore) continue;
-        if (stored.firstSeq !== nextSeq) throw misplacedSegment(stored.file, nextSeq);
-      } else if (view.isOwn && stored.kind === 'torn') {
-        if (stored.isLast) reading.torn = stored;
-        else {
-          // Only the last file can be torn by a crash: what came after was begun when all before it was on disk.
-          reading.damaged += 1;
-          reading.hasTornBefore = true;
-        }
-      }
+      noteStored(state, stored);
+      if (view.isOwn) this.#assertInOrder(state);
+      if (view.isOwn && stored.kind === 'torn' && stored.isLast) this.#torn = stored;
     }
     await steps.flush();
     // What is added was signed, or its signatures verified, when it was admitted.
@@ -455,10 +430,6 @@ export class RunningVerification {
 
   /** What only the line itself tells, of one that was stored by somebody. */
   #noteStored(line: RawLine, ordinal: number, { examined, verdict, findings, eventId }: Stored): void {
-    const reading = this.#reading;
-    reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
-    reading.isTailSound =
-      examined?.seq !== undefined && eventId !== undefined && examined.faults.length === 0;
     if (ordinal === 0) this.#genesis = parseGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
     const event = examined?.json();
@@ -467,26 +438,36 @@ export class RunningVerification {
     this.#options.onOther?.({ seq, eventId, event, verdict, findings });
   }
 
+  /** @throws NorthrootError `SEGMENT_MISSING`, `SEGMENT_MISPLACED`. */
+  #assertInOrder({ damage: { segment } }: VerifyState): void {
+    if (segment === undefined) return;
+    // Who has it put in order is let go on.
+    this.forget();
+    throw misplacedSegment(segment.file, segment.expected);
+  }
+
   /** Refuses what cannot be built on; what a crash left is put aside first. */
   async #settle(): Promise<void> {
-    const { torn, isTailSound, damaged } = this.#reading;
+    const { state } = this;
+    const { lines, files } = state.damage;
     const { name } = this.#store;
-    const isEmpty = this.state.lines === 0;
+    const isEmpty = state.lines === 0;
+    const torn = this.#torn;
     if (torn !== undefined) {
       if (isEmpty && !isStartOfGenesis(torn.start))
         throw notALedger(name, 'it does not begin with a genesis');
       const saved = await this.#store.settleTornTail();
-      this.#reading.torn = undefined;
+      this.#torn = undefined;
       if (saved !== undefined) this.#options.onTornTail?.(saved);
     }
     if (isEmpty) return;
-    if (!isTailSound) {
+    if (!isTailSound(state)) {
       throw new NorthrootError('LEDGER_TAIL_INVALID', `the last record of ${printable(name)} is not valid`, {
         hint: 'verify it: its findings say what is wrong',
       });
     }
     if (this.#toldSize === undefined) assertGenesisKeys(this.genesis);
-    const broken = this.#unreadable + damaged;
+    const broken = lines + files;
     if (broken > this.#damaged) this.#options.onDamage?.(broken);
     this.#damaged = broken;
   }
@@ -524,15 +505,7 @@ export class RunningVerification {
     this.#made?.leave();
     const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given, known);
     const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
-    if (view.isOwn && eventId === undefined) this.#unreadable += 1;
     return { findings, own, waiting, verdict, eventId, examined };
-  }
-
-  /** The form of our own records was examined when they were made. */
-  #noteOwn({ seq }: ExaminedLine): void {
-    if (seq === undefined) return;
-    this.#reading.nextSeq = seq + 1;
-    this.#reading.isTailSound = true;
   }
 }
 
@@ -559,10 +532,6 @@ export function assertDecidable(state: VerifyState, path: string): void {
 
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
   return { isOwn, trust, state: startVerification(trust, defaultBackend), isSpoilt: false };
-}
-
-function freshReading(): Reading {
-  return { nextSeq: 0, isTailSound: true, damaged: 0, hasTornBefore: false, torn: undefined };
 }
 
 /** Whether what was read is not stored any more. */

@@ -69,6 +69,8 @@ export class CrashingFileSystem implements FileSystem {
       this.#changed(to, () => rmSync(to, { force: true }));
     });
 
+  stampOf: FileSystem['stampOf'] = (path) => this.#live(() => nodeFileSystem.stampOf(path));
+
   modifiedAt: FileSystem['modifiedAt'] = (path) => this.#live(() => nodeFileSystem.modifiedAt(path));
 
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>

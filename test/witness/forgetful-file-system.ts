@@ -54,6 +54,8 @@ export class ForgetfulFileSystem implements FileSystem {
       if (this.#unsynced.delete(from)) this.#unsynced.add(to);
     });
 
+  stampOf: FileSystem['stampOf'] = (path) => this.#live(() => nodeFileSystem.stampOf(path));
+
   modifiedAt: FileSystem['modifiedAt'] = (path) => this.#live(() => nodeFileSystem.modifiedAt(path));
 
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>

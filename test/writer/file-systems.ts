@@ -25,7 +25,7 @@ export const OPERATIONS = [
   'isInPlace',
 ] as const;
 /** Those of a ledger's writer, and those that only the writer of a tile tree makes. */
-export type Operation = (typeof OPERATIONS)[number] | 'removeFolder' | 'rename' | 'modifiedAt';
+export type Operation = (typeof OPERATIONS)[number] | 'removeFolder' | 'rename' | 'modifiedAt' | 'stampOf';
 
 /** Hands every operation to `around`, which may run it or not. */
 abstract class HookedFileSystem implements FileSystem {
@@ -46,6 +46,7 @@ abstract class HookedFileSystem implements FileSystem {
     this.around('rename', to, () => nodeFileSystem.rename(from, to));
   renameNew: FileSystem['renameNew'] = (from, to) =>
     this.around('renameNew', to, () => nodeFileSystem.renameNew(from, to));
+  stampOf: FileSystem['stampOf'] = (path) => this.around('stampOf', path, () => nodeFileSystem.stampOf(path));
   modifiedAt: FileSystem['modifiedAt'] = (path) =>
     this.around('modifiedAt', path, () => nodeFileSystem.modifiedAt(path));
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>
