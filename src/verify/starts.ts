@@ -96,7 +96,7 @@ function readStart(
   event: EventEnvelope,
   place: EventPlace,
 ): { readonly authorizationId: string; readonly start: OpenStart } | undefined {
-  const { meter_known: meters, recorder, tool_params_digest: params } = event;
+  const { meter_known: meters, recorder, started_at: startedAt, tool_params_digest: params } = event;
   const asExecution = {
     event_type: 'execution',
     event_version: event['event_version'],
@@ -109,11 +109,13 @@ function readStart(
     auth_event_id: event['auth_event_id'],
     tool_name: event['tool_name'],
     ...(params === undefined ? {} : { tool_params_digest: params }),
-    started_at: event['started_at'],
+    started_at: startedAt,
     meter_used: meters,
     outcome: 'unknown',
   };
   if (typeof recorder !== 'string' || !RECORDER.test(recorder)) return undefined;
+  // Unlike an execution's, it must be there.
+  if (typeof startedAt !== 'string') return undefined;
   if (checkEvent(asExecution).length > 0) return undefined;
   const typed = typeEvent(asExecution);
   if (typed.type !== 'execution') return undefined;
@@ -124,7 +126,7 @@ function readStart(
       place,
       toolName: execution.tool_name,
       params: execution.tool_params_digest && digestKey(execution.tool_params_digest),
-      startedAt: execution.started_at as string,
+      startedAt,
       recorder,
       meters: execution.meter_used,
     },

@@ -6,7 +6,13 @@
 import { describe, expect, test } from 'vitest';
 import { findUnsound } from '../../src/bounds/grant.js';
 import { buildEvent, type AnyEvent } from '../../src/event/build.js';
-import { findBalance, listGrants, listOpenAuthorizations } from '../../src/report/accounts.js';
+import {
+  findBalance,
+  listGrants,
+  listOpenAuthorizations,
+  listOpenStarts,
+} from '../../src/report/accounts.js';
+import { meters } from '../../src/value/meter.js';
 import { formatQuantity, type Quantity } from '../../src/value/quantity.js';
 import type { VerifyState } from '../../src/verify/state.js';
 import {
@@ -17,6 +23,7 @@ import {
   makeAdjustment,
   makeExecution,
   makeGrant,
+  makeStart,
   malformed,
   number,
   type AmountsByUnit,
@@ -978,6 +985,40 @@ describe('rule 5: silence is not free', () => {
     const next = makeAction(grant, { usd: 4n }, number(1));
     const [first, second] = [action, next].map((each) => makeExecution(each, {}, started('12:00:00')));
     expect(codesOf(grant, action, next, first, second)[4]).toEqual(['RATE_LIMIT_EXCEEDED']);
+    const capped = makeGrant({ actionCaps: { usd: 3n } });
+    const above = makeAction(capped, { usd: 4n });
+    expect(codesOf(capped, above, makeExecution(above)).slice(1)).toEqual([
+      ['ACTION_CAP_EXCEEDED'],
+      ['METER_UNREPORTED'],
+    ]);
+    const stated = makeExecution(above, { usd: 4n });
+    expect(codesOf(capped, above, stated)[2]).toEqual(['ACTION_CAP_EXCEEDED']);
+  });
+
+  test('an execution of which nobody knows how it ended used what was reserved, where it states nothing', () => {
+    const unknown = makeExecution(action, {}, { outcome: 'unknown' });
+    const { findings, state, verdicts } = judge([grant, action, unknown]);
+    expect(findings[2].map(({ code }) => code)).toEqual(['METER_UNREPORTED']);
+    expect(verdicts[2]).toBe('ok');
+    expect([balance(state, grant), balance(state, grant, 'calls')]).toEqual(['4/0/6', '1/0/8']);
+    expect(listGrants(state)).toMatchObject([{ executions: 1 }]);
+    const stated = makeExecution(action, { usd: 0n }, { outcome: 'unknown' });
+    const left = judge([grant, action, stated]);
+    expect(left.findings.flat()).toEqual([]);
+    expect([balance(left.state, grant), balance(left.state, grant, 'calls')]).toEqual(['0/0/10', '1/0/8']);
+  });
+
+  test('of actions without a grant it is listed once a unit', () => {
+    const bare = (n: number, reserved: AmountsByUnit): AnyEvent => makeAction(undefined, reserved, number(n));
+    const actions = [bare(1, { usd: 1n, tok: 1n }), bare(2, { usd: 2n }), bare(3, { usd: 3n, calls: 1n })];
+    const silent = actions.map((each) => makeExecution(each));
+    const under = makeAction(grant, { usd: 1n });
+    const findings = judge([grant, ...actions, under, ...silent, makeExecution(under)]).findings.flat();
+    expect(findings.map(({ code, at: { line }, folded = 0 }) => [code, line, folded])).toEqual([
+      ['METER_UNREPORTED', 6, 0],
+      ['METER_UNREPORTED', 6, 2],
+      ['METER_UNREPORTED', 9, 0],
+    ]);
   });
 
   test('a unit has a basis of its own', () => {
@@ -1036,20 +1077,8 @@ describe('rule 18: requests', () => {
 describe('rule 8: release of what was started', () => {
   const grant = makeGrant({ caps: { usd: 10n } });
   const action = makeAction(grant, { usd: 4n });
-  const begin = (extra: Members = {}): AnyEvent =>
-    buildEvent({
-      event_type: 'x.northroot.start',
-      principal_id: 'agent:a1',
-      occurred_at: '2026-01-01T12:00:00Z',
-      intents: action['intents'],
-      auth_event_id: action.event_id,
-      tool_name: 'fs.read',
-      tool_params_digest: digestOf('params'),
-      started_at: '2026-01-01T12:00:00Z',
-      meter_known: [],
-      recorder: 'a-recorder-of-its-own',
-      ...extra,
-    });
+  const begin = (members: Members = {}, authorization = action): AnyEvent =>
+    makeStart(authorization, members);
 
   test('RELEASE_OF_STARTED: nothing is given back', () => {
     const release = makeExecution(action, {}, RELEASE);
@@ -1077,6 +1106,149 @@ describe('rule 8: release of what was started', () => {
     expect(
       balance(judge([grant, action, first, begin({ meter_known: [], ...number(9) })]).state, grant),
     ).toBe('0/4/6');
+  });
+
+  test('a release of what was started comes after expiry all the same, and gives nothing back', () => {
+    const short = makeGrant({ expires: '2026-01-01T13:00:00Z', rates: { 'calls.per_day': 0n } });
+    const expiring = makeAction(short, { usd: 4n }, {}, 'fs.read', { expires_at: '2026-01-01T12:30:00Z' });
+    const release = makeExecution(expiring, {}, { ...RELEASE, ...at('14:00:00') });
+    const { findings, state } = judge([short, expiring, begin({}, expiring), release]);
+    expect(findings.flat()).toMatchObject([{ code: 'RELEASE_OF_STARTED', at: { line: 4 } }]);
+    expect(balance(state, short)).toBe('4/0/6');
+    expect(listGrants(state)).toMatchObject([{ executions: 0, balances: [{ estimated: { v: '4' } }] }]);
+    expect(listOpenStarts(state)).toEqual([]);
+    const unbegun = judge([short, expiring, release]);
+    expect(unbegun.findings.flat()).toEqual([]);
+    expect(balance(unbegun.state, short)).toBe('0/0/10');
+  });
+
+  test('a start that was taken over makes way: a release is one of the later start', () => {
+    const first = begin();
+    const second = begin({ prev_event_id: first.event_id });
+    const release = makeExecution(action, {}, RELEASE);
+    const { findings, state } = judge([grant, action, first, second, release]);
+    expect(findings[4]).toMatchObject([{ code: 'RELEASE_OF_STARTED', related: [{ line: 4 }] }]);
+    expect(balance(state, grant)).toBe('8/0/2');
+  });
+});
+
+describe('starts (SPEC §3.8)', () => {
+  const begin = (members: Members, authorization: AnyEvent): AnyEvent => makeStart(authorization, members);
+  const known = (usd: bigint): Members => ({ meter_known: meters({ usd }) });
+
+  test('under a grant: what the earlier start was known to use counts as used, as an estimate', () => {
+    const grant = makeGrant({ caps: { usd: 10n } });
+    const first = begin(known(6n), grant);
+    const second = begin({ ...known(4n), prev_event_id: first.event_id }, grant);
+    const third = begin({ ...known(9n), prev_event_id: second.event_id }, grant);
+    const { findings, state } = judge([grant, first, second, third]);
+    expect(findings.flat()).toEqual([]);
+    expect(balance(state, grant)).toBe('10/0/0');
+    expect(listGrants(state)).toMatchObject([{ balances: [{ estimated: { v: '10' } }] }]);
+    const more = begin({ prev_event_id: third.event_id }, grant);
+    const over = judge([grant, first, second, third, more]);
+    expect(over.findings[4]).toMatchObject([{ code: 'METER_CAP_EXCEEDED', class: 'violation' }]);
+    expect(over.verdicts[4]).toBe('violation');
+    expect(balance(over.state, grant)).toBe('19/0/-9');
+  });
+
+  test('under each grant above, up to its cap and not beyond; of units that nothing caps nothing counts', () => {
+    const root = makeGrant({ caps: { usd: 9n } });
+    const child = makeGrant({ caps: { usd: 8n, tok: 1n } }, root);
+    const action = makeAction(child, { usd: 4n, tok: 1n, http: 1n });
+    const uncapped = ['METER_UNCAPPED'];
+    const first = begin({}, action);
+    const second = begin({ prev_event_id: first.event_id }, action);
+    const taken = judge([root, child, action, first, second]);
+    expect(taken.findings.map((list) => list.map(({ code }) => code))).toEqual([
+      [],
+      [],
+      uncapped,
+      [],
+      ['METER_CAP_EXCEEDED'],
+    ]);
+    expect(taken.findings[4]).toMatchObject([{ related: [{ line: 2 }], at: { line: 5 } }]);
+    expect([root, child].map((each) => balance(taken.state, each))).toEqual(['4/4/1', '4/4/0']);
+    expect(balance(taken.state, child, 'tok')).toBe('1/1/-1');
+    const spent = makeExecution(root, { usd: 2n });
+    const above = judge([root, child, spent, action, first, second]).findings[5];
+    expect(above.filter(({ code }) => code === 'METER_CAP_EXCEEDED')).toMatchObject([
+      { related: [{ line: 2 }] },
+      { related: [{ line: 1 }] },
+    ]);
+  });
+
+  test('of a grant no more are open than may run at a time, of an action one; who takes over adds none', () => {
+    const grant = makeGrant({ concurrency: 2n });
+    const [one, two, beyond] = [1n, 2n, 3n].map((usd) => begin(known(usd), grant)) as [
+      AnyEvent,
+      AnyEvent,
+      AnyEvent,
+    ];
+    const openOf = (...events: AnyEvent[]): number[] =>
+      listOpenStarts(judge(events).state).map(({ seq }) => seq);
+    expect(openOf(grant, one, two, beyond)).toEqual([1, 2]);
+    const after = (earlier: AnyEvent): AnyEvent => begin({ prev_event_id: earlier.event_id }, grant);
+    expect(openOf(grant, one, two, after(one))).toEqual([2, 3]);
+    // Who follows one that does not count takes nothing over.
+    const lost = judge([grant, one, two, beyond, after(beyond)]);
+    expect(listOpenStarts(lost.state).map(({ seq }) => seq)).toEqual([1, 2]);
+    expect(balance(lost.state, grant)).toBe('0/0/10');
+    // What is settled makes room.
+    const done = makeExecution(grant, {}, { ...ran('12:00:00', '12:00:00'), prev_event_id: one.event_id });
+    expect(openOf(grant, one, two, done, beyond)).toEqual([2, 4]);
+    const action = makeAction(grant, { usd: 1n });
+    const [first, again] = [1, 2].map((n) => begin(number(n), action)) as [AnyEvent, AnyEvent];
+    expect(openOf(grant, action, first, again)).toEqual([2]);
+    expect(openOf(grant, one, two, action, first)).toEqual([1, 2, 4]);
+  });
+
+  test('one that does not count is no finding, and takes nothing over', () => {
+    const grant = makeGrant();
+    const action = makeAction(grant, { usd: 4n });
+    const first = begin({}, action);
+    for (const members of [
+      other,
+      { tool_name: 'fs.write' },
+      { tool_params_digest: digestOf('else') },
+      { tool_params_digest: undefined },
+      { recorder: 'fifteen-letters' },
+      { recorder: 'a'.repeat(129) },
+      { recorder: 'with a space and more' },
+      { started_at: undefined },
+      { meter_known: undefined },
+      { meter_known: [{ unit: 'usd', amount: { t: 'int', v: '-1' } }] },
+      { intents: undefined },
+    ]) {
+      const strange = begin({ prev_event_id: first.event_id, ...members }, action);
+      const { findings, state } = judge([grant, action, first, strange]);
+      expect(findings.flat()).toEqual([]);
+      expect(listOpenStarts(state).map(({ seq }) => seq)).toEqual([2]);
+      expect(balance(state, grant)).toBe('0/4/6');
+      expect(listOpenStarts(judge([grant, action, begin(members, action)]).state)).toEqual([]);
+    }
+    const denied = makeAction(grant, { usd: 4n }, deny);
+    expect(listOpenStarts(judge([grant, denied, begin({}, denied)]).state)).toEqual([]);
+    const spent = makeExecution(action, { usd: 1n });
+    expect(listOpenStarts(judge([grant, action, spent, first]).state)).toEqual([]);
+    // A record that is invalid: its causal link names nothing.
+    const unlinked = begin({ prev_event_id: digestOf('nowhere') }, action);
+    const broken = judge([grant, action, unlinked]);
+    expect(broken.findings[2].map(({ code }) => code)).toEqual(['PREV_EVENT_NOT_FOUND']);
+    expect(listOpenStarts(broken.state)).toEqual([]);
+  });
+
+  test('an execution settles the start that it names, and of an action any', () => {
+    const grant = makeGrant();
+    const action = makeAction(grant, { usd: 4n });
+    const [one, two] = [1n, 2n].map((usd) => begin(known(usd), grant)) as [AnyEvent, AnyEvent];
+    const openOf = (...events: AnyEvent[]): number[] =>
+      listOpenStarts(judge(events).state).map(({ seq }) => seq);
+    expect(openOf(grant, one, two, makeExecution(grant))).toEqual([1, 2]);
+    expect(openOf(grant, one, two, makeExecution(grant, {}, { prev_event_id: two.event_id }))).toEqual([1]);
+    expect(openOf(grant, action, begin({}, action), makeExecution(action, { usd: 1n }))).toEqual([]);
+    const elsewhere = makeExecution(action, { usd: 1n }, { prev_event_id: one.event_id });
+    expect(openOf(grant, action, one, elsewhere)).toEqual([2]);
   });
 });
 

@@ -119,6 +119,22 @@ export function makeExecution(
   return buildEvent(Object.fromEntries(Object.entries(event).filter(([, value]) => value !== undefined)));
 }
 
+/** A start of `fs.read` that counts, unless the members say otherwise; undefined ones leave a member out. */
+export function makeStart(authorization: Named, members: Members = {}): AnyEvent {
+  const event = {
+    event_type: 'x.northroot.start',
+    ...envelope,
+    auth_event_id: idOf(authorization),
+    tool_name: 'fs.read',
+    tool_params_digest: digestOf('params'),
+    started_at: NOON,
+    meter_known: [],
+    recorder: 'a-recorder-of-its-own',
+    ...members,
+  };
+  return buildEvent(Object.fromEntries(Object.entries(event).filter(([, value]) => value !== undefined)));
+}
+
 /** A credit or debit by a third party, of one execution where it is given. */
 export function makeAdjustment(
   grant: Named,
