@@ -3,6 +3,7 @@
  * give a finding where the break is, and none for what follows it in order.
  */
 
+import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
@@ -92,6 +93,19 @@ describe('several breaks', () => {
       Buffer.from(line(index).toString().replace(`"seq":${index},`, `"seq":${seq},`));
     const odd = lines.with(10, renumbered(10, 900)).with(11, renumbered(11, 70));
     expect(await breaksOf(odd)).toEqual(['SEQ_GAP@11', ...gapAt(12), 'PREV_MISMATCH@13']);
+  });
+
+  test('after two numbers in a row the second goes on, and where the chain stood before is forgotten', async () => {
+    let prev = hash('sha256', '', 'base64url');
+    const numbered = [0, 1, 7, 8, 4].map((seq, index) => {
+      const text = line(index)
+        .toString()
+        .replace(/"prev":\{"alg":"sha-256","b64":"[^"]*"\}/, `"prev":{"alg":"sha-256","b64":"${prev}"}`)
+        .replace(`"seq":${index},`, `"seq":${seq},`);
+      prev = hash('sha256', `\0${text}`, 'base64url');
+      return Buffer.from(text);
+    });
+    expect(await breaksOf(numbered)).toEqual(['SEQ_GAP@3', 'SEQ_GAP@5']);
   });
 });
 
