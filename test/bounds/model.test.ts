@@ -1,13 +1,13 @@
 /**
  * Every random ledger is judged alike by the verifier and by the naive checker: verdicts, findings, accounts, open
- * authorizations. On failure fast-check prints the seed and the path: SEED and SEED_PATH repeat the run. SLOW=1 runs forty
+ * authorizations, open starts. On failure fast-check prints the seed and the path: SEED and SEED_PATH repeat the run. SLOW=1 runs forty
  * times as many.
  */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Finding } from '../../src/finding/finding.js';
-import { listGrants, listOpenAuthorizations } from '../../src/report/accounts.js';
+import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
 import {
   judgeNaively,
   subtract,
@@ -15,6 +15,7 @@ import {
   type Entry,
   type Fraction,
   type NaiveFinding,
+  type NaiveReport,
 } from './naive-checker.js';
 import { makeSequence } from './sequences.js';
 import { judge } from './support.js';
@@ -43,6 +44,7 @@ const CODES = [
     'EXECUTION_NOT_FOUND',
     'EXECUTION_NOT_UNDER_GRANT',
     'METER_UNREPORTED',
+    'RELEASE_OF_STARTED',
     'ACTION_EXPIRED',
     'REQUEST_REPEATED',
   ],
@@ -55,12 +57,19 @@ test('the verifier judges every ledger as the naive checker does', () => {
   fc.assert(
     fc.property(seeds, (list) => {
       const entries = makeSequence(list);
-      const expected = expectedReport(entries);
+      const naive = judgeNaively(entries);
+      const expected = expectedReport(naive);
       expect(actualReport(entries)).toEqual(expected);
       for (const { verdict, findings } of expected.events) {
         count(verdict);
         for (const finding of findings) count(finding.split(' ')[0]);
       }
+      for (const at of naive.retries) {
+        count('taken over');
+        if (naive.findings.some((finding) => finding.at === at && finding.code === 'METER_CAP_EXCEEDED'))
+          count('taken over beyond a cap');
+      }
+      if (naive.running.length > 1) count('several run');
     }),
     {
       numRuns: RUNS,
@@ -69,7 +78,9 @@ test('the verifier judges every ledger as the naive checker does', () => {
     },
   );
   if (SEED_PATH !== undefined) return;
-  const rare = [...CODES, 'ok', 'denied', 'violation', 'invalid'].filter((what) => (met.get(what) ?? 0) < 20);
+  const verdicts = ['ok', 'denied', 'violation', 'invalid'];
+  const happenings = ['taken over', 'taken over beyond a cap', 'several run'];
+  const rare = [...CODES, ...verdicts, ...happenings].filter((what) => (met.get(what) ?? 0) < 20);
   expect(rare).toEqual([]);
 });
 
@@ -78,10 +89,10 @@ interface TextReport {
   readonly events: { readonly verdict: string; readonly findings: string[] }[];
   readonly grants: string[];
   readonly open: number[];
+  readonly running: number[];
 }
 
-function expectedReport(entries: readonly Entry[]): TextReport {
-  const { verdicts, findings, grants, open } = judgeNaively(entries);
+function expectedReport({ verdicts, findings, grants, open, running }: NaiveReport): TextReport {
   return {
     events: verdicts.map((verdict, at) => ({
       verdict,
@@ -98,6 +109,7 @@ function expectedReport(entries: readonly Entry[]): TextReport {
       return [at, executions, ...accounts].join(', ');
     }),
     open: [...open],
+    running: [...running],
   };
 }
 
@@ -118,6 +130,7 @@ function actualReport(entries: readonly Entry[]): TextReport {
       return [seq, executions, ...accounts].join(', ');
     }),
     open: listOpenAuthorizations(state).map(({ seq }) => seq),
+    running: listOpenStarts(state).map(({ seq }) => seq),
   };
 }
 

@@ -50,6 +50,10 @@ export interface NaiveReport {
   }[];
   /** The allowed actions that were not executed. */
   readonly open: readonly number[];
+  /** The starts that count and are open. */
+  readonly running: readonly number[];
+  /** The starts that took another over. */
+  readonly retries: readonly number[];
 }
 
 /** n/d with d > 0, not reduced. */
@@ -70,6 +74,33 @@ interface Use {
   readonly counted: Meters;
   /** The units of that which are only estimated. */
   readonly estimated: readonly string[];
+}
+
+/** An `x.northroot.start`, as far as it may be trusted to look like one. */
+interface StartEvent {
+  readonly principal_id: string;
+  readonly auth_event_id: { readonly b64: string };
+  readonly prev_event_id?: { readonly b64: string };
+  readonly tool_name?: string;
+  readonly tool_params_digest?: object;
+  readonly started_at?: string;
+  readonly meter_known?: Meters;
+  readonly recorder?: string;
+}
+
+/** A start that counts. */
+interface Start {
+  readonly at: number;
+  readonly event: StartEvent;
+  /** What it starts: an action or a grant. */
+  readonly of: number;
+}
+
+/** A start that took another over, and what counts as used by that. */
+interface Retry {
+  readonly at: number;
+  readonly chain: readonly number[];
+  readonly counted: Meters;
 }
 
 /** An adjustment that was applied. */
@@ -103,6 +134,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   const all: NaiveFinding[] = [];
   const uses: Use[] = [];
   const corrections: Correction[] = [];
+  const starts: Start[] = [];
+  const retries: Retry[] = [];
   const blocked: number[] = [];
 
   const idAt = (at: number): string => entries[at].event.event_id.b64;
@@ -166,7 +199,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   const usedBefore = (at: number, grant: number, unit: string): Fraction =>
     add(
       sum(
-        uses
+        [...uses, ...retries]
           .filter((use) => use.at < at && use.chain.includes(grant))
           .map((use) => amountOf(use.counted, unit)),
       ),
@@ -181,10 +214,13 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const guesses = uses
       .filter((use) => use.at < at && use.chain.includes(grant) && use.estimated.includes(unit))
       .map((use) => amountOf(use.counted, unit));
+    const again = retries
+      .filter((retry) => retry.at < at && retry.chain.includes(grant))
+      .map((retry) => amountOf(retry.counted, unit));
     const debits = correctedBefore(at, grant, unit)
       .filter((each) => each.direction === 'debit' && each.meter_basis === 'estimated')
       .map(({ meters }) => amountOf(meters, unit));
-    const estimated = sum([...guesses, ...debits]);
+    const estimated = sum([...guesses, ...again, ...debits]);
     const used = usedBefore(at, grant, unit);
     return isMore(estimated, used) ? used : estimated;
   };
@@ -192,6 +228,23 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     kindAt(action) === 'action' &&
     isAllow(action) &&
     !uses.some((use) => use.at < at && use.action === action);
+  /** The starts of an authorization that no execution has settled, and no other start has taken over. */
+  const openStarts = (of: number, at: number): Start[] =>
+    starts.filter((start) => {
+      const names = (event: { readonly prev_event_id?: { readonly b64: string } }): boolean =>
+        event.prev_event_id?.b64 === idAt(start.at);
+      const isSettled = uses.some(
+        (use) =>
+          use.at > start.at &&
+          use.at < at &&
+          use.event.auth_event_id.b64 === idAt(of) &&
+          (use.action === of || names(use.event)),
+      );
+      const isTaken = starts.some(
+        (other) => other.at > start.at && other.at < at && other.of === of && names(other.event),
+      );
+      return start.of === of && start.at < at && !isSettled && !isTaken;
+    });
   const reservedBefore = (at: number, grant: number, unit: string): Fraction =>
     sum(
       places
@@ -223,6 +276,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     if (typeOf(at) === 'execution') judgeExecution(at, entries[at].event as unknown as ExecutionEvent, find);
     if (typeOf(at) === 'adjustment')
       judgeAdjustment(at, entries[at].event as unknown as AdjustmentEvent, find);
+    if (typeOf(at) === 'x.northroot.start') judgeStart(at, entries[at].event as unknown as StartEvent, find);
   }
 
   function judgeAuthorization(at: number, event: AuthorizationEvent, find: Find): void {
@@ -376,6 +430,38 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     corrections.push({ at, event, chain });
   }
 
+  /** §3.8. A start that does not count is no finding. */
+  function judgeStart(at: number, event: StartEvent, find: Find): void {
+    const of = before(at, event.auth_event_id.b64);
+    if (!hasFormOfStart(event) || codesAt(at).some((code) => INVALID.includes(code))) return;
+    if (of === undefined || !isAllow(of) || authorizationAt(of)?.principal_id !== event.principal_id) return;
+    const isAction = kindAt(of) === 'action';
+    if (isAction) {
+      const { tool_name: tool, tool_params_digest: params } = actionOf(of);
+      const isAlike = event.tool_params_digest !== undefined && isSame(event.tool_params_digest, params);
+      if (!isOpen(of, at) || event.tool_name !== tool || !isAlike) return;
+    }
+    const open = openStarts(of, at);
+    const taken = open.find((start) => idAt(start.at) === event.prev_event_id?.b64);
+    const limit = isAction ? undefined : boundsOf(of).concurrency_limit;
+    const most = isAction ? 1 : limit === undefined ? 1_000 : Math.min(Number(valueOf(limit)[0]), 1_000);
+    if (taken === undefined && open.length >= most) return;
+    starts.push({ at, event, of });
+    if (taken === undefined) return;
+    const again = isAction ? actionOf(of).meter_reservation : taken.event.meter_known;
+    const counted = (again ?? []).filter(({ amount }) => isPositive(valueOf(amount)));
+    const chain = chainOf(of);
+    for (const { unit, amount } of counted) {
+      for (const grant of chain) {
+        const cap = capOf(boundsOf(grant), unit);
+        const held = add(usedBefore(at, grant, unit), reservedBefore(at, grant, unit));
+        if (cap !== undefined && isMore(add(held, valueOf(amount)), cap))
+          find('METER_CAP_EXCEEDED', { about: grant });
+      }
+    }
+    retries.push({ at, chain, counted });
+  }
+
   /** Rule 9. CHOICE: a bound that the parent has and its child has not is looser, whatever the parent's is. */
   function judgeDelegation(at: number, parent: number, find: Find): void {
     const own = boundsOf(at);
@@ -523,8 +609,11 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const expiry = action === undefined ? undefined : actionOf(action).expires_at;
     if (expiry !== undefined && !isRelease && instant >= instantOf(expiry))
       find('ACTION_EXPIRED', { about: action });
-    // A failure that left nothing is not held to what it does not state.
-    const mayBeSilent = action === undefined || isRelease || (event.outcome === 'failure' && leftNothing);
+    const begun = isRelease ? openStarts(named, at).at(0) : undefined;
+    if (begun !== undefined) find('RELEASE_OF_STARTED', { about: begun.at });
+    // A failure that left nothing is not held to what it does not state, unless it gives back what was started.
+    const mayBeSilent =
+      action === undefined || (event.outcome === 'failure' && leftNothing && begun === undefined);
     const reserved = mayBeSilent ? [] : (actionOf(action).meter_reservation ?? []);
     const silent = reserved.filter(
       ({ unit, amount }) =>
@@ -532,7 +621,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     );
     judgeMeters(at, event, action, chain, silent, find);
     for (const { unit } of silent) {
-      if (MEASURED.includes(unit)) continue;
+      if (MEASURED.includes(unit) || isRelease) continue;
       find('METER_UNREPORTED', { about: action, cause: `${chain[0] ?? ''} ${unit}` });
     }
     const counted = [...event.meter_used, ...silent];
@@ -691,6 +780,10 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
         })),
       })),
     open: places.filter((at) => isOpen(at, end)),
+    running: places.filter((at) =>
+      starts.some((each) => each.at === at && openStarts(each.of, end).includes(each)),
+    ),
+    retries: retries.map(({ at }) => at),
   };
 }
 
@@ -723,6 +816,24 @@ function matches(pattern: string, tool: string): boolean {
 function covers(parent: string, child: string): boolean {
   if (!child.endsWith('*')) return matches(parent, child);
   return parent.endsWith('*') && child.slice(0, -1).startsWith(parent.slice(0, -1));
+}
+
+/** Of members that it does not need nothing is asked. */
+function hasFormOfStart({
+  recorder,
+  started_at: started,
+  tool_name: tool,
+  meter_known: known,
+}: StartEvent): boolean {
+  const units = known?.map(({ unit }) => unit);
+  return (
+    recorder !== undefined &&
+    /^[A-Za-z0-9_-]{16,128}$/.test(recorder) &&
+    started !== undefined &&
+    tool !== undefined &&
+    units !== undefined &&
+    new Set(units).size === units.length
+  );
 }
 
 function isSame(a: object, b: object): boolean {

@@ -114,7 +114,7 @@ class Maker {
       return { event, malformed: isMalformed(event), delay };
     }
     if (dice.oneIn(3)) this.#now = Math.min(this.#now + 1, INSTANTS.length - 1);
-    const sort = dice.below(23);
+    const sort = dice.below(27);
     const draft =
       sort < 5 || this.#made.length === 0
         ? this.#grant(dice)
@@ -124,7 +124,9 @@ class Maker {
             ? this.#execution(dice)
             : sort < 22
               ? this.#adjustment(dice)
-              : { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
+              : sort < 26
+                ? this.#start(dice)
+                : { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
     const event = complete(
       {
         event_version: '1',
@@ -196,15 +198,21 @@ class Maker {
   }
 
   #execution(dice: Dice): object {
-    const named = this.#latest(dice, dice.oneIn(3) ? 'grant' : 'action');
+    const begun = dice.oneIn(4) ? this.#lastStarted() : undefined;
+    const named = begun ?? this.#latest(dice, dice.oneIn(3) ? 'grant' : 'action');
     const authorization = this.#find(named)?.authorization;
     const action = authorization?.kind === 'action' ? authorization.action : undefined;
     const start = Math.max(this.#now - dice.of([0, 0, 0, 1, 3]), 0);
     const authorized = this.#find(named)?.intents.intent_digest;
     const startedAt = dice.of(INSTANTS[start]);
     const end = Math.min(start + dice.of([-1, 0, 1, 1, 2, 3, 5]), INSTANTS.length - 1);
-    const outcome = dice.of(['success', 'success', 'failure', 'release', 'unknown']);
-    const isShort = outcome === 'release' && dice.oneIn(2);
+    const settled = dice.oneIn(2) ? this.#startOf(dice, named) : undefined;
+    // Where something was started, give it back more often.
+    const [first, second] = begun === undefined ? ['success', 'failure'] : ['release', 'release'];
+    const outcome = dice.of(['success', first, second, 'release', 'unknown']);
+    // What was started is given back by nothing less than a release.
+    const isWhole = outcome === 'release' && begun !== undefined;
+    const isShort = isWhole || (outcome === 'release' && dice.oneIn(2));
     const used = dice.oneIn(3) ? (action?.meter_reservation ?? []) : dice.vector(UNITS, AMOUNTS);
     const stated = outcome === 'release' || dice.oneIn(6) ? [] : used;
     return {
@@ -212,6 +220,7 @@ class Maker {
       principal_id: this.#principalFor(dice, named),
       intents: { intent_digest: dice.oneIn(15) ? digestOf('other') : (authorized ?? digestOf('intent')) },
       auth_event_id: named,
+      ...(settled && { prev_event_id: settled }),
       tool_name: action === undefined || dice.oneIn(10) ? dice.of(TOOLS) : action.tool_name,
       ...(!dice.oneIn(6) && { tool_params_digest: digestOf(dice.oneIn(8) ? 'other' : 'params') }),
       ...(!dice.oneIn(3) && {
@@ -227,10 +236,50 @@ class Maker {
       ...((outcome === 'failure' || outcome === 'release') && {
         error_code: outcome === 'release' ? 'ABANDONED' : 'E',
       }),
-      ...(dice.oneIn(4) && { output_ref: { digest: digestOf('output') } }),
-      ...(dice.oneIn(8) && { output_digest: digestOf('output') }),
-      ...(dice.oneIn(5) && { resources_touched: dice.some(RESOURCES) }),
+      ...(!isWhole && dice.oneIn(4) && { output_ref: { digest: digestOf('output') } }),
+      ...(!isWhole && dice.oneIn(8) && { output_digest: digestOf('output') }),
+      ...(!isWhole && dice.oneIn(5) && { resources_touched: dice.some(RESOURCES) }),
     };
+  }
+
+  #start(dice: Dice): object {
+    const again = dice.oneIn(2) ? this.#lastStarted() : undefined;
+    const named = again ?? this.#latest(dice, dice.oneIn(3) ? 'grant' : 'action');
+    const authorization = this.#find(named)?.authorization;
+    const action = authorization?.kind === 'action' ? authorization.action : undefined;
+    const earlier = dice.oneIn(4) ? undefined : this.#startOf(dice, named);
+    const [first, ...others] = dice.vector(UNITS, AMOUNTS);
+    return {
+      event_type: 'x.northroot.start',
+      principal_id: this.#principalFor(dice, named),
+      intents: { intent_digest: digestOf('intent') },
+      auth_event_id: named,
+      ...(earlier && { prev_event_id: earlier }),
+      ...(!dice.oneIn(40) && {
+        tool_name: action === undefined || dice.oneIn(15) ? dice.of(TOOLS) : action.tool_name,
+      }),
+      ...(!dice.oneIn(30) && { tool_params_digest: digestOf(dice.oneIn(30) ? 'other' : 'params') }),
+      ...(!dice.oneIn(30) && { started_at: dice.of(INSTANTS[this.#now]) }),
+      ...(!dice.oneIn(30) && {
+        meter_known: first === undefined ? [] : [first, ...others, ...(dice.oneIn(30) ? [first] : [])],
+      }),
+      ...(!dice.oneIn(30) && { recorder: dice.oneIn(30) ? 'a-short-name' : 'a-recorder-of-its-own' }),
+    };
+  }
+
+  /** What was started last. */
+  #lastStarted(): Digest | undefined {
+    const last = this.#made.findLast(({ event_type: type }) => type === 'x.northroot.start');
+    return last?.['auth_event_id'] as Digest | undefined;
+  }
+
+  /** The id of one of the last starts of an authorization; now and then of any start. */
+  #startOf(dice: Dice, named: Digest): Digest | undefined {
+    const isOf = (event: AnyEvent): boolean =>
+      event.event_type === 'x.northroot.start' &&
+      ((event['auth_event_id'] as Digest).b64 === named.b64 || dice.oneIn(20));
+    const made = this.#made.filter(isOf).slice(-2);
+    return made.length === 0 ? undefined : dice.of(made).event_id;
   }
 
   #adjustment(dice: Dice): object {
