@@ -89,6 +89,9 @@ export function makeOrigin(random: Random): Origin {
   const grants: AnyEvent[] = [];
   const actions: AnyEvent[] = [];
   const executions: AnyEvent[] = [];
+  const starts: { start: AnyEvent; readonly under: AnyEvent | undefined }[] = [];
+  const latestStart = (under: AnyEvent | undefined): AnyEvent | undefined =>
+    starts.findLast((each) => each.under === under)?.start;
   const decided = (): object => ({
     intents: { intent_digest: random() < 0.98 ? DIGESTS[0] : DIGESTS[1] },
     policy_id: `policy/${below(3)}`,
@@ -128,12 +131,18 @@ export function makeOrigin(random: Random): Origin {
           tool_name: random() < 0.9 ? TOOLS[0] : pick(TOOLS),
           tool_params_digest: DIGESTS[3],
           meter_reservation: amounts(),
+          ...(random() < 0.15 ? { expires_at: at() } : {}),
+          ...(random() < 0.2 ? { request_key: `job/${below(3)}` } : {}),
         },
       },
     });
   const executionEvent = (): AnyEvent => {
-    const under = pick(random() < 0.7 && actions.length > 0 ? actions : grants);
+    const begun = random() < 0.3 ? starts.at(-1)?.under : undefined;
+    const under = begun ?? pick(random() < 0.7 && actions.length > 0 ? actions : grants);
     const started = at();
+    const isSilent = random() < (begun === undefined ? 0.15 : 0.5);
+    const isAbandoned = isSilent && random() < 0.7;
+    const start = random() < 0.4 ? latestStart(under) : undefined;
     return event('execution', {
       intents: { intent_digest: random() < 0.98 ? DIGESTS[0] : DIGESTS[1] },
       occurred_at: at(),
@@ -142,10 +151,14 @@ export function makeOrigin(random: Random): Origin {
       auth_event_id: under?.event_id ?? DIGESTS[0],
       tool_name: random() < 0.9 ? TOOLS[0] : pick(TOOLS),
       tool_params_digest: DIGESTS[3],
-      meter_used: amounts(),
+      meter_used: isSilent ? [] : amounts(),
       principal_id: random() < 0.96 ? AGENTS[0] : pick(AGENTS),
-      outcome: pick(['success', 'success', 'unknown']),
+      ...(isAbandoned
+        ? { outcome: 'failure', error_code: 'ABANDONED', ended_at: started }
+        : { outcome: pick(['success', 'success', 'unknown']) }),
       ...(random() < 0.2 ? { meter_basis: 'estimated' } : {}),
+      ...(!isSilent && random() < 0.1 ? { meter_basis_by_unit: { usd: pick(['estimated', 'billed']) } } : {}),
+      ...(start === undefined ? {} : { prev_event_id: start.event_id }),
     });
   };
   const adjustmentEvent = (): AnyEvent =>
@@ -158,13 +171,23 @@ export function makeOrigin(random: Random): Origin {
       reason: 'REFUND',
       ...(executions.length > 0 && random() < 0.2 ? { execution_event_id: pick(executions).event_id } : {}),
     });
-  const startEvent = (): AnyEvent =>
-    event('x.northroot.start', {
+  const startEvent = (): AnyEvent => {
+    const under = random() < 0.3 ? pick(starts)?.under : pick([...actions.slice(-3), pick(grants)]);
+    const earlier = random() < 0.6 ? latestStart(under) : undefined;
+    const made = event('x.northroot.start', {
       occurred_at: at(),
-      auth_event_id: pick([...actions, ...grants])?.event_id ?? DIGESTS[0],
+      auth_event_id: under?.event_id ?? DIGESTS[0],
       intents: { intent_digest: DIGESTS[0] },
       tool_name: TOOLS[0],
+      tool_params_digest: DIGESTS[3],
+      started_at: at(),
+      meter_known: random() < 0.5 ? [] : amounts(),
+      ...(random() < 0.9 ? { recorder: 'a-recorder-of-its-own' } : {}),
+      ...(earlier === undefined ? {} : { prev_event_id: earlier.event_id }),
     });
+    starts.push({ start: made, under });
+    return made;
+  };
   const isBound = random() < 0.3;
   const keys = [
     keyOf(own, { roles: random() < 0.6 ? ['event', 'authority'] : ['event'] }),
@@ -192,7 +215,7 @@ export function makeOrigin(random: Random): Origin {
       items.push({ event: key, signers: [keeper] });
     } else {
       const isFirst = grants.length === 0;
-      const known = isFirst || kind < 0.2 ? grants : kind < 0.5 ? actions : kind < 0.85 ? executions : [];
+      const known = isFirst || kind < 0.2 ? grants : kind < 0.5 ? actions : kind < 0.83 ? executions : [];
       const made =
         known === grants
           ? grantEvent()
@@ -200,13 +223,16 @@ export function makeOrigin(random: Random): Origin {
             ? actionEvent()
             : known === executions
               ? executionEvent()
-              : kind < 0.9
+              : kind < 0.88
                 ? adjustmentEvent()
-                : kind < 0.94
+                : kind < 0.95
                   ? startEvent()
                   : event(pick(['mystery', 'x.note', 'x.note']), { n: left, occurred_at: at() });
       const whole = isBound ? boundTo(first, made) : made;
       known.push(whole);
+      // Later events name it as it stands.
+      const own = starts.at(-1);
+      if (own?.start === made) own.start = whole;
       items.push({ event: whole, signers: signedBy() });
     }
   }

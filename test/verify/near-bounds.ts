@@ -105,6 +105,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
       ),
     );
   const open: AnyEvent[] = [];
+  const started = new Map<AnyEvent, unknown>();
   while (items.length < length) {
     const kind = random();
     const share = length * (0.3 + random());
@@ -121,7 +122,12 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
       tool_params_digest: digest('params', random() < 0.99 ? alg : 'sha-512'),
     };
     if (kind < 0.45) {
-      const action = { ...tool, meter_reservation: amounts(share) };
+      const action = {
+        ...tool,
+        meter_reservation: amounts(share),
+        ...(random() < 0.04 && { expires_at: pick(['2026-01-02T00:00:30Z', '2026-01-03T00:00:00Z']) }),
+        ...(random() < 0.04 && { request_key: `job/${below(4)}` }),
+      };
       const made = event('authorization', {
         ...members,
         ...allow,
@@ -142,6 +148,8 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
       const isUnder = open.length > 0 && random() < 0.8;
       const index = below(open.length);
       const under = isUnder ? open[index] : grant;
+      const begun = started.get(under);
+      const sort = random();
       if (isUnder && random() < 0.95) open.splice(index, 1);
       const occurredAt = (members as { occurred_at: string }).occurred_at;
       const reserved = (under['authorization'] as { action?: { meter_reservation: unknown } }).action
@@ -155,9 +163,29 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
           outcome: 'success',
           ...(random() < 0.8 && { started_at: occurredAt, ...(random() < 0.8 && { ended_at: occurredAt }) }),
           ...(random() < 0.2 && { meter_basis: 'estimated' }),
-          ...(random() < 0.05 && { outcome: 'failure', error_code: 'ABANDONED', meter_used: [] }),
+          ...(sort < 0.05 && { outcome: 'failure', error_code: 'ABANDONED', meter_used: [] }),
+          ...(sort > 0.95 && { outcome: pick(['success', 'unknown']), meter_used: [] }),
+          ...(sort > 0.9 &&
+            sort < 0.93 && {
+              meter_basis_by_unit: { [units[0]]: pick(['estimated', 'billed']) },
+              meter_used: [{ unit: units[0], amount: fromText('3e-9') }],
+            }),
+          ...(begun !== undefined && random() < 0.7 && { prev_event_id: begun }),
         }),
       );
+    } else if (kind < 0.915) {
+      const under = open.at(-1 - below(3)) ?? grant;
+      const earlier = started.get(under);
+      const start = event('x.northroot.start', {
+        ...members,
+        ...tool,
+        auth_event_id: under.event_id,
+        started_at: (members as { occurred_at: string }).occurred_at,
+        meter_known: random() < 0.5 ? [] : amounts(share),
+        recorder: 'a-recorder-of-its-own',
+        ...(earlier !== undefined && random() < 0.7 && { prev_event_id: earlier }),
+      });
+      started.set(under, put(start).event_id);
     } else if (kind < 0.93) {
       const credit = {
         direction: random() < 0.5 ? 'credit' : 'debit',
