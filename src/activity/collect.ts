@@ -6,7 +6,7 @@
 import { basisOf } from '../event/meter-basis.js';
 import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
-import { countedAmounts, countedUse, isFirstOfItsId, isTooFine } from '../export/counted.js';
+import { countedAmounts, countedUse, isFirstOfItsId, isTooFine, unstatedUse } from '../export/counted.js';
 import {
   isWhole,
   matchesSelection,
@@ -393,11 +393,8 @@ export class ActivityCollector {
 
   /** What counts as used and is not stated: what an execution keeps silent about, and the first try of what was taken over. */
   #addUnstated(counted: Counted): void {
-    const { state, examined, verdict } = counted.record;
-    const { unstated } = state;
-    if (unstated === undefined || unstated.id !== examined?.eventId) return;
-    const parts: SumPart[] = ['estimated', ...wrongness(verdict)];
-    for (const { unit, amount } of unstated.amounts) this.#addAmount(counted, unit, amount, parts);
+    const parts: SumPart[] = ['estimated', ...wrongness(counted.record.verdict)];
+    for (const { unit, amount } of unstatedUse(counted.record)) this.#addAmount(counted, unit, amount, parts);
   }
 
   #addAuthorization({ record, totals }: Counted, event: AuthorizationEvent): void {

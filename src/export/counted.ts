@@ -1,5 +1,6 @@
 /** Which amounts of a record the accounts take: what is refused, repeated or not linked stands in the ledger and counts nowhere. */
 
+import type { UnitAmounts } from '../event/outline.js';
 import type { AdjustmentEvent, ExecutionEvent } from '../schema/generated/types.js';
 import { fromDigestText } from '../value/digest.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
@@ -25,6 +26,13 @@ function isUseCounted(record: VerifiedRecord, event: ExecutionEvent): boolean {
 export function countedUse(record: VerifiedRecord, event: ExecutionEvent): boolean[] {
   const isCounted = isUseCounted(record, event);
   return event.meter_used.map((_, index) => isCounted && !isTooFine(record, `/meter_used/${index}/amount`));
+}
+
+/** What counts as used and the record does not state: what it keeps silent about, and the first try of what it takes over (SPEC §8 rules 5 and 8). */
+export function unstatedUse(record: VerifiedRecord): UnitAmounts {
+  const { unstated } = record.state;
+  const isOfRecord = unstated !== undefined && unstated.id === record.examined?.eventId;
+  return isOfRecord && isFirstOfItsId(record) ? unstated.amounts : [];
 }
 
 /** Of each of an adjustment's amounts, whether it counts (SPEC §8 rule 11). */

@@ -2,6 +2,7 @@
 
 import { isSelected, type RecordSelection } from '../export/selection.js';
 import { decodeUtf8 } from '../bytes/text.js';
+import { basisOf } from '../event/meter-basis.js';
 import type { AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
 import { formatDigest, isDigest, toDigestText, type Digest } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
@@ -30,8 +31,8 @@ export interface LedgerEntry {
   /** Of an execution. An attempt that was blocked, and a release, did nothing: these have none. */
   readonly outcome?: 'success' | 'failure' | 'unknown' | undefined;
   readonly meters: MeterVector;
-  /** Whether the meters are only estimated. */
-  readonly isEstimated: boolean;
+  /** The units whose amounts are only estimated. */
+  readonly estimated: readonly string[];
   readonly occurredAt: string;
   readonly verdict: EventVerdict;
   /** Whether a selection takes it. */
@@ -94,7 +95,7 @@ function ofAction(event: AuthorizationEvent): Part {
     paramsDigest: statedParams(action.tool_params_digest, event),
     decision: event.decision,
     meters: [],
-    isEstimated: false,
+    estimated: [],
   };
 }
 
@@ -112,7 +113,9 @@ function ofExecution(event: ExecutionEvent, state: VerifyState, verdict: EventVe
     decision: known?.decision ?? (isSpent ? 'allow' : undefined),
     outcome: didNothing ? undefined : event.outcome,
     meters: event.meter_used,
-    isEstimated: event.meter_basis === 'estimated',
+    estimated: event.meter_used
+      .map(({ unit }) => unit)
+      .filter((unit) => basisOf(event, unit) === 'estimated'),
   };
 }
 
@@ -167,7 +170,7 @@ export interface LedgerCall {
   /** Absent where it was not executed. */
   readonly outcome: LedgerEntry['outcome'];
   readonly meters: MeterVector;
-  readonly isEstimated: boolean;
+  readonly estimated: LedgerEntry['estimated'];
   readonly occurredAt: string;
   readonly isInvalid: boolean;
   readonly isMeant: boolean;
@@ -205,7 +208,7 @@ function toCall(action: LedgerEntry | undefined, execution: LedgerEntry | undefi
     decision: action?.decision ?? execution?.decision,
     outcome: execution?.outcome,
     meters: execution?.meters ?? [],
-    isEstimated: execution?.isEstimated ?? false,
+    estimated: execution?.estimated ?? [],
     occurredAt: last.occurredAt,
     isInvalid: entries.some(({ verdict }) => verdict === 'invalid'),
     isMeant: entries.some(({ isMeant }) => isMeant),

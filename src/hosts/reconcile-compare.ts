@@ -121,7 +121,7 @@ export function compareCall(call: LedgerCall, group: readonly Seen[]): Compariso
           differ('OUTCOME_DIFFERS', call.outcome, outcome);
         for (const { unit, ledger, source } of sharedUnits(call, observation.meters)) {
           if (compareQuantities(ledger, source) === 0) agreed.add('meters');
-          else if (!call.isEstimated)
+          else if (!call.estimated.includes(unit))
             differ('METERS_DIFFER', `${formatQuantity(ledger)} ${unit}`, `${formatQuantity(source)} ${unit}`);
         }
       }

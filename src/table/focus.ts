@@ -3,9 +3,10 @@
  * FOCUS allows that, and `docs/exports.md` says what stands where it does not. Columns that begin with `x_` are northroot's.
  */
 
+import { basisOf } from '../event/meter-basis.js';
 import { describeExport } from '../export/about.js';
 import type { Party } from '../export/subject.js';
-import { countedAmounts, countedUse, isFirstOfItsId } from '../export/counted.js';
+import { countedAmounts, countedUse, isFirstOfItsId, unstatedUse } from '../export/counted.js';
 import {
   EXPORT_OPTIONS,
   writeRecords,
@@ -134,10 +135,11 @@ export async function exportFocus(
     if (examined.type === 'execution') {
       const event = examined.event();
       rows = usageRows(record, event, toCurrency);
-      if (rows.length === 0) withoutCost += 1;
     } else if (examined.type === 'adjustment') {
       rows = adjustmentRows(record, examined.event(), toCurrency, subject);
     }
+    rows.push(...unstatedRows(record, toCurrency, subject));
+    if (examined.type === 'execution' && rows.length === 0) withoutCost += 1;
     count += rows.length;
     rounded += rows.filter((row) => row.x_Rounded === 'true').length;
     const line = (row: FocusRow): string => csvRow(FOCUS_COLUMNS.map((name) => row[name] ?? ''));
@@ -180,7 +182,6 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
     ChargeFrequency: 'Usage-Based',
     ServiceCategory: categoryOf(model),
     ServiceName: model ?? event.tool_name,
-    ...basisColumns(event.meter_basis),
     x_ToolName: event.tool_name,
     x_ModelId: model,
     x_Outcome: event.outcome,
@@ -193,7 +194,8 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
   const consumedCalls = calls === undefined ? '1' : toNumber(toRational(calls.amount)).text;
   const costs = money.map((meter, index): FocusRow => ({
     ...common,
-    ...costColumns(meter, toCurrency(meter.unit), 1n),
+    ...costColumns(meter.unit, toRational(meter.amount), toCurrency(meter.unit)),
+    ...basisColumns(basisOf(event, meter.unit)),
     // One call is consumed, however many currencies it costs.
     ConsumedQuantity: index === 0 ? consumedCalls : '0',
     ConsumedUnit: 'Calls',
@@ -215,9 +217,42 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
         x_ExactAmount: formatExactly(exact),
         x_Rounded: String(isRounded),
         x_Counted: isCounted(meter),
+        ...basisColumns(basisOf(event, unit)),
       };
     });
   return [...costs, ...quantities];
+}
+
+/** What counts as used and nobody stated is a cost all the same, and a guess. */
+function unstatedRows(
+  record: VerifiedRecord,
+  toCurrency: CurrencyLookup,
+  { principalId, toolName, modelId, provider }: Party,
+): FocusRow[] {
+  return unstatedUse(record).flatMap(({ unit, amount }): FocusRow[] => {
+    const currency = toCurrency(unit);
+    if (currency === undefined) return [];
+    return [
+      {
+        ...commonColumns(record, record.examined?.occurredAt ?? '', undefined),
+        ...partyColumns(record, provider),
+        SubAccountId: principalId,
+        ChargeCategory: 'Usage',
+        ChargeDescription: `${unit} reserved for ${toolName ?? 'a call'} and not reported`,
+        ChargeFrequency: 'Usage-Based',
+        ServiceCategory: categoryOf(modelId),
+        ServiceName: modelId ?? toolName ?? 'Other',
+        ...costColumns(unit, amount, currency),
+        // The call itself is counted where it says what it used.
+        ConsumedQuantity: '0',
+        ConsumedUnit: 'Calls',
+        x_Counted: 'true',
+        ...basisColumns('estimated'),
+        x_ToolName: toolName,
+        x_ModelId: modelId,
+      },
+    ];
+  });
 }
 
 /** What is refused counts for nothing, so it is no charge. It is whose execution it corrects, so that charges and credits meet. */
@@ -242,7 +277,11 @@ function adjustmentRows(
         ChargeFrequency: 'One-Time',
         ServiceCategory: categoryOf(modelId),
         ServiceName: modelId ?? toolName ?? 'Adjustment',
-        ...costColumns(meter, currency, isCredit ? -1n : 1n),
+        ...costColumns(
+          meter.unit,
+          isCredit ? negate(toRational(meter.amount)) : toRational(meter.amount),
+          currency,
+        ),
         x_Counted: 'true',
         ...basisColumns(event.meter_basis),
         x_ToolName: toolName,
@@ -296,9 +335,11 @@ function accountOf({ origin, ledgerId }: VerifiedRecord['state']): string {
   return origin ?? (ledgerId === undefined ? 'northroot' : toDigestText(ledgerId));
 }
 
-function costColumns({ unit, amount }: Meter, currency: string | undefined, sign: 1n | -1n): FocusRow {
-  const { n, d } = toRational(amount);
-  const exact = { n: n * sign, d };
+function negate({ n, d }: Rational): Rational {
+  return { n: -n, d };
+}
+
+function costColumns(unit: string, exact: Rational, currency: string | undefined): FocusRow {
   const { text, isRounded } = toNumber(exact);
   return {
     BillingCurrency: currency,

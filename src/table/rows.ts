@@ -3,9 +3,10 @@
  * written as CSV and as Parquet.
  */
 
-import { countedAmounts, countedUse } from '../export/counted.js';
+import { basisOf } from '../event/meter-basis.js';
+import { countedAmounts, countedUse, unstatedUse } from '../export/counted.js';
 import type { Party } from '../export/subject.js';
-import type { Meter } from '../schema/generated/types.js';
+import type { ExecutionEvent, Meter } from '../schema/generated/types.js';
 import { toDigestText, type Digest } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { toRational } from '../value/quantity.js';
@@ -62,6 +63,7 @@ export const EVENT_COLUMNS = {
   model_id: 'text',
   provider: 'text',
   meter_basis: 'text',
+  meter_basis_by_unit: 'text',
   direction: 'text',
   reason: 'text',
   execution_event_id: 'text',
@@ -106,7 +108,7 @@ const DECIMAL_UNIT = 10n ** BigInt(DECIMAL_SCALE);
 const DECIMAL_LIMIT = 10n ** BigInt(DECIMAL_PRECISION);
 
 /** What a meter's amount is to the ledger. */
-export type MeterRole = 'used' | 'reserved' | 'cap' | 'action_cap' | 'rate' | 'credit' | 'debit';
+export type MeterRole = 'used' | 'unstated' | 'reserved' | 'cap' | 'action_cap' | 'rate' | 'credit' | 'debit';
 
 /** `r` in units of 10^−{@link DECIMAL_SCALE}; undefined where that is not exact, or has more than 38 digits. */
 export function toDecimal({ n, d }: Rational): bigint | undefined {
@@ -167,6 +169,7 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
     model_id: executed?.model_id,
     provider: executed?.provider,
     meter_basis: (executed ?? adjusted)?.meter_basis,
+    meter_basis_by_unit: basesText(executed?.meter_basis_by_unit),
     direction: adjusted?.direction,
     reason: adjusted?.reason,
     execution_event_id: digestText(adjusted?.execution_event_id),
@@ -187,7 +190,7 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
 /** What the rows of a record's amounts have in common, beside what the record itself says. */
 interface AmountCells {
   readonly decision?: string;
-  readonly basis?: string | undefined;
+  readonly basisOf?: (unit: string) => string | undefined;
   readonly principalId?: string | undefined;
   readonly toolName?: string | undefined;
 }
@@ -206,12 +209,12 @@ export function meterRows(record: VerifiedRecord, whose?: Party): Row<typeof MET
   const above = grantIds.join(' ') || undefined;
   const rows = (
     role: MeterRole,
-    meters: readonly Meter[] | undefined,
+    meters: readonly { readonly unit: string; readonly amount: Rational }[],
     counted: (index: number) => boolean | undefined,
-    { decision, basis, principalId, toolName }: AmountCells,
+    { decision, basisOf: toBasis, principalId, toolName }: AmountCells,
   ): Row<typeof METER_COLUMNS>[] =>
-    (meters ?? []).map(({ unit, amount: quantity }, index) => {
-      const amount = toRational(quantity);
+    meters.map(({ unit, amount }, index) => {
+      const basis = toBasis?.(unit);
       return {
         place: ordinal,
         seq,
@@ -234,17 +237,22 @@ export function meterRows(record: VerifiedRecord, whose?: Party): Row<typeof MET
       };
     });
   const { principalId, toolName } = examined;
+  const unstated = rows('unstated', unstatedUse(record), () => true, {
+    basisOf: () => 'estimated',
+    principalId,
+    toolName,
+  });
   if (examined.type === 'execution') {
     const event = examined.event();
     const counted = countedUse(record, event);
-    const cells = { basis: event.meter_basis, principalId, toolName };
-    return rows('used', event.meter_used, (index) => counted[index], cells);
+    const cells = { basisOf: (unit: string) => basisOf(event, unit), principalId, toolName };
+    return [...rows('used', exactly(event.meter_used), (index) => counted[index], cells), ...unstated];
   }
   if (examined.type === 'adjustment') {
     const event = examined.event();
     const counted = countedAmounts(record, event);
-    return rows(event.direction, event.meters, (index) => counted[index], {
-      basis: event.meter_basis,
+    return rows(event.direction, exactly(event.meters), (index) => counted[index], {
+      basisOf: () => event.meter_basis,
       ...(whose ?? { principalId, toolName }),
     });
   }
@@ -253,15 +261,19 @@ export function meterRows(record: VerifiedRecord, whose?: Party): Row<typeof MET
     const none = (): undefined => undefined;
     const cells = { decision, principalId, toolName };
     if (authorization.kind === 'action')
-      return rows('reserved', authorization.action.meter_reservation, none, cells);
+      return rows('reserved', exactly(authorization.action.meter_reservation), none, cells);
     const { bounds } = authorization;
     return [
-      ...rows('cap', bounds?.meter_caps, none, cells),
-      ...rows('action_cap', bounds?.action_caps, none, cells),
-      ...rows('rate', bounds?.rate_limits, none, cells),
+      ...rows('cap', exactly(bounds?.meter_caps), none, cells),
+      ...rows('action_cap', exactly(bounds?.action_caps), none, cells),
+      ...rows('rate', exactly(bounds?.rate_limits), none, cells),
     ];
   }
-  return [];
+  return unstated;
+}
+
+function exactly(meters: readonly Meter[] = []): { readonly unit: string; readonly amount: Rational }[] {
+  return meters.map(({ unit, amount }) => ({ unit, amount: toRational(amount) }));
 }
 
 /** The keys whose signatures are right, each once. */
@@ -284,6 +296,15 @@ function toMicroseconds(text: string | undefined): bigint | undefined {
 /** As an opaque digest is written, of whatever algorithm. */
 function digestText(digest: Digest | undefined): string | undefined {
   return digest === undefined ? undefined : `${digest.alg}:${digest.b64}`;
+}
+
+/** `usd=estimated tokens.input=reported`, in the order of the units. */
+function basesText(bases: ExecutionEvent['meter_basis_by_unit']): string | undefined {
+  return bases === undefined
+    ? undefined
+    : Object.entries(bases)
+        .map(([unit, basis]) => `${unit}=${basis}`)
+        .join(' ');
 }
 
 function idText(b64: string | undefined): string | undefined {

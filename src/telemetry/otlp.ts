@@ -7,6 +7,7 @@ import { chainIds } from '../bounds/grant.js';
 import { sha256 } from '../bytes/sha256.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import { encodeHex } from '../bytes/encoding.js';
+import { basisOf } from '../event/meter-basis.js';
 import { describeExport } from '../export/about.js';
 import { isFirstOfItsId } from '../export/counted.js';
 import { writeRecords, type ExportOptions, type ExportPass } from '../export/write-records.js';
@@ -169,10 +170,23 @@ function executionSpan(record: VerifiedRecord, event: ExecutionEvent): Span {
       'northroot.outcome': event.outcome,
       'northroot.auth_event_id': textOf(event.auth_event_id),
       'northroot.meter_basis': event.meter_basis,
-      'northroot.estimated': event.meter_basis === undefined ? undefined : event.meter_basis === 'estimated',
+      ...Object.fromEntries(
+        Object.entries(event.meter_basis_by_unit ?? {}).map(([unit, basis]) => [
+          `northroot.meter_basis.${unit}`,
+          basis,
+        ]),
+      ),
+      'northroot.estimated': isEstimated(event),
       'northroot.resources': event.resources_touched?.map(({ kind, reference }) => `${kind}:${reference}`),
     },
   };
+}
+
+/** Whether any amount is only estimated; undefined where none is, and of one nothing is said. */
+function isEstimated(event: ExecutionEvent): boolean | undefined {
+  const bases = event.meter_used.map(({ unit }) => basisOf(event, unit));
+  if (bases.length === 0) bases.push(event.meter_basis);
+  return bases.includes('estimated') || (bases.includes(undefined) ? undefined : false);
 }
 
 function toJson(record: VerifiedRecord, span: Span): object {

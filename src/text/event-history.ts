@@ -249,9 +249,17 @@ function details(event: JsonObject): string[] {
     ...row('model', [text(event['provider']), text(event['model_id'])].join(' ').trim()),
     ...row('output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])),
     ...row('touched', touched.join(', ')),
-    ...row('basis', text(event['meter_basis'])),
+    ...row('basis', bases(event)),
     ...row('source', source(event)),
   ];
+}
+
+/** `reported, usd estimated`: that of the whole, then that of each unit which has its own. */
+function bases(event: JsonObject): string {
+  const own = Object.entries(object(event['meter_basis_by_unit'])).map(
+    ([unit, basis]) => `${printable(unit)} ${text(basis)}`,
+  );
+  return [text(event['meter_basis']), ...own].filter((part) => part !== '').join(', ');
 }
 
 function amounts(vector: JsonValue | undefined): string {

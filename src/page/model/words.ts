@@ -90,6 +90,9 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     const { check, result, code } = object(each);
     return `${text(check)} ${text(result)}${code === undefined ? '' : ` (${text(code)})`}`;
   });
+  const unitBases = Object.entries(object(event['meter_basis_by_unit'])).map(
+    ([unit, basis]) => `${unit} ${text(basis)}`,
+  );
   const facts: [string, string][] = [
     ['Principal', text(event['principal_id'])],
     ['Occurred', text(event['occurred_at'])],
@@ -102,7 +105,7 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     ['Amount', amounts(event['meters'])],
     ['Direction', text(event['direction'])],
     ['Reason', text(event['reason'])],
-    ['Basis', text(event['meter_basis'])],
+    ['Basis', [text(event['meter_basis']), ...unitBases].filter(Boolean).join(', ')],
     ['Decision', [text(event['decision']), text(event['decision_code'])].filter(Boolean).join(', ')],
     ['Policy', text(event['policy_id'])],
     ['Checks', checks.join(', ')],
