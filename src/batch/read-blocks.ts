@@ -197,7 +197,7 @@ async function* readInThreads(
   places: Places,
   pool: WorkerPool,
   examiner: Examiner,
-  { blockBytes = BLOCK_BYTES, hashedBytes = 0 }: ReadBlocksOptions,
+  { blockBytes = BLOCK_BYTES, hashedBytes = 0, signal }: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
   const rooms = Array.from(
     { length: (pool.size + 1) * ROOMS_PER_THREAD },
@@ -251,6 +251,8 @@ async function* readInThreads(
   };
   try {
     for (;;) {
+      // What is on its way takes seconds, and nobody wants it any more.
+      signal?.throwIfAborted();
       void readAhead();
       const next = pending[0];
       if (next === undefined) {

@@ -7,6 +7,8 @@ export interface Context {
   readonly terminal: Terminal;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
+  /** To be called where a signal is answered by going on to an end: what waits after it is then not given up. */
+  endsInItsTime(): void;
 }
 
 /** An exit status of SPEC §8. */

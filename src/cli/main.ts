@@ -48,6 +48,9 @@ import { Terminal } from './terminal.js';
 /** What a shell gives for a program that a signal ended is so much more than the signal's number. */
 const SIGNALLED = 128;
 
+/** What waits so long after a signal is given up: it waits for somebody else, such as for a reader of its output. */
+const GRACE_MS = 1_000;
+
 const REFERENCE = 'Values and reference:';
 
 /** The commands as the help groups them. */
@@ -80,10 +83,18 @@ export async function main(args: readonly string[]): Promise<number> {
   const terminal = new Terminal();
   const interrupt = new AbortController();
   let interrupted = 0;
+  let endsInItsTime = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
       interrupted ||= SIGNALLED + constants.signals[signal];
       interrupt.abort();
+      // As where nobody listens: to exit would be to wait, for a thread that opens a pipe which nobody writes to, say.
+      const giveUp = (): void => {
+        if (endsInItsTime) return;
+        process.removeAllListeners(signal);
+        process.kill(process.pid, signal);
+      };
+      setTimeout(giveUp, GRACE_MS).unref();
     });
   }
   // Node ends such a program with 1, which would call the ledger invalid.
@@ -97,7 +108,11 @@ export async function main(args: readonly string[]): Promise<number> {
 
   const run = async (action: (context: Context) => Promise<Outcome>): Promise<void> => {
     terminal.quiet = program.opts<{ quiet?: boolean }>().quiet === true;
-    outcome = await action({ terminal, signal: interrupt.signal });
+    outcome = await action({
+      terminal,
+      signal: interrupt.signal,
+      endsInItsTime: () => (endsInItsTime = true),
+    });
     terminal.finish();
   };
   const program = makeProgram(run);

@@ -50,6 +50,9 @@ export async function followLedger(path: string, options: FollowOptions): Promis
   if (!(pollMs > 0)) throw new RangeError('pollMs must be more than 0');
   const status = await orIoError(stat(path), path);
   if (status.isDirectory()) await assertUnmixed(path);
+  // What is opened for reading and never written to would hold a thread for ever.
+  else if (!status.isFile())
+    throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is neither a file nor a folder`);
   const reader = new Follower(path, options, pollMs);
   const segments = status.isDirectory() ? reader.folder() : reader.file();
   return {
@@ -113,9 +116,9 @@ class Follower {
       let isLast = false;
       while (!this.#signal.aborted) {
         const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, position);
-        // A line that fills the buffer is given in parts: it is longer than any record may be.
-        const isCut = this.#wholeLines && bytesRead < CHUNK_BYTES;
-        const taken = isCut ? buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE) + 1 : bytesRead;
+        // Reading may end after any chunk. A line that fills the buffer is given in parts: it is longer than any record may be.
+        const whole = this.#wholeLines ? buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE) + 1 : bytesRead;
+        const taken = whole === 0 && bytesRead === CHUNK_BYTES ? bytesRead : whole;
         if (taken > 0) {
           position += taken;
           yield buffer.subarray(0, taken);

@@ -121,6 +121,10 @@ export class Workshop {
     return existsSync(this.path(name));
   }
 
+  remove(name: string): void {
+    rmSync(this.path(name), { recursive: true });
+  }
+
   /** The records of a ledger. */
   records(name: string): RecordJson[] {
     return parseLines<RecordJson>(this.read(name));
@@ -172,6 +176,14 @@ export class Running {
     });
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
   /** Writes to its standard input, which stays open; settles when as much is read as no pipe can hold for it. */
   feed(text: string): Promise<void> {
     return new Promise((resolve) => this.#child.stdin.write(text, () => resolve()));
@@ -187,6 +199,11 @@ export class Running {
         return false;
       }
     });
+  }
+
+  /** So many bytes of its standard input are read, or in the pipe. */
+  get fed(): number {
+    return (this.#child.stdin as unknown as { readonly bytesWritten: number }).bytesWritten;
   }
 
   endInput(): void {

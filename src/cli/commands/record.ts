@@ -167,6 +167,7 @@ async function record(
     if (command.length === 0) return await recordReport(context, ledger, options);
     const start = startNow();
     const permission = await claim(ledger, command, options, start);
+    context.endsInItsTime();
     if (signal.aborted) await giveBack(ledger, permission, start);
     await ledger.close();
     signal.throwIfAborted();

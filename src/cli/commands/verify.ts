@@ -295,7 +295,10 @@ async function verify(
             onCaughtUp: () => terminal.say('watching for what is appended, until Ctrl-C'),
           })
         : await openLedgerInput(path, context);
-  if (watch) outputs.goLive();
+  if (watch) {
+    context.endsInItsTime();
+    outputs.goLive();
+  }
   const predecessor = await openPredecessor(context, path, options.predecessor);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const release = holdYoungGeneration(source.size);

@@ -68,7 +68,8 @@ export function addWitness(
     .action((options: WitnessCommandOptions) => run((context) => witness(context, options)));
 }
 
-async function witness({ terminal, signal }: Context, options: WitnessCommandOptions): Promise<Outcome> {
+async function witness(context: Context, options: WitnessCommandOptions): Promise<Outcome> {
+  const { terminal, signal } = context;
   const policy = await readWitnessPolicy(options.policy, terminal);
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
@@ -86,6 +87,7 @@ async function witness({ terminal, signal }: Context, options: WitnessCommandOpt
   });
   try {
     const server = await serveWitness(witness, options.listen);
+    context.endsInItsTime();
     terminal.say(`listening on ${server.url}`);
     terminal.say(`vkey of this witness: ${printable(formatNoteKey(witness.key), 1_000)}`);
     for (const origin of new Set(logs.map(originOf))) {
