@@ -201,11 +201,6 @@ export class Running {
     });
   }
 
-  /** So many bytes of its standard input are read, or in the pipe. */
-  get fed(): number {
-    return (this.#child.stdin as unknown as { readonly bytesWritten: number }).bytesWritten;
-  }
-
   endInput(): void {
     this.#child.stdin.end();
   }

@@ -68,6 +68,27 @@ describe('following a file', () => {
     expect(reading.caughtUpAt).toBe(HEAD);
   });
 
+  it('of which whole lines are wanted ends with one, also where it is stopped before it has caught up', async () => {
+    const path = join(folder, 'long.jsonl');
+    writeFileSync(path, `${'x'.repeat(1_000)}\n`.repeat(1_000));
+    const end = new AbortController();
+    const source = await followLedger(path, { signal: end.signal, wholeLines: true });
+    let text = '';
+    for await (const { chunks } of source.segments) {
+      for await (const chunk of chunks) {
+        text += Buffer.from(chunk).toString();
+        end.abort();
+      }
+    }
+    expect([text.length > 0, text.length < 1_001_000, text.endsWith('\n')]).toEqual([true, true, true]);
+    expect(await source.findGrowth?.()).toEqual({ file: path, byteOffset: text.length });
+  });
+
+  it('refuses what is neither a file nor a folder', async () => {
+    const { signal } = new AbortController();
+    await expect(followLedger('/dev/null', { signal })).rejects.toMatchObject({ code: 'NOT_A_LEDGER' });
+  });
+
   it.each<readonly [string, (path: string) => void]>([
     ['is cut off', (path) => truncateSync(path, 1)],
     [

@@ -34,7 +34,7 @@ import {
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Outcome } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { hasHint } from '../hints.js';
 import { jsonText } from '../json-text.js';
@@ -77,7 +77,7 @@ const SIGNALLED = 128;
 
 export function addRecord(
   program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
 ): void {
   program
     .command('record')
@@ -152,7 +152,7 @@ async function record(
   path: string,
   command: readonly string[],
   options: RecordOptions,
-): Promise<ExitStatus> {
+): Promise<Outcome> {
   const { terminal } = context;
   assertOptions(command, options);
   assertDetails(options);
@@ -178,8 +178,8 @@ async function record(
       stateReserved(permission, outcomeOf(end, options, start), options),
     );
     await recordRun(context, () => open({}), permission, draft, end);
-    // Whatever the command ended with, not only what northroot itself ends with.
-    return end.status as ExitStatus;
+    // Whatever the command ended with, not only what northroot itself ends with; a signal it has answered itself.
+    return { stopped: end.status as ExitStatus };
   } catch (error) {
     throw withToolFlag(error, options);
   } finally {
