@@ -51,7 +51,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * @param timeoutMs - How long to wait for another holder, in milliseconds; 0 to try once. A helper that hangs is ended then too,
  *   but not within its first two seconds.
  * @param signal - Aborting ends the wait with the signal's reason.
- * @param onWait - Called once, when the wait takes longer than a second.
+ * @param onWait - Called once, when the wait takes longer than a second and another has the lock.
  * @throws NorthrootError `LEDGER_LOCKED` when another writer keeps it; `LOCK_UNAVAILABLE` when no helper can be run, when it hangs,
  *   and when the file system has no such lock.
  */
@@ -62,7 +62,17 @@ export async function lockFile(
   onWait?: () => void,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  const telling = onWait === undefined ? undefined : setTimeout(onWait, SILENT_MS);
+  let asked: Promise<void> | undefined;
+  // A helper that is slow on a busy machine waits for nobody: one that need not wait tells which.
+  const tell = async (): Promise<void> => {
+    if ((await ask(file, 'try', MIN_HELPER_MS, signal)) === 'held') onWait?.();
+  };
+  const telling =
+    onWait === undefined
+      ? undefined
+      : setTimeout(() => {
+          asked = tell().catch(() => undefined);
+        }, SILENT_MS);
   try {
     while (performance.now() < deadline) {
       const end = await ask(file, 'wait', deadline - performance.now(), signal);
@@ -76,6 +86,8 @@ export async function lockFile(
     if (end !== 'held') throw unavailable(file, `${end} did not end`, 'find out why it hangs');
   } finally {
     clearTimeout(telling);
+    // It has the descriptor, which may be closed then, and another's.
+    await asked;
   }
   throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
     hint: 'wait until it has finished, or wait longer for it',

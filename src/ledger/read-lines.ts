@@ -32,10 +32,18 @@ export interface ReadLinesOptions {
 /**
  * Reads the lines of a ledger in order: every one, those that take no place among them.
  *
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts; TypeError for what is no source.
  */
 export function readLines(source: LedgerSource, options: ReadLinesOptions = {}): LineReader {
+  assertSource(source);
   return new LineReader(source, options);
+}
+
+/** What reads a ledger's lines takes no path: whoever gives one is told so, and not by what it lacks. */
+function assertSource(source: unknown): asserts source is LedgerSource {
+  if (typeof source === 'object' && source !== null && 'segments' in source) return;
+  const found = source === null ? 'null' : typeof source;
+  throw new TypeError(`expected a ledger's source, such as openLedger(path) gives, found ${found}`);
 }
 
 /** Lines as they are asked for. Whoever does not read to the end calls `return`, as `for await` does. */

@@ -5,6 +5,8 @@ import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import { buildEvent } from '../../src/event/build.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
+import { readDeclaredKeys } from '../../src/reader/declared-keys.js';
 import { findRecord } from '../../src/reader/find-record.js';
 import { readRecords } from '../../src/reader/read-records.js';
 import { replayTo } from '../../src/reader/replay.js';
@@ -43,5 +45,21 @@ test.each<[string, string, number[], number]>([
   for (const [n, seq] of numbers.entries()) {
     expect((await findRecord(open(), String(seq))).event['n']).toBe(n);
     expect((await replayTo(open(), { seq })).records).toBe(seq + 1);
+  }
+});
+
+test('a path in the place of a source is told of by name, whatever reads records', async () => {
+  const path = 'ledger.jsonl' as unknown as LedgerSource;
+  const reading = [
+    () => findRecord(path, '3'),
+    () => readRecords(path).next(),
+    () => findCheckpoint(path),
+    () => readDeclaredKeys(path),
+    () => replayTo(path, 'end'),
+  ];
+  for (const read of reading) {
+    const failed = (async () => read())();
+    await expect(failed).rejects.toThrow(TypeError);
+    await expect(failed).rejects.toThrow(/openLedger/);
   }
 });

@@ -145,3 +145,31 @@ describe('a helper', () => {
     await expect(opening).rejects.toThrow('enough');
   });
 });
+
+describe.skipIf(!existsSync('/usr/bin/flock'))('waiting', () => {
+  async function open(path: string, told: string[]): Promise<void> {
+    const onNotice = ({ code }: { readonly code: string }): void => void told.push(code);
+    const ledger = await openLedger(path, { lockTimeoutMs: 60_000, onNotice });
+    await ledger.close();
+  }
+
+  test('is not said of a helper that is slow', async () => {
+    const path = await newLedger();
+    const told: string[] = [];
+    replace(FLOCKS, script('sleep 1.5', 'exec /usr/bin/flock "$@"'));
+    await open(path, told);
+    expect(told).toEqual([]);
+    await expectSound(path, 2);
+  });
+
+  test('is said of a lock that another holds, once', async () => {
+    const path = await newLedger();
+    const told: string[] = [];
+    const release = await holdLock(path);
+    const opening = open(path, told);
+    await expect.poll(() => told, { timeout: 60_000 }).toEqual(['LEDGER_WAITING']);
+    await release();
+    await opening;
+    expect(told).toEqual(['LEDGER_WAITING']);
+  });
+});
