@@ -29,9 +29,12 @@ const ORDER = 2n ** 252n + 27_742_317_777_372_353_535_851_937_790_883_648_493n;
 
 /** Between signatures that are refused: as many as wait at most, one more, one less. */
 const DISTANCES = [0, 1, 2, 63, 64, 65, 254, 255, 256, 257, 511, 512];
+/** The same of ledgers that are shorter. */
+const SHORT_DISTANCES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24];
+const MANY_KEYS = 24;
 
-/** Keys are few and the same in each run: what differs is who signs what. */
-const [UNKNOWN, ...SIGNERS] = Array.from({ length: 5 }, (_, n) => {
+/** The same in each run: what differs is who signs what. */
+const [UNKNOWN, ...SIGNERS] = Array.from({ length: 1 + MANY_KEYS }, (_, n) => {
   const head = Buffer.from('302e020100300506032b657004220420', 'hex');
   return createSigner(readPrivateDer(Buffer.concat([head, Buffer.alloc(32, n + 1)])));
 }) as [Signer, ...Signer[]];
@@ -41,9 +44,10 @@ type Choose = <T>(list: readonly T[]) => T;
 
 export interface MadeLedger {
   readonly bytes: Buffer;
-  /** How many lines it was made of, and how many signatures in it were meant to be refused. */
+  /** How many lines it was made of. */
   readonly lines: number;
-  readonly refused: number;
+  /** The lines, counted from 0, of which a signature was meant to be refused. */
+  readonly refused: readonly number[];
 }
 
 function digest(text: string): object {
@@ -54,18 +58,23 @@ function digest(text: string): object {
 export function makeLedger(random: () => number, length: number): MadeLedger {
   const below = (end: number): number => Math.floor(random() * end);
   const pick: Choose = (list) => list[below(list.length)];
-  const signers = SIGNERS.slice(0, 1 + below(3));
+  const signers = SIGNERS.slice(0, random() < 0.1 ? 4 + below(MANY_KEYS - 4) : 1 + below(3));
   const [owner] = signers;
   const refusals = new Refusals(pick, below, signers);
   const refusedAt = chooseRefused(below, pick, length);
-  const oddity = pick([0, 0.02, 0.1, 0.3]);
-  const changes = pick([0, 0, 0.002, 0.01]);
+  // In a short ledger there would be none otherwise.
+  const isShort = length < 100;
+  const oddity = pick(isShort ? [0, 0.1, 0.3, 0.6] : [0, 0.02, 0.1, 0.3]);
+  const changes = pick(isShort ? [0, 0, 0.02, 0.05] : [0, 0, 0.002, 0.01]);
   const isTable = random() < 0.6;
   const maker = new Maker();
-  let refused = 0;
+  const refused: number[] = [];
 
   const keys: Key[] = signers.map((signer) => keyOf(signer, { roles: ['event', 'authority', 'checkpoint'] }));
   if (random() < 0.3) keys.push(keyOf(P256));
+  // The same key again, by the same keyid: with other roles, or for others.
+  if (random() < 0.1)
+    keys.push(keyOf(pick(signers), { roles: ['event'], principals: [pick(['*', 'agent:other'])] }));
   const first = genesis(keys, {
     signing: { events: pick(['required', 'required', 'optional']), checkpoints: 'optional' },
   });
@@ -92,7 +101,13 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
           allowed_tools: ['*'],
           meter_caps: meters({
             calls: { t: 'int', v: pick(['20', '1000000']) },
-            usd: { t: 'int', v: '5000' },
+            usd: pick([
+              { t: 'int', v: '5000' },
+              { t: 'int', v: '5000' },
+              { t: 'dec', m: '71', s: 1 },
+              { t: 'rat', n: '20000', d: '3' },
+              { t: 'f64', bits: '40b3880000000000' },
+            ]),
           }),
           ...(random() < 0.2 && { concurrency_limit: { t: 'int', v: '2' } }),
           ...(random() < 0.2 && { expires_at: '2026-01-02T00:05:00Z' }),
@@ -112,16 +127,34 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         { calls: { t: 'int', v: '1' }, usd: { t: 'int', v: '2' } },
         { usd: { t: 'dec', m: '25', s: 1 } },
         {},
-      ]),
+        ...(random() < oddity
+          ? [
+              { usd: { t: 'rat', n: '1', d: '3' } },
+              { usd: { t: 'f64', bits: '3fb999999999999a' } },
+              { usd: { t: 'dec', m: '1', s: 38 } },
+              { usd: { t: 'int', v: '9'.repeat(20) } },
+              Object.fromEntries([...'abcdefg'].map((unit) => [unit, { t: 'int', v: '1' }])),
+            ]
+          : []),
+      ] as const),
     );
+  /** What makes a record unusual and changes nothing else. */
+  const source = (): object =>
+    random() < oddity / 4 ? { source: { system: pick(['billing', 'other']), id: `${maker.lines.length}` } } : {};
   const makeAction = (): AnyEvent => {
     const made = event('authorization', {
       ...ALLOW,
       ...at(),
       intents: INTENTS,
+      ...source(),
       authorization: {
         kind: 'action',
-        action: { ...TOOL, meter_reservation: amounts() },
+        action: {
+          ...TOOL,
+          meter_reservation: amounts(),
+          ...(random() < oddity / 4 && { expires_at: pick(['2026-01-02T00:00:20Z', '2026-03-01T00:00:00Z']) }),
+          ...(random() < oddity / 4 && { request_key: `ask/${below(5)}` }),
+        },
         grant_event_id: pick(grants).event_id,
       },
     });
@@ -137,8 +170,10 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
       auth_event_id: id,
       ...TOOL,
       started_at: time.occurred_at,
-      meter_known: meters({}),
-      ...(starts.length > 0 && random() < 0.3 && { start_event_id: pick(starts).event_id }),
+      meter_known: meters(pick([{}, { usd: { t: 'int', v: '1' } }])),
+      recorder: pick(['recorder-00000001', 'recorder-00000002']),
+      // It takes over the one that it follows.
+      ...(starts.length > 0 && random() < 0.4 && { prev_event_id: pick(starts).event_id }),
     });
     starts.push(made);
     return made;
@@ -147,8 +182,15 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     const time = at();
     const isUnder = open.length > 0 && random() < 0.8;
     const under = isUnder ? open.splice(below(open.length), 1)[0] : pick(grants);
+    if (isUnder && random() < oddity / 4) {
+      // A release.
+      const end = { outcome: 'failure', error_code: 'ABANDONED', meter_used: meters({}) };
+      return event('execution', { ...time, ...TOOL, intents: INTENTS, auth_event_id: under.event_id, ...end });
+    }
     return event('execution', {
       ...time,
+      ...source(),
+      ...(starts.length > 0 && random() < oddity / 2 && { prev_event_id: pick(starts).event_id }),
       ...TOOL,
       intents: INTENTS,
       auth_event_id: under.event_id,
@@ -161,16 +203,39 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     event('key', {
       ...at(),
       action: pick(['add', 'add', 'revoke']),
-      key: keyOf(pick([...SIGNERS, P256]), { roles: ['event'] }),
+      key: keyOf(pick([...SIGNERS.slice(0, 5), P256]), { roles: ['event'] }),
+    });
+  const makeRevocation = (): AnyEvent => {
+    const effect = pick(['suspend', 'resume', 'revoke']);
+    return event('revocation', {
+      ...at(),
+      ...source(),
+      grant_event_id: pick(grants).event_id,
+      effect,
+      ...(effect !== 'resume' && { in_flight: pick(['finish', 'stop']) }),
+      reason: 'POLICY',
+    });
+  };
+  const makeApproval = (): AnyEvent =>
+    event('approval', {
+      ...at(),
+      ...source(),
+      principal_id: 'human:h1',
+      grant_event_id: pick(grants).event_id,
+      decision: pick(['approve', 'reject']),
+      decision_code: 'OK',
+      ...TOOL,
+      expires_at: '2026-03-01T00:00:00Z',
     });
   const makeOdd = (): AnyEvent => {
-    const kind = below(8);
+    const kind = below(12);
     if (kind === 0) return makeGrant();
     if (kind === 1) return checkpoint(random() < 0.8 ? [owner] : [pick(SIGNERS)])(maker.before());
     if (kind === 2) return makeStart();
-    if (kind === 3 && grants.length > 0)
+    if (kind === 3)
       return event('adjustment', {
         ...at(),
+        ...source(),
         grant_event_id: pick(grants).event_id,
         direction: pick(['credit', 'debit']),
         reason: 'REFUND',
@@ -184,13 +249,31 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         list: [[{ a: [1, true, null] }]],
         more: 'x'.repeat(below(pick([20, 500, 5_000]))),
       });
+    if (kind === 7) return makeStart();
+    if (kind === 8 && random() < 0.2) return makeRevocation();
+    if (kind === 9) return makeApproval();
+    // The event before, which is there already.
+    if (kind === 10) return maker.before().tip;
     return random() < changes * 20 ? makeKeyEvent() : makeGrant();
   };
 
   makeFirstGrant();
   while (maker.lines.length < length) {
     const seq = maker.lines.length;
-    const raw = random() < changes ? below(4) : -1;
+    const raw = random() < changes ? below(5) : -1;
+    if (raw === 4) {
+      // The line before once more, or another version of it, with whatever is wrong with that.
+      const before = maker.lines.at(-1) as Buffer;
+      const [from, to] = pick([
+        ['', ''],
+        ['"signatures":[', '"signatures":[ '],
+        [/"seq":\d+/, `"seq":${seq}`],
+        [/"sig":"[^"]*"/, '"sig":""'],
+      ] as const);
+      for (let times = 1 + below(3); times > 0; times -= 1)
+        maker.raw(before.toString().replace(from, to));
+      continue;
+    }
     if (raw === 0) {
       maker.raw(pick(['{}', 'no JSON', '', '[1]', '{"event":', '\u0000', `{"a":"${'x'.repeat(66_000)}"}`]));
       continue;
@@ -201,7 +284,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     const signer = random() < 0.8 ? owner : pick(signers);
     const right = signEvent(bytes, signer);
     if (refusedAt.has(seq)) {
-      refused += 1;
+      refused.push(seq);
       maker.put(made, refusals.make(right, signer, bytes));
     } else if (random() < 0.02) {
       maker.put(made, many(bytes));
@@ -211,7 +294,8 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     refusals.passed(right);
   }
   const whole = maker.bytes();
-  const torn = random() < 0.1 ? whole.subarray(0, whole.length - 1 - below(200)) : whole;
+  const torn =
+    random() < 0.1 ? whole.subarray(0, Math.max(0, whole.length - 1 - below(pick([3, 200])))) : whole;
   return { bytes: torn, lines: maker.lines.length, refused };
 
   function makeFirstGrant(): void {
@@ -239,17 +323,18 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
 /** Places of signatures to refuse: at random, in runs, and so far apart as rooms are used again. */
 function chooseRefused(below: (end: number) => number, pick: Choose, length: number): Set<number> {
   const places = new Set<number>();
+  const distances = length < 100 ? SHORT_DISTANCES : [...DISTANCES, below(300)];
   const kind = below(5);
   if (kind === 0) return places;
   if (kind === 1) {
     for (let n = 0; n < 1 + below(40); n += 1) places.add(1 + below(length));
   } else if (kind === 2) {
-    for (let at = 1 + below(length); at < length; at += 1 + pick(DISTANCES)) places.add(at);
+    for (let at = 1 + below(length); at < length; at += 1 + pick(distances)) places.add(at);
   } else if (kind === 3) {
     const share = pick([2, 3, 10]);
     for (let at = 1; at < length; at += 1) if (below(share) === 0) places.add(at);
   } else {
-    for (let at = 64 + below(100); at < length; at += Math.max(1, pick(DISTANCES)))
+    for (let at = length < 100 ? below(length) : 64 + below(100); at < length; at += Math.max(1, pick(distances)))
       for (let run = 0; run < 1 + below(3); run += 1) places.add(at + run);
     places.add(length - 1);
   }
