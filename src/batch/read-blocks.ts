@@ -183,8 +183,8 @@ async function startThreads(
 /** What was read: a block with what becomes of it, a line, or what reading has thrown. */
 type Pending = BlockTask | { readonly long: LongLine } | { readonly failure: unknown };
 
-/** Behind a block, for its facts: enough where records have 800 bytes or more. */
-const FACTS_BYTES = 352 * 1024;
+/** Room for the facts of a block, behind it, in parts of its own size: enough where records have 800 bytes or more. */
+const FACTS_SHARE = 11 / 16;
 /**
  * So many blocks for each thread are on their way, so that none waits for the thread that orders them, and that one for none: while
  * others have a queue, it needs blocks of its own to examine.
@@ -201,7 +201,7 @@ async function* readInThreads(
 ): AsyncGenerator<KnownLines, void, void> {
   const rooms = Array.from(
     { length: (pool.size + 1) * ROOMS_PER_THREAD },
-    () => new SharedArrayBuffer(blockBytes + FACTS_BYTES),
+    () => new SharedArrayBuffer(blockBytes + Math.ceil(blockBytes * FACTS_SHARE)),
   );
   const pending: Pending[] = [];
   let wake: () => void = () => undefined;

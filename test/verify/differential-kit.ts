@@ -82,7 +82,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
 
   const grants: AnyEvent[] = [];
   const open: AnyEvent[] = [];
-  const starts: AnyEvent[] = [];
+  const starts: { readonly start: AnyEvent; readonly under: AnyEvent }[] = [];
   let second = 0;
   const at = (): { occurred_at: string } => {
     second += random() < 0.02 ? -below(3) : below(3);
@@ -162,26 +162,28 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     return made;
   };
   const makeStart = (): AnyEvent => {
-    const { event_id: id } = pick([...open, ...grants]);
+    // Or it takes over the one that it follows.
+    const earlier = starts.length > 0 && random() < 0.4 ? pick(starts) : undefined;
+    const under = earlier?.under ?? pick([...open, ...grants]);
     const time = at();
-    const made = event('x.northroot.start', {
+    const start = event('x.northroot.start', {
       ...time,
       intents: INTENTS,
-      auth_event_id: id,
+      auth_event_id: under.event_id,
       ...TOOL,
       started_at: time.occurred_at,
       meter_known: meters(pick([{}, { usd: { t: 'int', v: '1' } }])),
       recorder: pick(['recorder-00000001', 'recorder-00000002']),
-      // It takes over the one that it follows.
-      ...(starts.length > 0 && random() < 0.4 && { prev_event_id: pick(starts).event_id }),
+      ...(earlier && { prev_event_id: earlier.start.event_id }),
     });
-    starts.push(made);
-    return made;
+    starts.push({ start, under });
+    return start;
   };
   const makeExecution = (): AnyEvent => {
     const time = at();
     const isUnder = open.length > 0 && random() < 0.8;
-    const under = isUnder ? open.splice(below(open.length), 1)[0] : pick(grants);
+    const started = starts.length > 0 && random() < 0.3 ? pick(starts) : undefined;
+    const under = started?.under ?? (isUnder ? open.splice(below(open.length), 1)[0] : pick(grants));
     if (isUnder && random() < oddity / 4) {
       // A release.
       const end = { outcome: 'failure', error_code: 'ABANDONED', meter_used: meters({}) };
@@ -190,7 +192,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     return event('execution', {
       ...time,
       ...source(),
-      ...(starts.length > 0 && random() < oddity / 2 && { prev_event_id: pick(starts).event_id }),
+      ...(started && { prev_event_id: started.start.event_id }),
       ...TOOL,
       intents: INTENTS,
       auth_event_id: under.event_id,
@@ -250,7 +252,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         more: 'x'.repeat(below(pick([20, 500, 5_000]))),
       });
     if (kind === 7) return makeStart();
-    if (kind === 8 && random() < 0.2) return makeRevocation();
+    if (kind === 8 && random() < 0.4) return makeRevocation();
     if (kind === 9) return makeApproval();
     // The event before, which is there already.
     if (kind === 10) return maker.before().tip;
