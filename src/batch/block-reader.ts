@@ -89,7 +89,7 @@ class BlockReader implements BlockInput {
   readonly #onPartOfLine: (() => void) | undefined;
   #segment: Segment | undefined;
   #chunks: AsyncIterator<Uint8Array> | undefined;
-  /** The chunk that was begun, and how much of it was taken. */
+  /** The chunk that was begun, and how much of it was taken: all, before the next is asked for, which may overwrite it. */
   #chunk: Uint8Array | undefined;
   #taken = 0;
   /** How many bytes the blocks and lines that were given have. */

@@ -69,6 +69,7 @@ export async function* examinePart(
   const declared = (options.keys ?? []).map(({ keyid, public_key: publicKey }) => ({ keyid, publicKey }));
   const examiner = makeExaminer(defaultBackend, declared);
   const blocks = openBlocks(source, signal);
+  // Free when the frame of its block was given: that is a copy.
   const room = allocateBytes(BLOCK_BYTES);
   let segment: Segment | undefined;
   try {

@@ -19,7 +19,7 @@ export interface LineScanner {
    * Begins with a block.
    *
    * @param bytes - Unchanged as long as anything is asked of the block.
-   * @returns Where each line ends: its `\n`, or the end of the bytes.
+   * @returns Where each line ends: its `\n`, or the end of the bytes. An array of its own, which no other block overwrites.
    */
   begin(bytes: Uint8Array): Int32Array;
   /** The RFC 6962 leaf hash of the line `[start, end)`, a binary string. A line is hashed before or after it is scanned. */
@@ -81,6 +81,7 @@ export function makeWasmScanner(): LineScanner | undefined {
 }
 
 class PlainScanner implements LineScanner {
+  /** Free when the next block is begun: who keeps rows has copied them. */
   rows = new Int32Array(64 * ROW_WIDTH);
   #bytes: Uint8Array = new Uint8Array();
 
@@ -141,7 +142,10 @@ const LEAST_RECORD_BYTES = 256;
 const INT_BYTES = 4;
 const ROW_BYTES = INT_BYTES * ROW_WIDTH;
 
-/** Its memory holds room for a line behind a byte, {@link PREFIX} and room for a payload, the block, and the rows. */
+/**
+ * Its memory holds room for a line behind a byte, {@link PREFIX} and room for a payload, the block, and the rows. All of it is free when
+ * the next block is begun, and the room of the block when nodes are hashed there: what it gives for longer are copies.
+ */
 class WasmScanner implements LineScanner {
   rows = new Int32Array();
   readonly #exports: Exports;
@@ -181,6 +185,7 @@ class WasmScanner implements LineScanner {
     const most = this.#capacity * ROW_WIDTH;
     const count = this.#exports.findEnds(this.#block, length, this.#rowsAt, most);
     const { memory } = this.#exports;
+    // A copy: rows are written there.
     const ends =
       count === -1 ? findLineEnds(bytes) : new Int32Array(memory.buffer, this.#rowsAt, count).slice();
     this.#linesAt = this.#rowsAt + this.#capacity * ROW_BYTES;

@@ -131,6 +131,7 @@ export async function* readBlocks(
   const { from } = options;
   const places = new Places(from);
   try {
+    // Free when the next lines are asked for: all blocks lie in it, one after the other.
     const room = allocateBytes(options.blockBytes ?? BLOCK_BYTES);
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
     const examiner = makeExaminer(options.backend, options.keys, threads);
@@ -199,6 +200,7 @@ async function* readInThreads(
   examiner: Examiner,
   { blockBytes = BLOCK_BYTES, hashedBytes = 0, signal }: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
+  // Each is free when the lines of its block were gone through, and the next are asked for: no thread writes to it any more by then.
   const rooms = Array.from(
     { length: (pool.size + 1) * ROOMS_PER_THREAD },
     () => new SharedArrayBuffer(blockBytes + Math.ceil(blockBytes * FACTS_SHARE)),

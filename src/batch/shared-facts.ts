@@ -68,7 +68,10 @@ export function writeFacts(
   return { ...counts, declared };
 }
 
-/** The facts that {@link writeFacts} wrote to the same place: views, which mean something as long as nothing else is written there. */
+/**
+ * The facts that {@link writeFacts} wrote to the same place: views, which mean something as long as nothing else is written there, which
+ * is until the room of the block is free.
+ */
 export function readFacts(memory: SharedArrayBuffer, from: number, shared: SharedFacts): BlockFacts {
   const { lines, ordinal, declared, rows, nodes, verdicts } = shared;
   const places = placesOf(from, shared);

@@ -15,6 +15,7 @@ const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
 /** Signatures whose verdicts are waited for. */
 export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
+  /** Free at each flush. */
   readonly #places: number[] = [];
   #count = 0;
   /**

@@ -1,6 +1,6 @@
 /**
  * Views of the bytes behind one place, each made once: to make one costs as much as to hash 400 bytes. Texts of one kind have few
- * lengths, so whoever hashes them from one place needs few views.
+ * lengths, so whoever hashes them from one place needs few views. What lies there is overwritten by the next text: a view is used at once.
  */
 
 /** Longer views are not kept. */

@@ -8,7 +8,7 @@ const PIECE_BYTES = 256 * 1024;
 let piece = allocateScratch(0);
 let used = 0;
 
-/** Bytes of anything. Whoever keeps some keeps a piece. */
+/** Bytes of anything, which nobody else is given. Whoever keeps some keeps a piece. */
 export function takeScratch(length: number): Uint8Array {
   if (length > PIECE_BYTES / 4) return allocateScratch(length);
   if (used + length > piece.length) {

@@ -111,6 +111,7 @@ class Follower {
   async *#read(path: string, isOver: () => Promise<boolean>): AsyncGenerator<Uint8Array, void, void> {
     const file = await orIoError(open(path, 'r'), path);
     try {
+      // Free when the next chunk is asked for.
       const buffer = Buffer.alloc(CHUNK_BYTES);
       let position = 0;
       let isLast = false;

@@ -9,6 +9,7 @@ import { putHash, stopTaking, takePiece, type PieceAnswer, type PieceTask } from
 /** What was read is hashed while it is near the processor. */
 const CHUNK_BYTES = 256 * 1024;
 
+/** Free when it was hashed, at once. */
 const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 parentPort?.on('message', (task: PieceTask) => parentPort?.postMessage(hashPieces(task)));

@@ -18,6 +18,7 @@ export type PieceAnswer =
   | { readonly isWhole: boolean }
   | { readonly failure: { readonly message: string; readonly code: string | undefined } };
 
+/** Each task has memory of its own, which is not used again. */
 export function makePieceTask(fd: number, pieces: number): PieceTask {
   const next = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   return { fd, pieces, next, hashes: new SharedArrayBuffer(pieces * PIECE_HASH_BYTES) };

@@ -259,6 +259,7 @@ async function hashFile(
   if (hashes === undefined) return false;
   hasher.addPieces(hashes);
   opened.position = pieces * PIECE_BYTES;
+  // Free when it was hashed, at once.
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   while (opened.position < length) {
     signal?.throwIfAborted();
@@ -325,6 +326,7 @@ async function* readChunks(
 ): AsyncGenerator<Uint8Array, void, void> {
   const { file, before, position: start } = opened ?? (await openFile(path));
   try {
+    // Free when the next chunk is asked for.
     const buffer = Buffer.alloc(CHUNK_BYTES);
     let position = start;
     let lastByte = NEWLINE;

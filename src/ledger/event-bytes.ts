@@ -21,6 +21,7 @@ export interface Span {
   readonly end: number;
 }
 
+/** Free when both hashes were taken, before {@link hashEvent} returns. */
 let scratch = allocateBytes(PREFIX.length + 64 * 1024);
 scratch.set(PREFIX);
 

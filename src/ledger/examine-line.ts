@@ -204,6 +204,7 @@ const NO_EVENT: EventFacts = {
   span: undefined,
 };
 
+/** Free when {@link examineFully} returns: what it gives are spans. */
 const marks = new MemberMarks();
 
 /**

@@ -31,6 +31,7 @@ const NEWLINE = 0x0a;
 export class LineSplitter {
   #number = 0;
   #offset = 0;
+  /** Free when the line in it was used up: the next is asked for. */
   readonly #carry = allocateBytes(MAX_LINE_BYTES);
   #carried = 0;
   #overflow: Hasher | undefined;

@@ -52,7 +52,7 @@ export interface UsualEvent {
   readonly at: number;
 }
 
-/** Rows are made so many at once. */
+/** Rows are made so many at once, each for one line; none is used again. */
 const ROWS_AT_ONCE = 64;
 let rows = new Int32Array(0);
 let used = 0;

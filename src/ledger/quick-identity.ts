@@ -25,7 +25,7 @@ export class PayloadViews {
   }
 }
 
-/** Made when it is first needed. */
+/** Made when it is first needed; free when both hashes were taken, before {@link hasTrueIdentity} returns. */
 let scratch: { readonly bytes: Uint8Array; readonly views: PayloadViews } | undefined;
 
 /** Room for any payload, since no longer line is a usual record. */

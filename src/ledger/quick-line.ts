@@ -147,6 +147,7 @@ export class MeterReader {
   }
 }
 
+/** Free when the amounts of a line were read, all at once. */
 const meters = new MeterReader();
 
 const NO_FAULTS: readonly never[] = [];
@@ -412,6 +413,7 @@ export function isQuickPathOn(): boolean {
   return isOn;
 }
 
+/** Free when the next line is glanced at; who keeps a line has a copy. */
 const briefly = new Int32Array(ROW_WIDTH);
 
 /**

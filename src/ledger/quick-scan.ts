@@ -43,6 +43,7 @@ import { endOfEvent, endOfRecord, endOfValue, typeOf } from './quick-walk.js';
 export * from './quick-row.js';
 export { MAX_META_BYTES, SEQ_BASE } from './quick-tables.js';
 
+/** Free when the line was scanned: the row has the places. */
 const marks = new MemberMarks();
 
 /**

@@ -70,8 +70,10 @@ export class BatchVerifier {
   readonly #sample: number;
   readonly #minUses: number;
   readonly #uses = new WeakMap<VerificationKey, KeyUse>();
+  /** Free when those that wait are decided. */
   readonly #pending: Pending[] = [];
   #waiting = 0;
+  /** Free at each flush, which gives a copy. */
   #verdicts = new Uint8Array(CAPACITY);
   #decided = 0;
   #seen = 0;

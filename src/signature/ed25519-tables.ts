@@ -113,6 +113,7 @@ export class Ed25519Tables {
   readonly #work: number;
   readonly #uses: number;
   readonly #maxSlabs: number;
+  /** What a key's table takes is free when that is dropped, which happens in {@link use} alone: never between `load` and `verify`. */
   readonly #slabs: Slab[] = [];
   #reserved = 0;
   #hasTriedLargest = false;

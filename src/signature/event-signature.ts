@@ -18,6 +18,7 @@ const HEAD_START = encodeLatin1(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} `
 const MAX_LENGTH_DIGITS = 16;
 /** So much longer than its event a message is at most. */
 export const MAX_HEAD_BYTES = HEAD_START.length + MAX_LENGTH_DIGITS + 1;
+/** Free when the next message is written. */
 let scratch = allocateBytes(0);
 
 /** The same, in memory that the next message is written to. */

@@ -393,6 +393,7 @@ export class FileStore implements LedgerStore {
     const file = isLast ? (this.#last as OpenFile) : await this.#fileSystem.open(path, 'read');
     try {
       const length = Math.min(CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, (await file.size()) - offset));
+      // Free when the next chunk is asked for.
       const buffer = Buffer.allocUnsafe(length);
       for (let at = offset; ;) {
         const count = await file.read(buffer, at);

@@ -20,6 +20,7 @@ const LEAF_PREFIX = 0x00;
 const NODE_PREFIX = 0x01;
 const HASH_SIZE = 32;
 
+// Free when their hash was taken, before the function returns.
 const node = allocateBytes(1 + 2 * HASH_SIZE);
 node[0] = NODE_PREFIX;
 

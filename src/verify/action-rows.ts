@@ -97,6 +97,7 @@ export class ActionRows {
   readonly #shorts: Uint16Array[] = [];
   readonly #numbers: Float64Array[] = [];
   readonly #names: Names;
+  /** Rows whose action was executed or refused: its number has none any more, so nothing points there. */
   readonly #freed: number[] = [];
   #length = 0;
 

@@ -33,7 +33,7 @@ export class BlockTexts {
 class RowTexts {
   readonly #same: number;
   readonly #cut: Cut;
-  /** By the first row that has it, or meter. */
+  /** By the first row that has it, or meter; of another block when that is begun. */
   readonly #texts: (string | undefined)[] = [];
 
   /** @param same - Where a row says which one is the first. */

@@ -91,6 +91,7 @@ export class UsualStep {
   readonly #meters = new MeterReader();
   readonly #amounts: Amount[] = [];
   #amountCount = 0;
+  /** Free when the next line is looked at; so are the amounts and the draft of an action, whose members are copied. */
   readonly #changes: Change[] = [];
   #changeCount = 0;
   readonly #accounts = new Map<Account, ScaledAccount>();
@@ -107,7 +108,10 @@ export class UsualStep {
   readonly #signers = new Map<string, Signer>();
   /** Whether the event that is looked at is earlier than one before it. */
   #isLate = false;
-  /** Where the latest time of an event stands, and whether that is the event of the line before. */
+  /**
+   * Where the latest time of an event stands, and whether that is the event of the line before. As all places in a block, it means
+   * something until {@link UsualStep.settle}.
+   */
   #isTipLatest = false;
   #latest: Uint8Array = NO_BYTES;
   #latestAt = 0;

@@ -24,15 +24,18 @@ const NAMESPACE = 'replaced';
 const replace: Plugin = {
   name: 'replace',
   setup({ onResolve, onLoad, resolve }) {
-    onResolve({ filter: /^#platform$|^\.{1,2}\// }, async ({ path, importer, resolveDir, kind, pluginData }) => {
-      if (pluginData === NAMESPACE) return undefined;
-      const found =
-        path === '#platform'
-          ? PLATFORM
-          : (await resolve(path, { importer, resolveDir, kind, pluginData: NAMESPACE })).path;
-      const isReplaced = REPLACED[found] !== undefined && importer !== REPLACING && importer !== found;
-      return isReplaced ? { path: found, namespace: NAMESPACE } : { path: found };
-    });
+    onResolve(
+      { filter: /^#platform$|^\.{1,2}\// },
+      async ({ path, importer, resolveDir, kind, pluginData }) => {
+        if (pluginData === NAMESPACE) return undefined;
+        const found =
+          path === '#platform'
+            ? PLATFORM
+            : (await resolve(path, { importer, resolveDir, kind, pluginData: NAMESPACE })).path;
+        const isReplaced = REPLACED[found] !== undefined && importer !== REPLACING && importer !== found;
+        return isReplaced ? { path: found, namespace: NAMESPACE } : { path: found };
+      },
+    );
     onLoad({ filter: /./, namespace: NAMESPACE }, ({ path }) => ({
       contents: `export * from ${JSON.stringify(path)};
         export { ${REPLACED[path] ?? ''} } from ${JSON.stringify(REPLACING)};`,

@@ -4,6 +4,7 @@
  */
 
 import * as lineScanner from '../../src/batch/line-scanner.js';
+import type { LineScanner } from '../../src/batch/line-scanner.js';
 import * as blocks from '../../src/batch/read-blocks.js';
 import type { KnownLine, KnownLines, ReadBlocksOptions, UsualLine } from '../../src/batch/read-blocks.js';
 import type { LedgerSource } from '../../src/fs/source.js';
@@ -91,12 +92,47 @@ class OneLine implements KnownLines {
   }
 }
 
+/** What rows say is of the block that was begun: what they said before is overwritten. */
+class OtherRows implements LineScanner {
+  readonly #scanner: LineScanner;
+
+  constructor(scanner: LineScanner) {
+    this.#scanner = scanner;
+  }
+
+  get rows(): Int32Array {
+    return this.#scanner.rows;
+  }
+
+  begin(bytes: Uint8Array): Int32Array {
+    const ends = this.#scanner.begin(bytes);
+    this.rows.fill(NOT_MEANT);
+    return ends;
+  }
+
+  leafHash(start: number, end: number): string {
+    return this.#scanner.leafHash(start, end);
+  }
+
+  scan(start: number, end: number, at: number): boolean {
+    return this.#scanner.scan(start, end, at);
+  }
+
+  relate(rowAt: Int32Array, leaves: Uint8Array): void {
+    this.#scanner.relate(rowAt, leaves);
+  }
+
+  hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array {
+    return this.#scanner.hashNodes(leaves, ordinal);
+  }
+}
+
 const wasm = lineScanner.makeWasmScanner();
 const plain = lineScanner.makePlainScanner();
 
-export function scannerFor(length: number): lineScanner.LineScanner {
-  if (examining.scanner === undefined) return lineScanner.scannerFor(length);
-  return examining.scanner === 'wasm' && wasm !== undefined ? wasm : plain;
+export function scannerFor(length: number): LineScanner {
+  if (examining.scanner === undefined) return new OtherRows(lineScanner.scannerFor(length));
+  return new OtherRows(examining.scanner === 'wasm' && wasm !== undefined ? wasm : plain);
 }
 
 export class BatchVerifier extends batches.BatchVerifier {
@@ -115,7 +151,7 @@ const MAX_ANSWERS = 1_000;
 function once(importKey: (bytes: Uint8Array) => Equation): (bytes: Uint8Array) => Equation {
   const equations = new Map<string, Equation>();
   const toText = (bytes: Uint8Array): string =>
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice();
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   return (bytes) => {
     const known = equations.get(toText(bytes));
     if (known !== undefined) return known;

@@ -133,14 +133,16 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
               { usd: { t: 'f64', bits: '3fb999999999999a' } },
               { usd: { t: 'dec', m: '1', s: 38 } },
               { usd: { t: 'int', v: '9'.repeat(20) } },
-              Object.fromEntries([...'abcdefg'].map((unit) => [unit, { t: 'int', v: '1' }])),
+              Object.fromEntries([...'abcdefg'].map((unit) => [unit, { t: 'int', v: '1' } as const])),
             ]
           : []),
       ] as const),
     );
   /** What makes a record unusual and changes nothing else. */
   const source = (): object =>
-    random() < oddity / 4 ? { source: { system: pick(['billing', 'other']), id: `${maker.lines.length}` } } : {};
+    random() < oddity / 4
+      ? { source: { system: pick(['billing', 'other']), id: `${maker.lines.length}` } }
+      : {};
   const makeAction = (): AnyEvent => {
     const made = event('authorization', {
       ...ALLOW,
@@ -152,7 +154,9 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         action: {
           ...TOOL,
           meter_reservation: amounts(),
-          ...(random() < oddity / 4 && { expires_at: pick(['2026-01-02T00:00:20Z', '2026-03-01T00:00:00Z']) }),
+          ...(random() < oddity / 4 && {
+            expires_at: pick(['2026-01-02T00:00:20Z', '2026-03-01T00:00:00Z']),
+          }),
           ...(random() < oddity / 4 && { request_key: `ask/${below(5)}` }),
         },
         grant_event_id: pick(grants).event_id,
@@ -187,7 +191,13 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     if (isUnder && random() < oddity / 4) {
       // A release.
       const end = { outcome: 'failure', error_code: 'ABANDONED', meter_used: meters({}) };
-      return event('execution', { ...time, ...TOOL, intents: INTENTS, auth_event_id: under.event_id, ...end });
+      return event('execution', {
+        ...time,
+        ...TOOL,
+        intents: INTENTS,
+        auth_event_id: under.event_id,
+        ...end,
+      });
     }
     return event('execution', {
       ...time,
@@ -272,8 +282,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         [/"seq":\d+/, `"seq":${seq}`],
         [/"sig":"[^"]*"/, '"sig":""'],
       ] as const);
-      for (let times = 1 + below(3); times > 0; times -= 1)
-        maker.raw(before.toString().replace(from, to));
+      for (let times = 1 + below(3); times > 0; times -= 1) maker.raw(before.toString().replace(from, to));
       continue;
     }
     if (raw === 0) {
@@ -336,7 +345,11 @@ function chooseRefused(below: (end: number) => number, pick: Choose, length: num
     const share = pick([2, 3, 10]);
     for (let at = 1; at < length; at += 1) if (below(share) === 0) places.add(at);
   } else {
-    for (let at = length < 100 ? below(length) : 64 + below(100); at < length; at += Math.max(1, pick(distances)))
+    for (
+      let at = length < 100 ? below(length) : 64 + below(100);
+      at < length;
+      at += Math.max(1, pick(distances))
+    )
       for (let run = 0; run < 1 + below(3); run += 1) places.add(at + run);
     places.add(length - 1);
   }

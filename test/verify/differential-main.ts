@@ -1,7 +1,8 @@
 /**
  * Makes ledgers, and holds all ways to verify each against each other. Bundled by `differential-bundle.ts`, run as
- * `node PROGRAM RUNS SEED FOLDER MODE`: `FOLDER` has the verifier as it is bundled for browsers; mode `long` is for runs by hand. The last line on standard output
- * says as JSON what was seen.
+ * `node PROGRAM RUNS SEED LONG FOLDER HOW`: so many ledgers, with the seeds from this one on; so many long ones besides; where the
+ * verifier as it is bundled for browsers is; and whether what takes long is done `often`, or `seldom`, as where ledgers are many. Says
+ * what was seen as JSON, on the last line of standard output.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -13,19 +14,27 @@ import { CommandServer } from '../cli/command-server.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { CHROMIUM, Page } from '../platform/chromium.js';
 import { makeLedger } from './differential-kit.js';
-import { byDefinition, folder, formOf, OPTIONS, removeFolder, Ways, type SlowWays } from './differential-ways.js';
+import {
+  byDefinition,
+  folder,
+  formOf,
+  OPTIONS,
+  removeFolder,
+  Ways,
+  type SlowWays,
+} from './differential-ways.js';
 
-const [RUNS = NaN, SEED = NaN] = process.argv.slice(2).map(Number);
-const [BUNDLES = '', MODE = ''] = process.argv.slice(4);
-const isByHand = MODE === 'long';
+const [RUNS = NaN, SEED = NaN, MORE = NaN] = process.argv.slice(2).map(Number);
+const [BUNDLES = '', HOW = ''] = process.argv.slice(5);
+const isSeldom = HOW === 'seldom';
 
 /** One of so many ledgers is long, and one of some others has so many lines that keys come to have tables. */
-const LONG = isByHand ? 500 : 25;
-const MEDIUM = isByHand ? 50 : 20;
-/** What takes long is done with one of so many ledgers, in a long run more seldom: there are more of them. */
-const SHARES = isByHand
+const LONG = 500;
+const MEDIUM = 50;
+/** Ways that take long are gone with one of so many ledgers. */
+const SHARES = isSeldom
   ? { browser: 50, index: 500, process: 2_000, chromium: 500 }
-  : { browser: 25, index: 100, process: 150, chromium: 0 };
+  : { browser: 25, index: 100, process: 200, chromium: RUNS === 1 ? 1 : 0 };
 
 /** What was seen. */
 export interface Seen {
@@ -67,7 +76,9 @@ async function openSlowWays(): Promise<SlowWays> {
   if (SHARES.chromium === 0 || !existsSync(CHROMIUM)) return ways;
   const opened = await Page.open();
   page = opened;
-  await opened.evaluate(`${readFileSync(join(BUNDLES, 'verify.js'), 'utf8')};globalThis.northroot = northroot;undefined`);
+  await opened.evaluate(
+    `${readFileSync(join(BUNDLES, 'verify.js'), 'utf8')};globalThis.northroot = northroot;undefined`,
+  );
   const decode = '((text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)))';
   const chromium = async (bytes: Buffer): Promise<string> => {
     const blob = `new Blob([${decode}("${bytes.toString('base64')}")])`;
@@ -78,17 +89,21 @@ async function openSlowWays(): Promise<SlowWays> {
 }
 
 async function compareAll(slow: SlowWays): Promise<Seen> {
-  const seen = { ledgers: RUNS, lines: 0, refused: 0, ok: 0, comparisons: 0 };
+  const next = Math.ceil((SEED + RUNS) / LONG) * LONG;
+  // Each ledger has its own seed, so that one can be made again alone.
+  const seeds = Array.from({ length: RUNS + MORE }, (_, n) =>
+    n < RUNS ? SEED + n : next + (n - RUNS) * LONG,
+  );
+  const seen = { ledgers: seeds.length, lines: 0, refused: 0, ok: 0, comparisons: 0 };
   const codes = new Set<string>();
   const gone = new Map<string, number>();
   const differences: string[] = [];
-  for (let n = 0; n < RUNS; n += 1) {
-    // Each ledger has its own seed, so that one can be made again alone.
-    const seed = SEED + n;
+  for (const [n, seed] of seeds.entries()) {
     const random = makeRandom(seed);
     const below = (end: number): number => Math.floor(random() * end);
     const isLong = seed % LONG === 0;
-    const made = makeLedger(random, isLong ? 258 + below(300) : seed % MEDIUM === 1 ? 30 + below(60) : 1 + below(9));
+    const isMedium = seed % MEDIUM === 1;
+    const made = makeLedger(random, isLong ? 258 + below(300) : isMedium ? 30 + below(60) : 1 + below(9));
     const definition = await byDefinition(made.bytes);
     const report = formOf(definition);
     const ways = new Ways(made, definition, below, slow);
@@ -100,16 +115,15 @@ async function compareAll(slow: SlowWays): Promise<Seen> {
       const wanted = expected === undefined ? report : await expected();
       if (found === wanted) continue;
       const what = typeof found === 'string' ? describeDifference(found, wanted) : describeError(found.error);
-      const again = `SEED=${seed} DIFFERENTIAL_RUNS=1${isByHand ? '' : ' DIFFERENTIAL_MODE=short'}`;
-      differences.push(`${again}: ${name}: ${what}`);
-      console.log(`DIFFERS: ${differences.at(-1)}`);
+      differences.push(`SEED=${seed} DIFFERENTIAL_RUNS=1: ${name}: ${what}`);
+      console.error(`DIFFERS: ${differences.at(-1)}`);
     }
     seen.lines += made.lines;
     seen.refused += made.refused.length;
     seen.ok += definition.verdict === 'ok' ? 1 : 0;
     for (const { code } of definition.findings) codes.add(code);
-    if (isByHand && (n + 1) % 1_000 === 0)
-      console.log(`${new Date().toISOString()} ${n + 1} ledgers, ${differences.length} differences`);
+    if (isSeldom && (n + 1) % 1_000 === 0)
+      console.error(`${new Date().toISOString()} ${n + 1} ledgers, ${differences.length} differences`);
   }
   return { ...seen, codes: [...codes].sort(), ways: Object.fromEntries([...gone].sort()), differences };
 }
@@ -123,5 +137,5 @@ function describeDifference(found: string, wanted: string): string {
 }
 
 function describeError(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return error instanceof Error ? (error.stack ?? error.message) + (error.cause ? `; ${describeError(error.cause)}` : '') : String(error);
 }

@@ -105,12 +105,7 @@ export class Ways {
   readonly #report: Report;
   readonly #slow: SlowWays;
 
-  constructor(
-    made: MadeLedger,
-    report: Report,
-    below: (end: number) => number,
-    slow: SlowWays,
-  ) {
+  constructor(made: MadeLedger, report: Report, below: (end: number) => number, slow: SlowWays) {
     this.#made = made;
     this.#bytes = made.bytes;
     this.#report = report;
@@ -160,7 +155,13 @@ export class Ways {
           ]
         : [(inTurn[n % inTurn.length] as () => Way)()]),
       ...(browser !== undefined && isTurn(shares.browser) && this.#bytes.length < 200_000
-        ? [{ kind: 'bundled for a browser', name: 'bundled for a browser', report: () => browser(this.#bytes) }]
+        ? [
+            {
+              kind: 'bundled for a browser',
+              name: 'bundled for a browser',
+              report: () => browser(this.#bytes),
+            },
+          ]
         : []),
       ...(isTurn(shares.index) ? [this.#index(), this.#view()] : []),
       ...(run !== undefined && isTurn(shares.process) ? this.#processes(run) : []),
@@ -337,9 +338,7 @@ export class Ways {
         const blocks = { blockBytes: this.#blockBytes() };
         return withExamining({ blocks }, async () =>
           formOf(
-            isMerged(
-              buildReport(await runVerification(await openParts(inputs), { ...OPTIONS, threads: 1 })),
-            ),
+            isMerged(buildReport(await runVerification(await openParts(inputs), { ...OPTIONS, threads: 1 }))),
           ),
         );
       },
@@ -373,8 +372,7 @@ export class Ways {
             };
             assert.equal(examined.seq, record.seq);
             // Of a record with too many there are none.
-            if (examined.signatures !== undefined)
-              assert.deepEqual(examined.signatures, record.signatures);
+            if (examined.signatures !== undefined) assert.deepEqual(examined.signatures, record.signatures);
             assert.deepEqual(examined.json(), record.event);
           }
           return formOf(buildReport(result));
@@ -408,7 +406,10 @@ export class Ways {
         prefix = this.#bytes.subarray(0, treeSize === 0 ? 0 : this.#ends[treeSize - 1]);
         const { report, problems } = await verifyBundle(file, { now: NOW });
         // What is said of its checkpoint, and of who signed it, the ledger says as well.
-        assert.deepEqual(problems.filter(({ code }) => OWN_PROBLEM.test(code)), []);
+        assert.deepEqual(
+          problems.filter(({ code }) => OWN_PROBLEM.test(code)),
+          [],
+        );
         return report === undefined ? 'no report' : formOf(report);
       },
       expected: async () => {
@@ -595,10 +596,12 @@ export class Ways {
 
   /** Ends of lines, in order. */
   #someEnds(): number[] {
-    const some = Array.from({ length: 1 + this.#below(3) }, () => this.#ends[this.#below(this.#ends.length)] ?? 0);
+    const some = Array.from(
+      { length: 1 + this.#below(3) },
+      () => this.#ends[this.#below(this.#ends.length)] ?? 0,
+    );
     return some.sort((a, b) => a - b);
   }
-
 }
 
 /** What a bundle itself can be wrong in. */
