@@ -3,10 +3,22 @@
  * costs no record. A folder that is there already makes a small ledger have one.
  */
 
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Level } from 'level';
 import { expect, test } from 'vitest';
+import type { NorthrootError } from '../../src/error.js';
 import { meters } from '../../src/value/meter.js';
 import { findGrant } from '../../src/report/accounts.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
@@ -104,6 +116,83 @@ test('keep nothing of an event that was judged and refused', async () => {
   expect(await ledger.inspect((state) => findGrant(state, grant.eventId)?.executions)).toBe(1);
   await ledger.close();
   await expectRight(path, 4);
+});
+
+/** What becomes of opening a ledger and appending to it, and what is told of it. */
+async function outcomeOf(path: string, index: boolean): Promise<unknown> {
+  rmSync(`${path}.index`, { recursive: true, force: true });
+  mkdirSync(`${path}.index`);
+  const { notices, onNotice } = noticeBoard();
+  const append = async (): Promise<number> => {
+    const ledger = await openLedger(path, { index, onNotice });
+    try {
+      return (await ledger.append({ event: draft(100) })).seq;
+    } finally {
+      await ledger.close();
+    }
+  };
+  const outcome = await append().catch((error: unknown) => (error as NorthrootError).code);
+  return { outcome, notices: notices.map(({ code }) => code) };
+}
+
+test('refuse what writers without an index refuse, and tell what they tell', async () => {
+  const path = newPath();
+  await makeLedger(path, 3);
+  const sound = readFileSync(path);
+  const [first = '', second = '', ...others] = sound.toString().split('\n').slice(0, -1);
+  const ledgers: Readonly<Record<string, string>> = {
+    'no JSON at the end': `${sound.toString()}no JSON\n`,
+    'no record at the end': `${sound.toString()}{}\n`,
+    'a blank line at the end': `${sound.toString()}\n`,
+    'a line that is too long at the end': `${sound.toString()}${'x'.repeat(70_000)}\n`,
+    'no JSON before a torn line': `${sound.toString()}no JSON\ntorn`,
+    'no JSON among the records': [first, 'no JSON', second, ...others, ''].join('\n'),
+    'a blank line among the records': [first, '', second, ...others, ''].join('\n'),
+    'a gap': [first, ...others, ''].join('\n'),
+    'a record twice': [first, second, second, ...others, ''].join('\n'),
+  };
+  const outcomes = new Set<string>();
+  for (const [name, text] of Object.entries(ledgers)) {
+    writeFileSync(path, text);
+    const expected = await outcomeOf(path, false);
+    writeFileSync(path, text);
+    expect(await outcomeOf(path, true), name).toEqual(expected);
+    outcomes.add(JSON.stringify(expected));
+  }
+  expect([...outcomes].join()).toMatch(/LEDGER_TAIL_INVALID.*LEDGER_DAMAGED/);
+});
+
+test('refuse folders whose segments are not all there, as writers without an index do', async () => {
+  const names = (path: string): string[] => readdirSync(path).sort();
+  const harms: Readonly<Record<string, (path: string) => void>> = {
+    'one is gone': (path) => rmSync(join(path, names(path)[1])),
+    'one is empty': (path) => writeFileSync(join(path, names(path)[1]), ''),
+    'one has another number': (path) =>
+      renameSync(join(path, names(path)[1]), join(path, `${'7'.padStart(20, '0')}.jsonl`)),
+    'one ends in no JSON': (path) => appendFileSync(join(path, names(path)[0]), 'no JSON\n'),
+  };
+  for (const [name, harm] of Object.entries(harms)) {
+    const outcomes: unknown[] = [];
+    for (const index of [false, true]) {
+      const path = join(temporaryFolder(), 'ledger');
+      mkdirSync(path);
+      await makeLedger(path, 8, { segmentBytes: 1_500, index: false });
+      harm(path);
+      outcomes.push(await outcomeOf(path, index));
+    }
+    expect(outcomes[1], name).toEqual(outcomes[0]);
+    expect(JSON.stringify(outcomes[0]), name).toMatch(/SEGMENT_MISSING|LEDGER_DAMAGED/);
+  }
+});
+
+test('do not go on behind what another has appended and indexed, and is no record', async () => {
+  const path = newPath();
+  await makeLedger(path, 3);
+  const ledger = await openLedger(path);
+  appendFileSync(path, 'no JSON\n');
+  await maintainIndex(path);
+  expect(await codeOf(ledger.append({ event: draft(100) }))).toBe('LEDGER_TAIL_INVALID');
+  await ledger.close();
 });
 
 test('make an index anew that is of another ledger, of a longer one, or damaged', async () => {
