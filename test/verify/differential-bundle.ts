@@ -23,30 +23,30 @@ const NAMESPACE = 'replaced';
 
 const replace: Plugin = {
   name: 'replace',
-  setup({ onResolve, onLoad, resolve }) {
-    onResolve(
+  setup(builds) {
+    builds.onResolve(
       { filter: /^#platform$|^\.{1,2}\// },
       async ({ path, importer, resolveDir, kind, pluginData }) => {
         if (pluginData === NAMESPACE) return undefined;
         const found =
           path === '#platform'
             ? PLATFORM
-            : (await resolve(path, { importer, resolveDir, kind, pluginData: NAMESPACE })).path;
+            : (await builds.resolve(path, { importer, resolveDir, kind, pluginData: NAMESPACE })).path;
         const isReplaced = REPLACED[found] !== undefined && importer !== REPLACING && importer !== found;
         return isReplaced ? { path: found, namespace: NAMESPACE } : { path: found };
       },
     );
-    onLoad({ filter: /./, namespace: NAMESPACE }, ({ path }) => ({
+    builds.onLoad({ filter: /./, namespace: NAMESPACE }, ({ path }) => ({
       contents: `export * from ${JSON.stringify(path)};
         export { ${REPLACED[path] ?? ''} } from ${JSON.stringify(REPLACING)};`,
       resolveDir: HERE,
       loader: 'js',
     }));
     // Packages stay where they are; what is found from where a module stands is found from there.
-    onResolve({ filter: /^[a-z@]/ }, ({ path }) =>
+    builds.onResolve({ filter: /^[a-z@]/ }, ({ path }) =>
       path.startsWith('node:') ? undefined : { path: import.meta.resolve(path), external: true },
     );
-    onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+    builds.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
       contents: readFileSync(path, 'utf8').replaceAll(
         'import.meta.url',
         JSON.stringify(pathToFileURL(path).href),

@@ -127,11 +127,13 @@ class OtherRows implements LineScanner {
   }
 }
 
-const wasm = lineScanner.makeWasmScanner();
-const plain = lineScanner.makePlainScanner();
+/** Made when they are first asked for: modules that stand in for each other may be run before those that they import. */
+let scanners: { readonly wasm: LineScanner | undefined; readonly plain: LineScanner } | undefined;
 
 export function scannerFor(length: number): LineScanner {
   if (examining.scanner === undefined) return new OtherRows(lineScanner.scannerFor(length));
+  scanners ??= { wasm: lineScanner.makeWasmScanner(), plain: lineScanner.makePlainScanner() };
+  const { wasm, plain } = scanners;
   return new OtherRows(examining.scanner === 'wasm' && wasm !== undefined ? wasm : plain);
 }
 

@@ -5,6 +5,7 @@ import { canonicalBytes, meters, type AnyEvent, type EventSignature } from '../.
 import type { Key } from '../../src/schema/generated/types.js';
 import { readPrivateDer } from '../../src/key/private-key.js';
 import { createSigner, signEvent, type Signer } from '../../src/signature/signer.js';
+import type { Quantity } from '../../src/value/quantity.js';
 import { formatRecord } from '../../src/ledger/record.js';
 import {
   appendLeaf,
@@ -119,24 +120,23 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     grants.push(made);
     return made;
   };
+  const unusualAmounts: readonly Readonly<Record<string, Quantity>>[] = [
+    { usd: { t: 'rat', n: '1', d: '3' } },
+    { usd: { t: 'f64', bits: '3fb999999999999a' } },
+    { usd: { t: 'dec', m: '1', s: 38 } },
+    { usd: { t: 'int', v: '9'.repeat(20) } },
+    Object.fromEntries([...'abcdefg'].map((unit) => [unit, { t: 'int', v: '1' }])),
+  ];
   // An execution that is silent about a unit names fewer than its grant does.
   const amounts = (): unknown =>
     meters(
-      pick([
+      pick<Readonly<Record<string, Quantity>>>([
         { calls: { t: 'int', v: '1' } },
         { calls: { t: 'int', v: '1' }, usd: { t: 'int', v: '2' } },
         { usd: { t: 'dec', m: '25', s: 1 } },
         {},
-        ...(random() < oddity
-          ? [
-              { usd: { t: 'rat', n: '1', d: '3' } },
-              { usd: { t: 'f64', bits: '3fb999999999999a' } },
-              { usd: { t: 'dec', m: '1', s: 38 } },
-              { usd: { t: 'int', v: '9'.repeat(20) } },
-              Object.fromEntries([...'abcdefg'].map((unit) => [unit, { t: 'int', v: '1' } as const])),
-            ]
-          : []),
-      ] as const),
+        ...(random() < oddity ? unusualAmounts : []),
+      ]),
     );
   /** What makes a record unusual and changes nothing else. */
   const source = (): object =>

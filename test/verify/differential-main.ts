@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Report } from '../../src/report/report.js';
-import { verifyChunks, type VerifyChunksOptions } from '../../src/report/verify-chunks.js';
+import type { VerifyChunksOptions } from '../../src/report/verify-chunks.js';
 import { CommandServer } from '../cli/command-server.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { CHROMIUM, Page } from '../platform/chromium.js';
@@ -137,5 +137,7 @@ function describeDifference(found: string, wanted: string): string {
 }
 
 function describeError(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) + (error.cause ? `; ${describeError(error.cause)}` : '') : String(error);
+  return error instanceof Error
+    ? (error.stack ?? error.message) + (error.cause ? `; ${describeError(error.cause)}` : '')
+    : String(error);
 }

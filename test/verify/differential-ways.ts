@@ -31,7 +31,7 @@ import { restoreVerification, saveVerification } from '../../src/verify/saved-st
 import type { VerifiedRecord } from '../../src/verify/verified-record.js';
 import { LedgerView } from '../../src/view/ledger-view.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
-import { Ledger } from '../../src/writer/ledger.js';
+import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
 import { testThread } from '../batch/threads.js';
 import type { MadeLedger } from './differential-kit.js';
 import { withExamining } from './differential-examining.js';
@@ -153,7 +153,7 @@ export class Ways {
             this.#chunks(4_096),
             this.#resumed(this.#someEnds()),
           ]
-        : [(inTurn[n % inTurn.length] as () => Way)()]),
+        : [inTurn[n % inTurn.length]()]),
       ...(browser !== undefined && isTurn(shares.browser) && this.#bytes.length < 200_000
         ? [
             {
@@ -432,7 +432,9 @@ export class Ways {
         const lines = this.#ends.map((end, index) => this.#bytes.subarray(this.#ends[index - 1] ?? 0, end));
         await filling.appendIf({ size: 0, tip: EMPTY_TIP }, lines);
         await turn.release();
-        return this.#opened(store.open(), (ledger) => ledger.inspect((state) => reportOn(state, '-')));
+        const look = (ledger: Ledger): Promise<string> => ledger.inspect((state) => reportOn(state, '-'));
+        const seen = await this.#opened(store.open(), look);
+        return 'refused' in seen ? undefined : seen.said;
       },
       expected: () => this.#withoutTail(),
     };
@@ -440,11 +442,12 @@ export class Ways {
 
   /** A writer with an index beside the ledger: it is made, held against the ledger, and gone on from by another writer, and a reader. */
   #index(): Way {
+    const path = join(folder, 'indexed.jsonl');
     return {
       kind: 'a writer with an index',
       name: 'a writer with an index',
       report: async () => {
-        const path = this.#write('indexed.jsonl');
+        this.#write('indexed.jsonl');
         rmSync(`${path}.index`, { recursive: true, force: true });
         mkdirSync(`${path}.index`);
         const look = (ledger: Ledger): Promise<string> =>
@@ -452,13 +455,19 @@ export class Ways {
             JSON.stringify({ records, findings, countsByVerdict, tree }),
           );
         const first = await this.#opened(path, look);
-        if (first === undefined) return undefined;
+        if ('refused' in first) return first.refused;
         const { differences } = await maintainIndex(path, { check: true });
         assert.deepEqual(differences, []);
-        assert.equal(await this.#opened(path, look), first);
+        assert.deepEqual(await this.#opened(path, look), first);
         return new LedgerView(path).inspect((state) => reportOn(state, path));
       },
-      expected: () => this.#withoutTail(),
+      // What is refused is so without an index, too.
+      expected: async () => {
+        this.#write('indexed.jsonl');
+        const plain = await this.#opened(path, () => Promise.resolve(''), { index: false });
+        if ('refused' in plain) return plain.refused;
+        return this.#withoutTail();
+      },
     };
   }
 
@@ -555,18 +564,19 @@ export class Ways {
   async #opened(
     place: string | LedgerStore,
     look: (ledger: Ledger) => Promise<string>,
-  ): Promise<string | undefined> {
+    options: LedgerOptions = {},
+  ): Promise<{ readonly refused: string } | { readonly said: string }> {
     let ledger: Ledger;
     try {
-      ledger = await Ledger.open(place, { strict: true, position: false });
+      ledger = await Ledger.open(place, { strict: true, position: false, ...options });
     } catch (error) {
       if (!(error instanceof NorthrootError)) throw error;
-      // It is not built upon; that it would have to be is for other tests.
+      // It is not built upon.
       assert.equal(this.#report.verdict, 'invalid');
-      return undefined;
+      return { refused: error.code };
     }
     try {
-      return await look(ledger);
+      return { said: await look(ledger) };
     } finally {
       await ledger.close();
     }
