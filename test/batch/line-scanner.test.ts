@@ -53,6 +53,20 @@ test('of the fixtures, one block after the other', () => {
   expect(usual).toBeGreaterThan(1_500);
 });
 
+test('where the lines of a block end is still so when others were looked at', () => {
+  for (const scanner of [makePlainScanner(), wasm as LineScanner]) {
+    const given = [PIPELINE.subarray(0, 200_000), PIPELINE.subarray(777, 150_000), PIPELINE].map((block) => {
+      const ends = scanner.begin(block);
+      for (const [i, end] of ends.entries()) scanner.scan(i === 0 ? 0 : ends[i - 1] + 1, end, 0);
+      return { block, ends };
+    });
+    for (const { block, ends } of given) {
+      const newlines = [...block.keys()].filter((at) => block[at] === 0x0a);
+      expect([...ends]).toEqual(block.at(-1) === 0x0a ? newlines : [...newlines, block.length]);
+    }
+  }
+});
+
 test('wherever lines end', () => {
   const random = makeRandom(7);
   const texts = [

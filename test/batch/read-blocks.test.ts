@@ -2,11 +2,13 @@
 
 import { expect, describe, test } from 'vitest';
 import { startWorker } from '#platform';
+import type { BlockFacts } from '../../src/batch/examine-block.js';
 import {
   readBlocks,
   type KnownLine,
   type KnownLines,
   type ReadBlocksOptions,
+  type UsualLine,
 } from '../../src/batch/read-blocks.js';
 import { bytesSource, streamSource } from '../../src/fs/source.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
@@ -112,6 +114,39 @@ describe('the same lines with the same findings', () => {
       }
     }
   });
+});
+
+test('rooms are used again, and none before the lines in it were used up, however long that takes', async () => {
+  const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+  const turns = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const saidIn = ({ ends, rows, leaves, verdicts }: BlockFacts): string[] =>
+    [ends, rows, leaves, verdicts].map((numbers) => numbers.join());
+  // Reading goes on while lines are gone through.
+  const slowly = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of inChunks(bytes, 6_000)) {
+      await turns(1);
+      yield chunk;
+    }
+  };
+  for (const options of [IN_ONE, IN_THREE]) {
+    const rooms = new Set<ArrayBufferLike>();
+    let blocks = 0;
+    let at = 0;
+    for await (const lines of readBlocks(streamSource(slowly(), '-'), { ...options, blockBytes: 6_000 })) {
+      const { bytes: room, facts } = lines as unknown as UsualLine;
+      const said = saidIn(facts);
+      await turns(10);
+      expect(Buffer.compare(room, bytes.subarray(at, at + room.length))).toBe(0);
+      expect(saidIn(facts)).toEqual(said);
+      at += room.length;
+      blocks += 1;
+      rooms.add(room.buffer);
+    }
+    expect(at).toBe(bytes.length);
+    expect(blocks).toBeGreaterThan(3 * rooms.size);
+  }
 });
 
 test('threads of the platform say the same', async () => {
