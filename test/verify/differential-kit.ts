@@ -61,10 +61,10 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
   const pick: Choose = (list) => list[below(list.length)];
   const signers = SIGNERS.slice(0, random() < 0.1 ? 4 + below(MANY_KEYS - 4) : 1 + below(3));
   const [owner] = signers;
-  const refusals = new Refusals(pick, below, signers);
+  const isShort = length < 100;
+  const refusals = new Refusals(pick, below, signers, isShort);
   const refusedAt = chooseRefused(below, pick, length);
   // In a short ledger there would be none otherwise.
-  const isShort = length < 100;
   const oddity = pick(isShort ? [0, 0.1, 0.3, 0.6] : [0, 0.02, 0.1, 0.3]);
   const changes = pick(isShort ? [0, 0, 0.02, 0.05] : [0, 0, 0.002, 0.01]);
   const isTable = random() < 0.6;
@@ -365,11 +365,12 @@ class Refusals {
   readonly #usual: number;
   #before: EventSignature | undefined;
 
-  constructor(pick: Choose, below: (end: number) => number, signers: readonly Signer[]) {
+  /** @param isShort - In a long ledger most are such as cannot be decoded: they are refused before others are waited for. */
+  constructor(pick: Choose, below: (end: number) => number, signers: readonly Signer[], isShort: boolean) {
     this.#pick = pick;
     this.#below = below;
     this.#signers = signers;
-    this.#usual = below(KINDS);
+    this.#usual = isShort || below(4) === 0 ? below(KINDS) : below(2);
   }
 
   /** A valid signature, that is none of the next event. */

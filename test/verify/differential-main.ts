@@ -103,7 +103,7 @@ async function compareAll(slow: SlowWays): Promise<Seen> {
     const below = (end: number): number => Math.floor(random() * end);
     const isLong = seed % LONG === 0;
     const isMedium = seed % MEDIUM === 1;
-    const made = makeLedger(random, isLong ? 258 + below(300) : isMedium ? 30 + below(60) : 1 + below(9));
+    const made = makeLedger(random, isLong ? 340 + below(300) : isMedium ? 30 + below(60) : 1 + below(9));
     const definition = await byDefinition(made.bytes);
     const report = formOf(definition);
     const ways = new Ways(made, definition, below, slow);
