@@ -336,7 +336,7 @@ function chooseRefused(below: (end: number) => number, pick: Choose, length: num
   const places = new Set<number>();
   const distances = length < 100 ? SHORT_DISTANCES : [...DISTANCES, below(300)];
   const kind = below(5);
-  if (kind === 0) return places;
+  if (kind === 0 && (length < 100 || below(3) === 0)) return places;
   if (kind === 1) {
     for (let n = 0; n < 1 + below(40); n += 1) places.add(1 + below(length));
   } else if (kind === 2) {
@@ -363,6 +363,7 @@ class Refusals {
   readonly #signers: readonly Signer[];
   /** In one ledger most are of one kind. */
   readonly #usual: number;
+  readonly #isShort: boolean;
   #before: EventSignature | undefined;
 
   /** @param isShort - In a long ledger most are such as cannot be decoded: they are refused before others are waited for. */
@@ -370,7 +371,8 @@ class Refusals {
     this.#pick = pick;
     this.#below = below;
     this.#signers = signers;
-    this.#usual = isShort || below(4) === 0 ? below(KINDS) : below(2);
+    this.#isShort = isShort;
+    this.#usual = isShort || below(4) === 0 ? below(KINDS) : 0;
   }
 
   /** A valid signature, that is none of the next event. */
@@ -380,8 +382,9 @@ class Refusals {
 
   make(right: EventSignature, signer: Signer, bytes: Uint8Array): EventSignature[] {
     const { keyid, sig } = right;
-    const wrong = this.#wrong(right, bytes, this.#below(2) === 0 ? this.#usual : this.#below(KINDS));
-    const kind = this.#below(12);
+    const isUsual = this.#isShort ? this.#below(2) === 0 : this.#below(5) > 0;
+    const wrong = this.#wrong(right, bytes, isUsual ? this.#usual : this.#below(KINDS));
+    const kind = this.#below(this.#isShort ? 12 : 40);
     if (kind === 0) return [right, { keyid, sig: wrong.sig }];
     if (kind === 1) return [{ keyid, sig: wrong.sig }, right];
     if (kind === 2) return [...this.#signers.map((each) => signEvent(bytes, each)), wrong];
