@@ -334,13 +334,14 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
 /** Places of signatures to refuse: at random, in runs, and so far apart as rooms are used again. */
 function chooseRefused(below: (end: number) => number, pick: Choose, length: number): Set<number> {
   const places = new Set<number>();
-  const distances = length < 100 ? SHORT_DISTANCES : [...DISTANCES, below(300)];
+  const distances =
+    length < 100 || below(2) === 0 ? SHORT_DISTANCES : [...DISTANCES, ...SHORT_DISTANCES, below(300)];
   const kind = below(5);
   if (kind === 0 && (length < 100 || below(3) === 0)) return places;
   if (kind === 1) {
     for (let n = 0; n < 1 + below(40); n += 1) places.add(1 + below(length));
   } else if (kind === 2) {
-    for (let at = 1 + below(length); at < length; at += 1 + pick(distances)) places.add(at);
+    for (let at = 1 + below(Math.min(length, 100)); at < length; at += 1 + pick(distances)) places.add(at);
   } else if (kind === 3) {
     const share = pick([2, 3, 10]);
     for (let at = 1; at < length; at += 1) if (below(share) === 0) places.add(at);
