@@ -125,7 +125,7 @@ async function compareAll(slow: SlowWays): Promise<Seen> {
     if (isSeldom && (n + 1) % 1_000 === 0)
       console.error(`${new Date().toISOString()} ${n + 1} ledgers, ${differences.length} differences`);
   }
-  return { ...seen, codes: [...codes].sort(), ways: Object.fromEntries([...gone].sort()), differences };
+  return { ...seen, codes: [...codes].sort(), ways: Object.fromEntries(gone), differences };
 }
 
 /** Where the two reports part. */
