@@ -303,7 +303,10 @@ describe('rotation', () => {
     keygen(`${name}.next`);
     const roles = ['--role', 'event', '--role', 'checkpoint', '--role', 'admin', '--reason', 'rotation'];
     expectOk(shop.run(['key', 'add', name, `${name}.next`, ...roles]));
-    expectOk(shop.run(['key', 'revoke', name, ownKeyid(name), '--key', `${name}.next`]));
+    const revoked = shop.run(['key', 'revoke', name, ownKeyid(name), '--key', `${name}.next`]);
+    expectOk(revoked);
+    // What all commands sign with unless they are told otherwise.
+    expect(revoked.stderr).toContain(`${name}.key`);
     expectError(append(name, 2), 1, 'KEY_NOT_VALID_HERE', 'stdin:1');
     expectOk(append(name, 2, '--key', `${name}.next`));
     // What the old key signed is covered by the checkpoint, which comes after it was revoked.

@@ -29,7 +29,14 @@ import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { collect, instant, principalId, seconds } from '../options.js';
-import { NO_POSITION, openSigned, POSITION, type PositionChoice } from './ledger-key.js';
+import {
+  findOwnSigner,
+  keyPathOf,
+  NO_POSITION,
+  openSigned,
+  POSITION,
+  type PositionChoice,
+} from './ledger-key.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -133,10 +140,21 @@ async function change(
     const { seq, eventId, status } = await ledger.append({ event });
     const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
     await context.terminal.write(`${jsonText(result)}\n`);
+    if (event.action === 'revoke') await sayUseless(context, path, event.key.keyid);
   } finally {
     await ledger.close();
   }
   return 0;
+}
+
+/** Every command signs with the key beside the ledger unless it is told another. */
+async function sayUseless({ terminal }: Context, path: string, revoked: string): Promise<void> {
+  const own = await findOwnSigner(terminal, path).catch(() => undefined);
+  if (own?.publicKey.keyid !== revoked) return;
+  const file = printable(keyPathOf(path));
+  terminal.say(
+    `${file} holds the key that is revoked now: put another in its place, or name one with --key or NORTHROOT_KEY`,
+  );
 }
 
 function newEntry(publicKey: PublicKey, options: AddOptions): Key {
