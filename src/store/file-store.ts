@@ -369,7 +369,8 @@ export class FileStore implements LedgerStore {
         });
       }
       const { line } = await readLineBefore(file, byteOffset);
-      if (line === undefined || hashToBase64url(leafHash(line)) !== tip) throw conflict(printable(this.name));
+      const leaf = line === undefined ? await hashLongLineBefore(file, byteOffset) : leafHash(line);
+      if (leaf === undefined || hashToBase64url(leaf) !== tip) throw conflict(printable(this.name));
     });
   }
 
@@ -561,6 +562,28 @@ async function readLineBefore(
   const before = bytes.lastIndexOf(NEWLINE, bytes.length - 2);
   const line = before === -1 && start > 0 ? undefined : bytes.subarray(before + 1, -1);
   return { line, isTorn: false };
+}
+
+/** The leaf hash of a line that is longer than a record may be, and ends before an offset; undefined where there is none. */
+async function hashLongLineBefore(file: OpenFile, end: number): Promise<string | undefined> {
+  const buffer = Buffer.alloc(CHUNK_BYTES);
+  let start = end - 1;
+  while (start > 0) {
+    const from = Math.max(0, start - buffer.length);
+    const count = await file.read(buffer.subarray(0, start - from), from);
+    if (count !== start - from) return undefined;
+    const at = buffer.subarray(0, count).lastIndexOf(NEWLINE);
+    start = from + at + 1;
+    if (at !== -1) break;
+  }
+  const splitter = new LineSplitter({ offset: start, lines: 0 });
+  for (let at = start; at < end;) {
+    const count = await file.read(buffer.subarray(0, Math.min(buffer.length, end - at)), at);
+    if (count === 0) return undefined;
+    for (const { longLeafHash } of splitter.push(buffer.subarray(0, count))) return longLeafHash;
+    at += count;
+  }
+  return undefined;
 }
 
 function missing(path: string): NorthrootError {
