@@ -9,6 +9,8 @@ export interface Table<K, V> {
   has(key: K): boolean;
   set(key: K, value: V): unknown;
   delete(key: K): boolean;
-  /** In the order in which they came. Over an index: once it was loaded. */
+  /** In the order in which they came, but over an index; there only once `load` has ended. */
   values(): Iterable<V>;
+  /** Reads all of it, where it is not in memory. */
+  load?(): Promise<void>;
 }

@@ -89,6 +89,7 @@ export class Ledger {
    *
    * @param look - Called once, or again where an index turns out to be damaged; it changes nothing of what it is given, and keeps
    *   nothing of it. Nobody else writes until a promise that it gives is settled, which must not wait for this ledger itself.
+   *   Where it lists what a table holds it loads that first, `await state.signers.load?.()`: over an index little is in memory.
    *   Its second argument is what decisions rest on: the verification by the trust policy, where the ledger was opened with one, and
    *   else the same.
    * @throws what `look` throws; as {@link Ledger.append}.
