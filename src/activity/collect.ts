@@ -550,6 +550,7 @@ export class ActivityCollector {
         else units.set(unit, sum);
       }
     };
+    for (const { unit, amount } of unstatedUse(record)) add(unit, amount);
     if (examined.type === 'execution') {
       const event = examined.event();
       const counted = countedUse(record, event);

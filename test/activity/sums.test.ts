@@ -7,12 +7,7 @@ import { reportActivity } from '../../src/activity/report-activity.js';
 import { CODE_PAGES, type FindingCode } from '../../src/finding/catalog.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import type { JsonValue } from '../../src/json/value.js';
-import type {
-  ActivityMeter,
-  ActivityReport,
-  AuthorizationEvent,
-  ExecutionEvent,
-} from '../../src/schema/generated/types.js';
+import type { ActivityMeter, ActivityReport } from '../../src/schema/generated/types.js';
 import { formatExactly } from '../../src/value/format-rational.js';
 import type { Quantity } from '../../src/value/quantity.js';
 import {
@@ -206,41 +201,22 @@ describe('any ledger', () => {
   });
 });
 
-/** What well-formed executions say that they used, each once. */
-/** What the first execution of an allowed action before it does not state of what was reserved. */
-function silentIn(
-  entries: readonly Entry[],
-  event: ExecutionEvent,
-  spent: Set<string>,
-): { unit: string; amount: Quantity }[] {
-  const id = event.auth_event_id.b64;
-  const at = entries.findIndex(({ event: other }) => (other as unknown) === event);
-  const named = entries.slice(0, at).find(({ event: other }) => other.event_id.b64 === id);
-  const { decision, authorization } = (named?.event ?? {}) as unknown as Partial<AuthorizationEvent>;
-  if (named?.malformed !== false || decision !== 'allow' || authorization?.kind !== 'action') return [];
-  if (spent.has(id)) return [];
-  spent.add(id);
-  const left = [event.output_digest, event.output_ref, event.resources_touched?.[0]];
-  if (event.outcome === 'failure' && left.every((each) => each === undefined)) return [];
-  return (authorization.action.meter_reservation ?? []).filter(
-    ({ unit }) => !event.meter_used.some((meter) => meter.unit === unit),
-  );
-}
-
+/** What well-formed executions say that they used, each once, and what counts though nobody stated it. */
 function addByHand(entries: readonly Entry[]): Record<string, string> {
   const seen = new Set<string>();
   const sums = new Map<string, Rational>();
-  const spent = new Set<string>();
+  const add = ({ unit, amount }: { readonly unit: string; readonly amount: Quantity }): void => {
+    const [n, d] = valueOf(amount);
+    sums.set(unit, addRationals(sums.get(unit) ?? ZERO, reduceRational(n, d)));
+  };
   for (const { event, malformed } of entries) {
     const isNew = !seen.has(event.event_id.b64);
     seen.add(event.event_id.b64);
     if (malformed || !isNew || event.event_type !== 'execution') continue;
     const { meter_used: meters } = event as unknown as { meter_used: { unit: string; amount: Quantity }[] };
-    for (const { unit, amount } of [...meters, ...silentIn(entries, event as never, spent)]) {
-      const [n, d] = valueOf(amount);
-      sums.set(unit, addRationals(sums.get(unit) ?? ZERO, reduceRational(n, d)));
-    }
+    for (const meter of meters) add(meter);
   }
+  for (const meter of judgeNaively(entries).unstated) add(meter);
   return Object.fromEntries(
     [...sums]
       .filter(([, sum]) => sum.n !== 0n)

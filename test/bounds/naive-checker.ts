@@ -54,6 +54,8 @@ export interface NaiveReport {
   readonly running: readonly number[];
   /** The starts that took another over. */
   readonly retries: readonly number[];
+  /** What counts as used and no execution states. */
+  readonly unstated: Meters;
 }
 
 /** n/d with d > 0, not reduced. */
@@ -784,6 +786,10 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       starts.some((each) => each.at === at && openStarts(each.of, end).includes(each)),
     ),
     retries: retries.map(({ at }) => at),
+    unstated: [
+      ...uses.flatMap(({ event, counted }) => counted.slice(event.meter_used.length)),
+      ...retries.flatMap(({ counted }) => counted),
+    ],
   };
 }
 

@@ -129,6 +129,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   type: 'x.note',
   url: 'http://127.0.0.1:8787/w1',
   vkey,
+  zone: 'Europe/Vienna',
 };
 
 /** The commands, those within `key` and `trust` instead of these. */

@@ -414,7 +414,7 @@ describe('record -- a command', () => {
     await running.until(({ stdout }) => stdout === 'up\n');
     for (let n = 0; n < 3; n += 1) running.kill('SIGINT');
     await running.feed('go\n');
-    expect((await running.end()).status).toBe(130);
+    expect((await running.end()).status).toBe(4);
     expect(lastEvent('main.jsonl')).toMatchObject({ outcome: 'failure', error_code: 'EXIT_4' });
   });
 
