@@ -1,6 +1,6 @@
 /** What is reserved and never begun is given back: by whoever decides next once it has expired, or by whoever says so. */
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LiveLedger } from '../../src/agent/live-ledger.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
@@ -181,6 +181,7 @@ describe('a decision that releases what has expired', () => {
     const met = { none: 0, all: 0 };
     for (let lifetime = 0; ; lifetime += 1) {
       writeFileSync(place.path, begin);
+      rmSync(`${place.path}.position`, { force: true });
       const fileSystem = new VolatileFileSystem();
       fileSystem.startProcess(lifetime);
       const dying = LiveLedger.open(place.path, { signer, now: clock.now, index: false, fileSystem });
