@@ -1,6 +1,6 @@
 /** What is reserved and never begun is given back: by whoever decides next once it has expired, or by whoever says so. */
 
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LiveLedger } from '../../src/agent/live-ledger.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
@@ -171,7 +171,7 @@ describe('a decision that releases what has expired', () => {
   it('is on disk with the release or not at all, wherever its process is stopped', async () => {
     const clock = new Clock();
     const place = filePlace();
-    const before = await openLive(place, { now: clock.now, index: false });
+    const before = await openLive(place, { now: clock.now, index: false, position: false });
     const grantId = await grant(before, { meterCaps: CAPS, notBefore: clock.now() });
     await before.authorize({ ...request(1, { usd: '0.7' }), ttlMs: MINUTE });
     await before.authorize({ ...request(2, { usd: '0.2' }), ttlMs: MINUTE });
@@ -181,10 +181,15 @@ describe('a decision that releases what has expired', () => {
     const met = { none: 0, all: 0 };
     for (let lifetime = 0; ; lifetime += 1) {
       writeFileSync(place.path, begin);
-      rmSync(`${place.path}.position`, { force: true });
       const fileSystem = new VolatileFileSystem();
       fileSystem.startProcess(lifetime);
-      const dying = LiveLedger.open(place.path, { signer, now: clock.now, index: false, fileSystem });
+      const dying = LiveLedger.open(place.path, {
+        signer,
+        now: clock.now,
+        index: false,
+        position: false,
+        fileSystem,
+      });
       const decided = await dying
         .then(async (ledger) => {
           const asked = ledger.authorize({ ...request(3, { usd: '0.9' }), principalId: AGENT });
@@ -192,7 +197,7 @@ describe('a decision that releases what has expired', () => {
         })
         .catch(() => undefined);
       // A torn group is cut off by whoever comes next, who asks again.
-      const next = await openLive(place, { now: clock.now, index: false });
+      const next = await openLive(place, { now: clock.now, index: false, position: false });
       const reserved = (await next.budget(grantId)).unstarted.map(({ seq }) => seq);
       // Of a torn group the releases may be whole.
       expect([[2, 3], [3], [], [6]]).toContainEqual(reserved);
