@@ -6,7 +6,7 @@ import { nodeFileSystem } from '../fs/file-system.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
-import type { LedgerStore } from '../store/ledger-store.js';
+import type { LedgerStore, Turn } from '../store/ledger-store.js';
 import { toDigestText } from '../value/digest.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
@@ -161,11 +161,17 @@ async function openStore(
   });
   // Others may append while the most of it is read.
   await running.readAhead();
-  const turn = await store.acquire({
-    timeoutMs: lockTimeoutOf(options),
-    signal,
-    onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
-  });
+  let turn: Turn;
+  try {
+    turn = await store.acquire({
+      timeoutMs: lockTimeoutOf(options),
+      signal,
+      onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
+    });
+  } catch (error) {
+    if (genesis !== undefined) await discardUnbegun(store);
+    throw error;
+  }
   try {
     await running.catchUp(true);
     const rules = new AdmissionRules(running);
@@ -192,6 +198,16 @@ async function openStore(
   } finally {
     await cache.release().catch(() => undefined);
     await turn.release();
+  }
+}
+
+/** Takes away what waiting for the turn has made, unless somebody else has it. */
+async function discardUnbegun(store: LedgerStore): Promise<void> {
+  try {
+    const turn = await store.acquire({ timeoutMs: 0 });
+    await store.discard().finally(() => turn.release());
+  } catch {
+    // An empty file is no ledger, and whoever makes one takes it.
   }
 }
 

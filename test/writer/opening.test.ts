@@ -1,9 +1,10 @@
 /** What stands in a ledger is taken up a block of lines at a time: the state is that of `verifyLine`, line by line, and who listens is told of each. */
 
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize } from 'node:v8';
 import { expect, test } from 'vitest';
+import { nodeFileSystem, type FileSystem } from '../../src/fs/file-system.js';
 import { defaultBackend } from '../../src/signature/default-backend.js';
 import { saveVerification } from '../../src/verify/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
@@ -75,4 +76,19 @@ test('who listens is told of each of many that others append', async () => {
       findings: [],
     })),
   );
+});
+
+test('nothing is left of a ledger whose making was given up while it waited for its turn', async () => {
+  for (const name of ['ledger.jsonl', 'ledger/']) {
+    const path = join(temporaryFolder(), name);
+    const stop = new AbortController();
+    const open: FileSystem['open'] = async (...asked) => {
+      const file = await nodeFileSystem.open(...asked);
+      stop.abort(new Error('given up'));
+      return file;
+    };
+    const opened = openLedger(path, { signal: stop.signal, fileSystem: { ...nodeFileSystem, open } });
+    await expect(opened).rejects.toThrow('given up');
+    expect(existsSync(path)).toBe(false);
+  }
 });
