@@ -206,11 +206,10 @@ export class LedgerIndex {
     const name = viewName(trust);
     const known = this.#views.get(name);
     const stamp = await store.stamp?.();
-    if (known !== undefined) {
-      // What this process has seen it goes on with, as it would without an index. The next one asks.
-      if (known.indexed.stamp !== stamp) known.indexed.stamp = undefined;
-      return known.indexed;
-    }
+    // What this process has seen it goes on with, as it would without an index. The next one asks: of each view, as the store tells of
+    // changes since now only.
+    for (const { indexed } of this.#views.values()) if (indexed.stamp !== stamp) indexed.stamp = undefined;
+    if (known !== undefined) return known.indexed;
     let view: IndexedState;
     try {
       view = await this.#open(name, trust);

@@ -1,7 +1,8 @@
 /** The stores that there are, held to what every store must do; and what only files can come to. */
 
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { FileStore } from '../../src/store/file-store.js';
 import { MemoryStore } from '../../src/store/memory-store.js';
@@ -86,6 +87,30 @@ describe.each([
       await next.close();
       expect(readBytes(path).toString().endsWith('last\n')).toBe(true);
     }
+  });
+
+  test('tells what others changed from what it has', async () => {
+    const path = join(temporaryFolder(), name);
+    const store = await FileStore.open(path, { create: true, segmentBytes: 8 });
+    let end = await append(store, START, ['one']);
+    const first = await store.stamp();
+    expect([typeof first, await store.ownStamp()]).toEqual(['string', first]);
+    // In a folder another segment begins.
+    for (const text of ['two', 'three', 'four']) end = await append(store, end, [text]);
+    const own = await store.ownStamp();
+    expect(own).toBeDefined();
+    expect(own).not.toBe(first);
+    const file = name.endsWith('/') ? join(path, '00000000000000000000.jsonl') : path;
+    const { atime, mtime } = statSync(file);
+    // The clock by which files are dated ticks every few milliseconds.
+    await sleep(20);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('one', 'uno'));
+    utimesSync(file, atime, mtime);
+    expect(await store.ownStamp()).toBeUndefined();
+    await append(store, end, ['five']);
+    expect(await store.ownStamp()).toBeUndefined();
+    expect([typeof (await store.stamp()), await store.ownStamp()]).toEqual(['string', await store.stamp()]);
+    await store.close();
   });
 
   test.each<[string, Partial<Fault>]>([

@@ -16,11 +16,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Level } from 'level';
 import { expect, test } from 'vitest';
+import { LedgerIndex } from '../../src/cache/ledger-index.js';
 import type { NorthrootError } from '../../src/error.js';
 import { meters } from '../../src/value/meter.js';
 import { findGrant } from '../../src/report/accounts.js';
+import { FileStore } from '../../src/store/file-store.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
 import { times } from '../slow.js';
 import { seedPem } from '../key/key-samples.js';
@@ -193,6 +196,32 @@ test('do not go on behind what another has appended and indexed, and is no recor
   await maintainIndex(path);
   expect(await codeOf(ledger.append({ event: draft(100) }))).toBe('LEDGER_TAIL_INVALID');
   await ledger.close();
+});
+
+test('hold all that an index knows against a ledger that was changed between two looks at it', async () => {
+  const path = newPath();
+  await makeLedger(path, 5);
+  const store = await FileStore.open(path);
+  const index = (await LedgerIndex.open(path)) as LedgerIndex;
+  const view = await index.view(store);
+  await index.catchUp(view, store);
+  await sleep(20);
+  const changed = readFileSync(path, 'latin1').split('\n');
+  changed[2] = changed[2].replace(
+    /"sig":"(.)/,
+    (_all, first: string) => `"sig":"${first === 'A' ? 'B' : 'A'}`,
+  );
+  writeFileSync(path, changed.join('\n'), 'latin1');
+  // Another view is asked for, of which nothing is kept yet, and then the first is kept.
+  await index.view(store, { trust_version: '1', keys: [] });
+  await index.save(view, store);
+  await index.close();
+  const notices: string[] = [];
+  const anew = (await LedgerIndex.open(path, { onNotice: ({ code }) => notices.push(code) })) as LedgerIndex;
+  await anew.view(store);
+  expect(notices).toEqual(['INDEX_REBUILT']);
+  await anew.close();
+  await store.close();
 });
 
 test('make an index anew that is of another ledger, of a longer one, or damaged', async () => {
