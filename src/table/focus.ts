@@ -21,7 +21,7 @@ import { toDigestText } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { isUnit } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
-import { reduceRational, type Rational } from '../value/rational.js';
+import { reduceRational, subtractRationals, ZERO, type Rational } from '../value/rational.js';
 import { formatInstant, parseTimestamp } from '../value/timestamp.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
 import { csvRow } from './csv.js';
@@ -279,7 +279,7 @@ function adjustmentRows(
         ServiceName: modelId ?? toolName ?? 'Adjustment',
         ...costColumns(
           meter.unit,
-          isCredit ? negate(toRational(meter.amount)) : toRational(meter.amount),
+          isCredit ? subtractRationals(ZERO, toRational(meter.amount)) : toRational(meter.amount),
           currency,
         ),
         x_Counted: 'true',
@@ -333,10 +333,6 @@ function partyColumns({ state }: VerifiedRecord, stated: string | undefined): Fo
 /** The ledger is the account that the costs were kept in: by its origin or, of bare events, by the id that they are bound to. */
 function accountOf({ origin, ledgerId }: VerifiedRecord['state']): string {
   return origin ?? (ledgerId === undefined ? 'northroot' : toDigestText(ledgerId));
-}
-
-function negate({ n, d }: Rational): Rational {
-  return { n: -n, d };
 }
 
 function costColumns(unit: string, exact: Rational, currency: string | undefined): FocusRow {

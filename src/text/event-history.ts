@@ -1,6 +1,7 @@
 /** The history of one event for people. */
 
 import { printable } from '../bytes/printable.js';
+import { listBases } from '../event/meter-basis.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { formatQuantity, type Quantity } from '../value/quantity.js';
 import { keyText, renderBalances, renderSigners } from './accounts.js';
@@ -249,17 +250,14 @@ function details(event: JsonObject): string[] {
     ...row('model', [text(event['provider']), text(event['model_id'])].join(' ').trim()),
     ...row('output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])),
     ...row('touched', touched.join(', ')),
-    ...row('basis', bases(event)),
+    ...row(
+      'basis',
+      listBases(event)
+        .map((each) => printable(each))
+        .join(', '),
+    ),
     ...row('source', source(event)),
   ];
-}
-
-/** `reported, usd estimated`: that of the whole, then that of each unit which has its own. */
-function bases(event: JsonObject): string {
-  const own = Object.entries(object(event['meter_basis_by_unit'])).map(
-    ([unit, basis]) => `${printable(unit)} ${text(basis)}`,
-  );
-  return [text(event['meter_basis']), ...own].filter((part) => part !== '').join(', ');
 }
 
 function amounts(vector: JsonValue | undefined): string {

@@ -99,17 +99,18 @@ export interface VerifyState {
   /** The last well-formed checkpoint, right or not: its place, counted from 0, and its time. */
   lastCheckpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
   readonly seals: Seals;
-  /**
-   * What keeps others from building on what was read, and no rule asks for: `lines` as it was after the last line that is no record, and
-   * after the last blank one; how many lines have no event id; how many files before the last end within a line, and the last of those; and a segment that does not
-   * begin where the one before it ends.
-   */
+  /** What keeps others from building on what was read, and no rule asks for. */
   readonly damage: {
+    /** `lines`, as it was after the last line that is no record. */
     at: number;
+    /** The same, after the last blank line. */
     blank: number;
+    /** How many lines have no event id. */
     lines: number;
+    /** How many files before the last end within a line, and the last of them. */
     files: number;
     file: string | undefined;
+    /** The first segment that does not begin where the one before it ends. */
     segment: { readonly file: string; readonly expected: number } | undefined;
   };
   /** Where the last line ended. */

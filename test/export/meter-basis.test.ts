@@ -16,10 +16,10 @@ import {
   type AnyEvent,
 } from '../../src/index.js';
 import { bytesSource } from '../../src/fs/source.js';
-import { Engine } from '../../src/page/model/engine.js';
 import { action, execution, grant, int, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, event } from '../docs/ledger-kit.js';
 import { plainFile, plainHost } from '../hosts/plain-host.js';
+import { openOnPage } from '../page/support.js';
 import { csvObjects, MemorySink, pick } from '../table/kit.js';
 
 const root = grant({
@@ -124,27 +124,7 @@ describe('the basis of a unit that has one of its own', () => {
   });
 
   it('stands among what the page says of it', async () => {
-    const engine = new Engine({
-      crypto: undefined,
-      inflate: (packed) => Promise.resolve(packed),
-      now: () => 0,
-      pause: undefined,
-      onProgress: () => undefined,
-    });
-    await engine.verify({
-      paths: ['l'],
-      bytes: new Blob([Uint8Array.from(ledger)]),
-      isCompressed: false,
-      segments: [{ file: 'l', firstSeq: undefined, bytes: ledger.length }],
-      trust: undefined,
-      witnessPolicy: undefined,
-      checkpoints: [],
-      predecessor: undefined,
-      published: undefined,
-      faults: undefined,
-      growth: undefined,
-      now: undefined,
-    });
+    const { engine } = await openOnPage(ledger);
     const why = await engine.why({ ordinal: 2 });
     expect(why?.facts).toContainEqual(['Basis', 'reported, usd estimated']);
   });

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Workshop } from '../cli/runner.js';
 import { FIXTURES } from '../fixtures/cases.js';
-import { Engine } from '../../src/page/model/engine.js';
 import type { Overview } from '../../src/page/model/protocol.js';
 import type { ActivityReport, ActivityMeter } from '../../src/schema/generated/types.js';
 import { makeDemo } from './demo.js';
+import { openOnPage } from './support.js';
 
 const shop = new Workshop();
 const LEDGERS = [
@@ -19,30 +19,6 @@ const LEDGERS = [
   'broken/event-duplicate.jsonl',
   'broken/signature-missing-stripped.jsonl',
 ];
-
-async function onPage(bytes: Buffer): Promise<Overview> {
-  const engine = new Engine({
-    crypto: undefined,
-    inflate: (packed) => Promise.resolve(packed),
-    now: () => 0,
-    pause: undefined,
-    onProgress: () => undefined,
-  });
-  return engine.verify({
-    paths: ['l'],
-    bytes: new Blob([Uint8Array.from(bytes)]),
-    isCompressed: false,
-    segments: [{ file: 'l', firstSeq: undefined, bytes: bytes.length }],
-    trust: undefined,
-    witnessPolicy: undefined,
-    checkpoints: [],
-    predecessor: undefined,
-    published: undefined,
-    faults: undefined,
-    growth: undefined,
-    now: undefined,
-  });
-}
 
 /** Of each unit the sums, without the commas. */
 function fromPage(units: Overview['spent']): Record<string, string[]> {
@@ -72,7 +48,7 @@ describe('the sums on the page', () => {
     const path = shop.write('ledger.jsonl', bytes);
     const { stdout } = shop.run(['report', path, '--by', 'principal', '--format', 'json']);
     const report = JSON.parse(stdout) as ActivityReport;
-    const { spent, spenders, refusedActions, refusedGrants, blocked } = await onPage(bytes);
+    const { spent, spenders, refusedActions, refusedGrants, blocked } = (await openOnPage(bytes)).overview;
     expect(fromPage(spent)).toEqual(fromReport(report.totals.meters));
     expect(report.totals.records).toBeGreaterThan(0);
     for (const { key, totals } of report.groups ?? []) {

@@ -1,6 +1,8 @@
 /** Pages made in memory, and what they hold taken apart and put together again. */
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { Engine } from '../../src/page/model/engine.js';
+import type { Overview } from '../../src/page/model/protocol.js';
 import { exportPage, type PageExport, type PageOptions } from '../../src/page/export-page.js';
 import type { LedgerInput } from '../../src/report/verify-ledger.js';
 
@@ -39,4 +41,32 @@ export function withLedger(html: string, bytes: Uint8Array): string {
     isFirst = false;
     return text === '' ? '' : `<script type="application/vnd.northroot.ledger">${text}</script>\n`;
   });
+}
+
+/** What works behind the page, which has verified these bytes. */
+export async function openOnPage(
+  bytes: Buffer,
+): Promise<{ readonly engine: Engine; readonly overview: Overview }> {
+  const engine = new Engine({
+    crypto: undefined,
+    inflate: (packed) => Promise.resolve(packed),
+    now: () => 0,
+    pause: undefined,
+    onProgress: () => undefined,
+  });
+  const overview = await engine.verify({
+    paths: ['l'],
+    bytes: new Blob([Uint8Array.from(bytes)]),
+    isCompressed: false,
+    segments: [{ file: 'l', firstSeq: undefined, bytes: bytes.length }],
+    trust: undefined,
+    witnessPolicy: undefined,
+    checkpoints: [],
+    predecessor: undefined,
+    published: undefined,
+    faults: undefined,
+    growth: undefined,
+    now: undefined,
+  });
+  return { engine, overview };
 }

@@ -12,7 +12,7 @@ import { parseRecordName } from '../../src/value/record-name.js';
 import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { makeAction, makeExecution, makeGrant, number } from '../bounds/support.js';
-import { CASES, FIXTURES, optionsOf } from '../fixtures/cases.js';
+import { FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 import { rememberingBackend } from './support.js';
 
@@ -94,7 +94,10 @@ const source = (): LedgerSource => bytesSource(LEDGER, 'ledger.jsonl');
 describe('the report', () => {
   test('of every fixture is the same when three ids are in memory', async () => {
     let opened = 0;
-    const cases = sample(CASES, 60);
+    // More events than ids fit in memory.
+    const isLong = ({ ledger }: (typeof FILE_CASES)[number]): boolean =>
+      fixtureBytes(ledger).filter((byte) => byte === 0x0a).length > 6;
+    const cases = sample(FILE_CASES.filter(isLong), 60);
     for (const fixture of cases) {
       const given = await openLedger(`${FIXTURES}${fixture.ledger}`);
       room.ids = undefined;
@@ -104,7 +107,7 @@ describe('the report', () => {
       expect(await report(bounded, optionsOf(fixture)), fixture.ledger).toEqual(expected);
       opened += files.opened;
     }
-    expect(opened).toBeGreaterThan(cases.length / 2);
+    expect(opened).toBeGreaterThan(cases.length);
   });
 
   test.each([

@@ -158,9 +158,10 @@ async function authorize(
     })}\n`,
   );
   if (decision === 'allow') {
+    const isKnown = recorded.status === 'exists';
     if (command.length > 0)
       terminal.say(
-        `allowed; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`,
+        `allowed${isKnown ? ' before' : ''}; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`,
       );
     return 0;
   }

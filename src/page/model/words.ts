@@ -1,6 +1,7 @@
 /** What a record says, in a line and as labelled texts. Everything from the ledger is made printable here. */
 
 import { printable } from '../../bytes/printable.js';
+import { listBases } from '../../event/meter-basis.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { formatQuantity, type Quantity } from '../../value/quantity.js';
 import type { Kind } from './protocol.js';
@@ -90,9 +91,6 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     const { check, result, code } = object(each);
     return `${text(check)} ${text(result)}${code === undefined ? '' : ` (${text(code)})`}`;
   });
-  const unitBases = Object.entries(object(event['meter_basis_by_unit'])).map(
-    ([unit, basis]) => `${unit} ${text(basis)}`,
-  );
   const facts: [string, string][] = [
     ['Principal', text(event['principal_id'])],
     ['Occurred', text(event['occurred_at'])],
@@ -105,7 +103,7 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     ['Amount', amounts(event['meters'])],
     ['Direction', text(event['direction'])],
     ['Reason', text(event['reason'])],
-    ['Basis', [text(event['meter_basis']), ...unitBases].filter(Boolean).join(', ')],
+    ['Basis', listBases(event).join(', ')],
     ['Decision', [text(event['decision']), text(event['decision_code'])].filter(Boolean).join(', ')],
     ['Policy', text(event['policy_id'])],
     ['Checks', checks.join(', ')],
