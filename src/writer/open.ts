@@ -169,7 +169,7 @@ async function openStore(
       onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
     });
   } catch (error) {
-    if (genesis !== undefined) await discardUnbegun(store);
+    if (running.state.lines === 0) await discardUnbegun(store);
     throw error;
   }
   try {
