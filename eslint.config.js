@@ -4,25 +4,26 @@ import tseslint from 'typescript-eslint';
 const noNodeFs = {
   paths: ['fs', 'fs/promises', 'node:fs', 'node:fs/promises'].map((name) => ({
     name,
-    message: 'only src/fs touches the file system',
+    message: 'only src/log/fs touches the file system',
   })),
 };
 
 /** What `northroot/verify` may load runs without Node: what differs between hosts is `#platform`. */
 const core = [
-  ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
-  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text', 'activity', 'table', 'page/model', 'page/app'],
-  ...['cbor', 'cose', 'bundle'],
+  ...['base', 'format', 'rules', 'fast', 'proof/bundle'],
+  ...['out/text', 'out/activity', 'out/export/table', 'out/page/model', 'out/page/app'],
 ].map((folder) => `src/${folder}/**/*.ts`);
 const nodesOwn = [
   // Private keys, and the two that name Node's crypto by its name.
   ...[
-    'src/key/private-key.ts',
-    'src/key/pkcs8.ts',
-    'src/signature/signer.ts',
-    'src/signature/node-backend.ts',
+    'src/format/key/private-key.ts',
+    'src/format/key/pkcs8.ts',
+    'src/format/signature/signer.ts',
+    'src/format/signature/node-backend.ts',
   ],
-  'src/verify/saved-state.ts',
+  'src/base/platform/{node,buffer}.ts',
+  'src/fast/blocks/worker.ts',
+  'src/rules/verify/saved-state.ts',
 ];
 
 export default tseslint.config(
@@ -30,9 +31,9 @@ export default tseslint.config(
     ignores: [
       'dist/',
       'coverage/',
-      'src/schema/generated/',
-      'src/key/generated/',
-      'src/ledger/generated/',
+      'src/format/schema/generated/',
+      'src/format/key/generated/',
+      'src/fast/scan/generated/',
       'assembly/*.ts',
     ],
   },
@@ -41,7 +42,9 @@ export default tseslint.config(
     files: ['**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked],
     languageOptions: {
-      parserOptions: { project: ['./tsconfig.json', './test/tsconfig.json', './src/page/app/tsconfig.json'] },
+      parserOptions: {
+        project: ['./tsconfig.json', './test/tsconfig.json', './src/out/page/app/tsconfig.json'],
+      },
     },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
@@ -62,21 +65,14 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/fs/**', 'src/cli/**'],
+    ignores: ['src/log/fs/**', 'src/cli/**'],
     rules: {
       'no-restricted-imports': ['error', { ...noNodeFs, patterns: ['commander'] }],
       'no-console': 'error',
     },
   },
   {
-    files: [
-      ...core,
-      'src/verify.ts',
-      'src/export/selection.ts',
-      'src/error.ts',
-      'src/version.ts',
-      'src/platform/{platform,spki,web,noble-*}.ts',
-    ],
+    files: [...core, 'src/api/verify.ts', 'src/proof/*.ts'],
     ignores: nodesOwn,
     rules: {
       'no-restricted-imports': [
@@ -84,7 +80,7 @@ export default tseslint.config(
         {
           ...noNodeFs,
           patterns: [
-            { group: ['node:*', 'commander'], message: 'the core runs without Node: see src/platform' },
+            { group: ['node:*', 'commander'], message: 'the core runs without Node: see src/base/platform' },
             { group: ['**/platform/{node,buffer,web}.js'], message: 'import #platform' },
           ],
         },
@@ -93,7 +89,7 @@ export default tseslint.config(
         'error',
         ...['Buffer', 'process', 'global', 'setImmediate'].map((name) => ({
           name,
-          message: 'the core runs without Node: see src/platform',
+          message: 'the core runs without Node: see src/base/platform',
         })),
       ],
     },

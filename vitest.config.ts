@@ -18,7 +18,7 @@ function temporaryFolder(): string {
 
 export default defineConfig({
   // Tests run from the sources, and `imports` of package.json names what is built.
-  resolve: { alias: { '#platform': fileURLToPath(new URL('./src/platform/node.ts', import.meta.url)) } },
+  resolve: { alias: { '#platform': fileURLToPath(new URL('./src/base/platform/node.ts', import.meta.url)) } },
   test: {
     include: ['test/**/*.test.ts'],
     // For tests that hang: how fast a machine is, and what else it does, decides nothing.

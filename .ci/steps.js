@@ -28,7 +28,7 @@ const looks = [
   { tool: 'ci.formal', command: ['node', 'formal/check.js'], timeMs: 600_000 },
   { tool: 'ci.format', command: ['npx', 'prettier', '--check', '.'], timeMs: 300_000 },
   { tool: 'ci.types', command: ['npx', 'tsc', '-p', 'test/tsconfig.json'], timeMs: 600_000 },
-  { tool: 'ci.page-types', command: ['npx', 'tsc', '-p', 'src/page/app'], timeMs: 300_000 },
+  { tool: 'ci.page-types', command: ['npx', 'tsc', '-p', 'src/out/page/app'], timeMs: 300_000 },
   {
     tool: 'ci.attw',
     command: ['npx', 'attw', '--pack', '.', '--profile', 'esm-only'],

@@ -1,7 +1,7 @@
 /**
  * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
- * this folder to `../src/key/generated/ed25519-wasm.ts`, and `quick-scan.ts`, with what `../src/ledger` shares with it and the nodes of
- * trees, to `../src/ledger/generated/scan-wasm.ts`. Part of `npm run build`; the files are committed. `--check` writes nothing and exits
+ * this folder to `../src/format/key/generated/ed25519-wasm.ts`, and `quick-scan.ts`, with what `../src/fast/scan` shares with it and the nodes of
+ * trees, to `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`; the files are committed. `--check` writes nothing and exits
  * with status 1 when they are not what would be written.
  */
 
@@ -12,12 +12,12 @@ import { build } from 'esbuild';
 
 import { unrolled } from './unrolled.js';
 
-await compile('src/key/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed25519.ts', {
+await compile('src/format/key/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed25519.ts', {
   'ed25519.ts': here('ed25519.ts'),
   'constants.ts': here('constants.ts'),
   'unrolled.ts': unrolled(),
 });
-await compile('src/ledger/generated/scan-wasm.ts', 'SCAN_WASM', 'quick-scan.ts', {
+await compile('src/fast/scan/generated/scan-wasm.ts', 'SCAN_WASM', 'quick-scan.ts', {
   'quick-scan.ts': here('quick-scan.ts'),
   'quick-extension.ts': shared('quick-extension.ts'),
   'quick-primitives.ts': here('quick-primitives.ts'),
@@ -74,7 +74,7 @@ function write(target, text) {
 
 /** What is TypeScript as well: AssemblyScript has no types to import, and nothing that could be undefined. */
 function shared(name) {
-  return here(`../src/ledger/${name}`)
+  return here(`../src/fast/scan/${name}`)
     .replaceAll('import type {', 'import {')
     .replaceAll(/(from '\.\/[a-z-]+)\.js';/g, "$1';")
     .replaceAll(']!', ']');
@@ -88,12 +88,12 @@ async function tables() {
     await Promise.all(
       names.map(async (name) => {
         const { outputFiles } = await build({
-          entryPoints: [fileURLToPath(new URL(`../src/ledger/${name}.ts`, import.meta.url))],
+          entryPoints: [fileURLToPath(new URL(`../src/fast/scan/${name}.ts`, import.meta.url))],
           bundle: true,
           write: false,
           platform: 'node',
           format: 'esm',
-          alias: { '#platform': fileURLToPath(new URL('../src/platform/node.ts', import.meta.url)) },
+          alias: { '#platform': fileURLToPath(new URL('../src/base/platform/node.ts', import.meta.url)) },
         });
         const source = Buffer.from(outputFiles[0].contents).toString('base64');
         const values = await import(`data:text/javascript;base64,${source}`);

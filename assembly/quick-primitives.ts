@@ -1,5 +1,5 @@
 /**
- * What `src/ledger/quick-walk.ts` stands on when it is compiled to WebAssembly: the same as `src/ledger/quick-primitives.ts`, of which
+ * What `src/fast/scan/quick-walk.ts` stands on when it is compiled to WebAssembly: the same as `src/fast/scan/quick-primitives.ts`, of which
  * see what each function is. Bytes and rows are addresses, and 128 bytes behind the last of the lines can be read.
  *
  * What is rare is not here: texts with anything but ASCII that stands for itself. A line with such a text is not taken, and JavaScript

@@ -1,7 +1,7 @@
 /**
- * `scanRecord` of `src/ledger/quick-scan.ts` in WebAssembly: the bytes of a block lie in its memory, and the lines of it are scanned where
- * they are. Beside it `relate` of `src/ledger/quick-relate.ts`, and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled
- * by `build.js`; `src/batch/line-scanner.ts` is the only caller.
+ * `scanRecord` of `src/fast/scan/quick-scan.ts` in WebAssembly: the bytes of a block lie in its memory, and the lines of it are scanned where
+ * they are. Beside it `relate` of `src/fast/scan/quick-relate.ts`, and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled
+ * by `build.js`; `src/fast/blocks/line-scanner.ts` is the only caller.
  */
 
 import { endOfExtension } from './quick-extension';
@@ -85,7 +85,7 @@ export function copyLine(block: usize, start: i32, end: i32, to: usize): void {
   memory.copy(to, block + start, end - start);
 }
 
-/** `relate` of `src/ledger/quick-relate.ts`. */
+/** `relate` of `src/fast/scan/quick-relate.ts`. */
 export function relateRows(block: usize, rows: usize, rowAt: usize, leaves: usize, lines: i32): void {
   relate(
     changetype<Bytes>(block),

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createSigner, generatePrivateKey, Ledger } from '../dist/index.js';
+import { createSigner, generatePrivateKey, Ledger } from '../dist/api/index.js';
 import { actionDraft, grantDraft } from './ledger.js';
 import { bestOf } from './targets/samples.js';
 import { fillRow, ROWS } from './targets/rows.js';

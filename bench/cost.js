@@ -20,7 +20,7 @@ import {
   makeKeyEntry,
   meters,
   sha256Digest,
-} from '../dist/index.js';
+} from '../dist/api/index.js';
 import { actionDraft, executionDraft, grantDraft } from './ledger.js';
 import { median } from './rounds.js';
 

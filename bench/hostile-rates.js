@@ -17,7 +17,7 @@
  */
 
 import { parseArgs } from 'node:util';
-import { buildEvent, canonicalText } from '../dist/index.js';
+import { buildEvent, canonicalText } from '../dist/api/index.js';
 
 const { values } = parseArgs({
   options: {

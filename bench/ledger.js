@@ -8,7 +8,7 @@ import {
   generatePrivateKey,
   meters,
   sha256Digest,
-} from '../dist/index.js';
+} from '../dist/api/index.js';
 
 const DIGEST = sha256Digest(canonicalBytes({ about: 'the benchmark' }));
 const START = Date.parse('2026-01-01T00:00:00Z');

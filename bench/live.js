@@ -23,7 +23,7 @@ import {
   parsePrivateKey,
   sha256Digest,
   verifyLedger,
-} from '../dist/index.js';
+} from '../dist/api/index.js';
 
 const TARGET = 1_000;
 const DIGEST = sha256Digest(Buffer.from('the benchmark'));

@@ -12,7 +12,7 @@ import { clearInterval, setInterval } from 'node:timers';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
-import { exportPage, writeThrough } from '../dist/index.js';
+import { exportPage, writeThrough } from '../dist/api/index.js';
 import { writeLedger } from './ledger.js';
 
 const EVERY_MS = 100;

@@ -1,12 +1,18 @@
 /** What verifying a signed ledger spends its time on: each part alone, over the same lines, with the verifier's own code. */
 
 import { readFileSync } from 'node:fs';
-import { LineSplitter, nodeBackend, PAYLOAD_TYPE, parsePublicKey, preAuthEncoding } from '../dist/index.js';
-import { MemberMarks, scanCanonical } from '../dist/json/scan.js';
-import { findMember, hashEvent } from '../dist/ledger/event-bytes.js';
-import { IdIndex } from '../dist/ledger/id-index.js';
-import { checkEvent, checkRecord } from '../dist/schema/check.js';
-import { appendLeaf, emptyRange, leafHash } from '../dist/tree/compact-range.js';
+import {
+  LineSplitter,
+  nodeBackend,
+  PAYLOAD_TYPE,
+  parsePublicKey,
+  preAuthEncoding,
+} from '../dist/api/index.js';
+import { MemberMarks, scanCanonical } from '../dist/base/json/scan.js';
+import { findMember, hashEvent } from '../dist/format/record/event-bytes.js';
+import { IdIndex } from '../dist/rules/verify/id-index.js';
+import { checkEvent, checkRecord } from '../dist/format/schema/check.js';
+import { appendLeaf, emptyRange, leafHash } from '../dist/format/tree/compact-range.js';
 
 const BATCH = 1_000;
 

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { VERSION } from '../dist/index.js';
+import { VERSION } from '../dist/api/index.js';
 import { KINDS } from './targets/kinds.js';
 import { makeLedger } from './targets/make-ledger.js';
 import {

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Ledger, meters, verifyLedger } from '../dist/index.js';
+import { Ledger, meters, verifyLedger } from '../dist/api/index.js';
 import { actionDraft, executionDraft, grantDraft } from './ledger.js';
 
 const BATCH = 500;

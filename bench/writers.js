@@ -13,7 +13,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createSigner, generatePrivateKey, formatPrivateKey, Ledger, verifyLedger } from '../dist/index.js';
+import {
+  createSigner,
+  generatePrivateKey,
+  formatPrivateKey,
+  Ledger,
+  verifyLedger,
+} from '../dist/api/index.js';
 import { median } from './rounds.js';
 
 const { values } = parseArgs({

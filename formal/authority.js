@@ -11,7 +11,7 @@ import {
   payloadDigest,
   signEvent,
   verifyChunks,
-} from '../dist/index.js';
+} from '../dist/api/index.js';
 const [, , n = '2', mode = ''] = process.argv;
 const N = Number(n),
   D = (b64) => ({ alg: 'sha-256', b64 }),

@@ -1,4 +1,4 @@
-import type { Result } from '../src/fault.js';
+import type { Result } from '../src/base/fault.js';
 
 /** The value of a result that has one. */
 export function valueOf<T>(result: Result<T>): T {

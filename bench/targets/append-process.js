@@ -13,8 +13,8 @@ import {
   Ledger,
   PAYLOAD_TYPE,
   preAuthEncoding,
-} from '../../dist/index.js';
-import { nodeFileSystem } from '../../dist/fs/file-system.js';
+} from '../../dist/api/index.js';
+import { nodeFileSystem } from '../../dist/log/fs/file-system.js';
 import { actionDraft, grantDraft } from '../ledger.js';
 
 /** So many wait at a time in a stream. */

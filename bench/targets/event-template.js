@@ -4,7 +4,7 @@
  */
 
 import { hash, sign } from 'node:crypto';
-import { buildEvent, canonicalBytes, PAYLOAD_TYPE } from '../../dist/index.js';
+import { buildEvent, canonicalBytes, PAYLOAD_TYPE } from '../../dist/api/index.js';
 
 const EVENT_ID_PREFIX = 'northroot:event:v1\0';
 /** Stands for a digest in a draft; no other digest has it. */

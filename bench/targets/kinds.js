@@ -1,6 +1,6 @@
 /** The kinds of ledgers that are measured: what stands at their beginning, and what follows by the million. */
 
-import { meters, sha256Digest } from '../../dist/index.js';
+import { meters, sha256Digest } from '../../dist/api/index.js';
 import { actionDraft, executionDraft, grantDraft, idOf } from '../ledger.js';
 import { slotDigest, slotTime } from './event-template.js';
 

@@ -17,14 +17,14 @@ import {
   makeKeyEntry,
   signEvent,
   signNote,
-} from '../../dist/index.js';
+} from '../../dist/api/index.js';
 import {
   appendLeaf,
   emptyRange,
   hashToBase64url,
   leafHash,
   rangeRoot,
-} from '../../dist/tree/compact-range.js';
+} from '../../dist/format/tree/compact-range.js';
 import { idOf } from '../ledger.js';
 import { at, BLOCK, KINDS } from './kinds.js';
 

@@ -1,7 +1,7 @@
 /**
  * Bundles the command line into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in `dist/cli/northroot.code`: to
  * open, link and compile a file for each module took most of what a short command costs. What runs in other threads is bundled into
- * `dist/batch/worker.js`. Part of `npm run build`; `bin/load.js` runs the script.
+ * `dist/fast/blocks/worker.js`. Part of `npm run build`; `bin/load.js` runs the script.
  *
  * Packages are in it, too, but for LevelDB, which is native code, and what is rarely asked for.
  */
@@ -24,7 +24,7 @@ else await bundle();
 async function bundle() {
   await buildAll({
     entryPoints: [here('main.ts')],
-    // As deep as the modules of dist/, for what is found from where it stands.
+    // Where `base/dist.ts` finds the package from.
     outfile: fileURLToPath(SCRIPT),
     format: 'cjs',
     external: ['level', ...RARE],
@@ -40,8 +40,8 @@ async function bundle() {
     footer: { js: 'return module.exports})' },
   });
   await buildAll({
-    entryPoints: [here('../batch/worker.ts')],
-    outfile: here('../../dist/batch/worker.js'),
+    entryPoints: [here('../fast/blocks/worker.ts')],
+    outfile: here('../../dist/fast/blocks/worker.js'),
     format: 'esm',
     packages: 'external',
     charset: 'utf8',
@@ -75,7 +75,7 @@ async function buildAll(options) {
       {
         name: 'platform',
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../platform/node.ts') })),
+          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../base/platform/node.ts') })),
       },
     ],
   });

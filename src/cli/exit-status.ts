@@ -3,7 +3,7 @@
  * is invalid or was refused, 2 where nothing could be decided.
  */
 
-import { isFindingCode, type NorthrootError } from '../index.js';
+import { isFindingCode, type NorthrootError } from '../api/index.js';
 import { CommandError } from './command-error.js';
 
 /** Codes of evidence that are no codes of findings. Every other code that is no finding's is of what could not be decided. */

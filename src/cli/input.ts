@@ -28,7 +28,7 @@ import {
   type Signer,
   type TrustPolicy,
   type WitnessPolicy,
-} from '../index.js';
+} from '../api/index.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';

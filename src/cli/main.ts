@@ -5,7 +5,7 @@
 
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
-import { NorthrootError, printable, VERSION } from '../index.js';
+import { NorthrootError, printable, VERSION } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import { addAbandon } from './commands/abandon.js';
 import { addAdjust } from './commands/adjust.js';

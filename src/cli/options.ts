@@ -16,7 +16,7 @@ import {
   type CheckpointSchedule,
   type Meter,
   type ResourceRef,
-} from '../index.js';
+} from '../api/index.js';
 import { CommandError } from './command-error.js';
 
 /** A whole number of at least `least`. */

@@ -3,8 +3,8 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import type { NorthrootError } from '../index.js';
-import { EventError, plainPaint, printable, type Paint } from '../index.js';
+import type { NorthrootError } from '../api/index.js';
+import { EventError, plainPaint, printable, type Paint } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import { hintFor } from './hints.js';
 

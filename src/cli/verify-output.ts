@@ -27,7 +27,7 @@ import {
   type Finding,
   type LazyReport,
   type VerificationResult,
-} from '../index.js';
+} from '../api/index.js';
 import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { jsonText, safeSink } from './json-text.js';

@@ -1,7 +1,7 @@
 /** How a command verifies the ledger that it reports on: the options, and what they name. */
 
 import type { Command } from 'commander';
-import type { Anchor, TrustPolicy, WitnessPolicy } from '../index.js';
+import type { Anchor, TrustPolicy, WitnessPolicy } from '../api/index.js';
 import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
 import { collect, instant } from './options.js';
 import type { Terminal } from './terminal.js';

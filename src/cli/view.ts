@@ -1,6 +1,6 @@
 /** The ledger that a command asks, by its index where it has one; and what is said of that. */
 
-import { LedgerView, type TrustPolicy } from '../index.js';
+import { LedgerView, type TrustPolicy } from '../api/index.js';
 import { describeNotice } from './commands/notices.js';
 import type { Context } from './context.js';
 import { STDIN, openLedgerOf } from './input.js';

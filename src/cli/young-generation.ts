@@ -10,7 +10,7 @@ const MAX_VERSION = 13;
 
 /**
  * Keeps the space for new objects of this thread as it is. To verify usual records makes few of them, but V8 doubles that space, up to
- * 48 MB, whenever it was filled a few times. Other threads have a limit of their own (`platform/node.ts`); for this one there is only the
+ * 48 MB, whenever it was filled a few times. Other threads have a limit of their own (`base/platform/node.ts`); for this one there is only the
  * flag, which V8 reads whenever the space may grow, and sets back whenever a thread begins: so it is set again and again.
  *
  * @param size - Of what is read, in bytes; undefined where nobody knows.

@@ -10,7 +10,7 @@
  * This is the format only. The checkpoint is not looked into, and nothing is verified: see `verify-consistency.ts`.
  */
 
-import { succeed } from '../fault.js';
+import { succeed } from '../base/fault.js';
 import {
   decodeHashLines,
   decodeProofText,

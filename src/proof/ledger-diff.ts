@@ -3,16 +3,16 @@
  * memory that does not grow with them. Neither is verified: two ledgers can be the same and both be broken.
  */
 
-import { equalBytes } from '../bytes/compare.js';
-import { decodeUtf8 } from '../bytes/text.js';
-import type { LedgerSource } from '../fs/source.js';
-import { canonicalText } from '../json/canonicalize.js';
-import type { JsonObject, JsonValue } from '../json/value.js';
-import { examineLine } from '../ledger/examine-line.js';
-import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
-import { hashLine, readLines, type LedgerLine, type LineReader } from '../ledger/read-lines.js';
-import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../tree/compact-range.js';
-import { toDigestText } from '../value/digest.js';
+import { equalBytes } from '../base/bytes/compare.js';
+import { decodeUtf8 } from '../base/bytes/text.js';
+import type { LedgerSource } from '../log/fs/source.js';
+import { canonicalText } from '../base/json/canonicalize.js';
+import type { JsonObject, JsonValue } from '../base/json/value.js';
+import { examineLine } from '../format/record/examine-line.js';
+import { MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js';
+import { hashLine, readLines, type LedgerLine, type LineReader } from '../rules/source/read-lines.js';
+import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../format/tree/compact-range.js';
+import { toDigestText } from '../base/value/digest.js';
 
 /** How two ledgers lie to each other. A torn last line is no record: it does not count. */
 export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';

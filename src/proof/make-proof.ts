@@ -6,23 +6,23 @@
  * would not verify. Signatures are not judged: that is for whoever verifies.
  */
 
-import { printable } from '../bytes/printable.js';
-import { encodeUtf8 } from '../bytes/text.js';
-import { checkOptions, checkString, type OptionTypes } from '../options.js';
-import { NorthrootError } from '../error.js';
-import { examineLine } from '../ledger/examine-line.js';
-import type { OpenLedger } from '../ledger/read-lines.js';
-import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
-import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import { printable } from '../base/bytes/printable.js';
+import { encodeUtf8 } from '../base/bytes/text.js';
+import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
+import { NorthrootError } from '../base/error.js';
+import { examineLine } from '../format/record/examine-line.js';
+import type { OpenLedger } from '../rules/source/read-lines.js';
+import { parseCheckpoint, type Checkpoint } from '../format/note/checkpoint.js';
+import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
 import {
   consistencyRanges,
   inclusionRanges,
   verifyConsistency,
   verifyInclusion,
   type LeafRange,
-} from '../tree/proof.js';
-import type { ReadRecord } from '../reader/read-records.js';
-import { toDigestText } from '../value/digest.js';
+} from '../format/tree/proof.js';
+import type { ReadRecord } from '../log/read/read-records.js';
+import { toDigestText } from '../base/value/digest.js';
 import { formatConsistencyProof } from './consistency-proof.js';
 import { ledgerBasis, type ProofBasis } from './proof-basis.js';
 import { formatTlogProof } from './tlog-proof.js';

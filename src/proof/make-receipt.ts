@@ -1,13 +1,13 @@
 /** Makes COSE receipts (RFC 9942) from a ledger: that a record stands in it, as the log's key says. */
 
-import { formatReceipt } from '../cose/receipt.js';
-import { NorthrootError } from '../error.js';
-import type { OpenLedger } from '../ledger/read-lines.js';
-import { checkOptions, checkString } from '../options.js';
-import { replayTo } from '../reader/replay.js';
-import type { Signer } from '../signature/signer.js';
-import { findRoleProblem } from '../trust/keyring.js';
-import type { VerifyState } from '../verify/state.js';
+import { formatReceipt } from '../format/cose/receipt.js';
+import { NorthrootError } from '../base/error.js';
+import type { OpenLedger } from '../rules/source/read-lines.js';
+import { checkOptions, checkString } from '../base/options.js';
+import { replayTo } from '../log/read/replay.js';
+import type { Signer } from '../format/signature/signer.js';
+import { findRoleProblem } from '../rules/trust/keyring.js';
+import type { VerifyState } from '../rules/verify/state.js';
 import { PROOF_OPTIONS, proveInclusion, type MadeProof, type ProofOptions } from './make-proof.js';
 import type { ProofBasis } from './proof-basis.js';
 

@@ -1,21 +1,21 @@
 /**
  * The keys that a proof is verified with: those of a trust policy, or keys that the user gives. Proofs of both kinds judge alike
- * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
+ * here, and as ledgers do: see `rules/trust/checkpoint-judge.ts`.
  */
 
-import type { Fault } from '../fault.js';
-import type { AnyTypeOfEvent } from '../event/typed-event.js';
-import type { OptionTypes } from '../options.js';
-import { signingRuleFor } from '../trust/authority.js';
-import { detectForm } from '../key/detect-form.js';
-import { readKeyText } from '../key/key-form.js';
-import { parsePublicKey, type PublicKey } from '../key/public-key.js';
-import { isKeyName } from '../key/vkey.js';
-import type { SignedCheckpoint } from '../note/checkpoint.js';
-import { makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
-import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultBackend } from '../signature/default-backend.js';
-import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
+import type { Fault } from '../base/fault.js';
+import type { AnyTypeOfEvent } from '../format/event/typed-event.js';
+import type { OptionTypes } from '../base/options.js';
+import { signingRuleFor } from '../rules/trust/authority.js';
+import { detectForm } from '../format/key/detect-form.js';
+import { readKeyText } from '../format/key/key-form.js';
+import { parsePublicKey, type PublicKey } from '../format/key/public-key.js';
+import { isKeyName } from '../format/key/vkey.js';
+import type { SignedCheckpoint } from '../format/note/checkpoint.js';
+import { makeNoteKey, parseNoteKey, type NoteKey } from '../format/note/note-key.js';
+import type { TrustPolicy } from '../format/schema/generated/types.js';
+import { defaultBackend } from '../format/signature/default-backend.js';
+import type { VerificationKey, SignatureBackend } from '../format/signature/backend.js';
 import {
   CheckpointRequirements,
   checkpointRoleOf,
@@ -26,7 +26,7 @@ import {
   type KnownNoteKey,
   type UnmetRequirement,
   type ValidNoteSignature,
-} from '../trust/checkpoint-judge.js';
+} from '../rules/trust/checkpoint-judge.js';
 import {
   Keyring,
   findCheckpointKeyProblem,
@@ -34,9 +34,9 @@ import {
   findValidityProblem,
   type EntitlementProblem,
   type RingKey,
-} from '../trust/keyring.js';
-import type { WitnessPolicy } from '../trust/witness-policy.js';
-import { compareTimestamps } from '../value/timestamp.js';
+} from '../rules/trust/keyring.js';
+import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
+import { compareTimestamps } from '../base/value/timestamp.js';
 
 /** A key that the user gives for verifying proofs. */
 export type ProofKey =

@@ -1,15 +1,15 @@
 /**
  * What proof files have in common: lines of ASCII, of which the last ones are hashes, then an empty line, and after it a
- * checkpoint, verbatim. The first lines are each format's own; the checkpoint is for `note/checkpoint.ts`.
+ * checkpoint, verbatim. The first lines are each format's own; the checkpoint is for `format/note/checkpoint.ts`.
  */
 
-import { concatBytes } from '../bytes/concat.js';
-import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
-import { NorthrootError } from '../error.js';
-import { fail, succeed, type Fault, type Result } from '../fault.js';
-import { excerptText } from '../json/excerpt.js';
-import { MAX_NOTE_BYTES } from '../note/signed-note.js';
-import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
+import { concatBytes } from '../base/bytes/concat.js';
+import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
+import { NorthrootError } from '../base/error.js';
+import { fail, succeed, type Fault, type Result } from '../base/fault.js';
+import { excerptText } from '../base/json/excerpt.js';
+import { MAX_NOTE_BYTES } from '../format/note/signed-note.js';
+import { hashToBase64, tryHashFromBase64 } from '../format/tree/compact-range.js';
 
 /** The largest proof file in bytes: the largest note, and as much again for everything else. */
 export const MAX_PROOF_BYTES = 2 * MAX_NOTE_BYTES;

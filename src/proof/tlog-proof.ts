@@ -12,8 +12,8 @@
  * This is the format only. The checkpoint is not looked into, and nothing is verified: see `verify-proof.ts`.
  */
 
-import { encodeBase64, tryDecodeBase64 } from '../bytes/encoding.js';
-import { succeed } from '../fault.js';
+import { encodeBase64, tryDecodeBase64 } from '../base/bytes/encoding.js';
+import { succeed } from '../base/fault.js';
 import {
   decodeHashLines,
   decodeProofText,

@@ -3,12 +3,12 @@
  * appended since. Pure: it reads no file and no clock.
  */
 
-import type { Result } from '../fault.js';
-import { checkOptions } from '../options.js';
-import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import { hashToBase64url } from '../tree/compact-range.js';
-import { verifyConsistency } from '../tree/proof.js';
-import { toDigestText } from '../value/digest.js';
+import type { Result } from '../base/fault.js';
+import { checkOptions } from '../base/options.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../format/note/checkpoint.js';
+import { hashToBase64url } from '../format/tree/compact-range.js';
+import { verifyConsistency } from '../format/tree/proof.js';
+import { toDigestText } from '../base/value/digest.js';
 import { decodeConsistencyProof } from './consistency-proof.js';
 import {
   PROOF_TRUST,

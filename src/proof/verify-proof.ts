@@ -7,17 +7,17 @@
  * first.
  */
 
-import { checkOptions } from '../options.js';
-import { sha256Base64url } from '../bytes/sha256.js';
-import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
-import type { JsonObject } from '../json/value.js';
-import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
-import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { decodeCheckpoint, type Checkpoint } from '../note/checkpoint.js';
-import { eventMessage, isValidSignature } from '../signature/event-signature.js';
-import { hashToBase64url, leafHash } from '../tree/compact-range.js';
-import { verifyInclusion } from '../tree/proof.js';
-import { toDigestText } from '../value/digest.js';
+import { checkOptions } from '../base/options.js';
+import { sha256Base64url } from '../base/bytes/sha256.js';
+import { decodeLatin1, decodeUtf8 } from '../base/bytes/text.js';
+import type { JsonObject } from '../base/json/value.js';
+import { examineLine, type ExaminedLine } from '../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../format/record/line-splitter.js';
+import { decodeCheckpoint, type Checkpoint } from '../format/note/checkpoint.js';
+import { eventMessage, isValidSignature } from '../format/signature/event-signature.js';
+import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
+import { verifyInclusion } from '../format/tree/proof.js';
+import { toDigestText } from '../base/value/digest.js';
 import {
   PROOF_TRUST,
   ProofKeyring,

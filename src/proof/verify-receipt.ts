@@ -3,16 +3,16 @@
  * and no clock. As RFC 9942 has it, the root is computed from the entry first, and then the signature is verified of that root.
  */
 
-import { decodeReceipt, namesReceiptKey } from '../cose/receipt.js';
-import { COSE_HEADER, verifyCoseSign1, type CoseSign1 } from '../cose/sign1.js';
-import { encodeLatin1 } from '../bytes/text.js';
-import { equalBytes } from '../bytes/compare.js';
-import type { JsonObject } from '../json/value.js';
-import type { VerificationKey } from '../signature/backend.js';
-import { hashToBase64url, leafHash } from '../tree/compact-range.js';
-import { inclusionRoot } from '../tree/proof.js';
+import { decodeReceipt, namesReceiptKey } from '../format/cose/receipt.js';
+import { COSE_HEADER, verifyCoseSign1, type CoseSign1 } from '../format/cose/sign1.js';
+import { encodeLatin1 } from '../base/bytes/text.js';
+import { equalBytes } from '../base/bytes/compare.js';
+import type { JsonObject } from '../base/json/value.js';
+import type { VerificationKey } from '../format/signature/backend.js';
+import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
+import { inclusionRoot } from '../format/tree/proof.js';
 import { ProofKeyring, toProblem, type ProofProblem, type ProofTrust } from './proof-keys.js';
-import { toDigestText } from '../value/digest.js';
+import { toDigestText } from '../base/value/digest.js';
 import {
   claimsToBeRecord,
   describeEntry,

@@ -7,8 +7,8 @@ import {
   reportActivity,
   type ActivityReport,
   type AnyEvent,
-} from '../../src/index.js';
-import { MAX_EVIDENCE_NAMES, MAX_EVIDENCE_TYPES } from '../../src/activity/evidence.js';
+} from '../../src/api/index.js';
+import { MAX_EVIDENCE_NAMES, MAX_EVIDENCE_TYPES } from '../../src/out/activity/evidence.js';
 
 import { execution, grant, unsigned } from '../docs/grant-kit.js';
 import { event } from '../docs/ledger-kit.js';

@@ -1,15 +1,15 @@
 /** Outside text in the activity report: whatever it is, it stays text in every format. */
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { renderActivityCsv } from '../../src/activity/csv.js';
-import { reportActivity } from '../../src/activity/report-activity.js';
-import type { ActivityReport } from '../../src/schema/generated/types.js';
-import { csvField } from '../../src/table/csv.js';
-import { renderActivityHtml } from '../../src/text/activity-html.js';
-import { renderActivityMarkdown } from '../../src/text/activity-markdown.js';
-import { renderActivity } from '../../src/text/activity-text.js';
-import { escapeHtml } from '../../src/text/html.js';
-import { escapeMarkdown, markdownCode } from '../../src/text/markdown.js';
+import { renderActivityCsv } from '../../src/out/activity/csv.js';
+import { reportActivity } from '../../src/out/activity/report-activity.js';
+import type { ActivityReport } from '../../src/format/schema/generated/types.js';
+import { csvField } from '../../src/out/export/table/csv.js';
+import { renderActivityHtml } from '../../src/out/text/activity-html.js';
+import { renderActivityMarkdown } from '../../src/out/text/activity-markdown.js';
+import { renderActivity } from '../../src/out/text/activity-text.js';
+import { escapeHtml } from '../../src/out/text/html.js';
+import { escapeMarkdown, markdownCode } from '../../src/out/text/markdown.js';
 import { action, execution, grant } from '../docs/grant-kit.js';
 import { genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';

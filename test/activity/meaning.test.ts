@@ -1,16 +1,16 @@
 /** What the numbers of the activity report mean, one at a time. */
 
 import { describe, expect, it } from 'vitest';
-import { withoutGroups } from '../../src/activity/limits.js';
-import { MAX_GROUPS } from '../../src/activity/groups.js';
-import { MAX_LONG_SUM_BYTES } from '../../src/activity/sums.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { renderActivity } from '../../src/text/activity-text.js';
-import { reportActivity, type ActivityOptions } from '../../src/activity/report-activity.js';
-import type { ActivityReport } from '../../src/schema/generated/types.js';
-import type { AnyEvent } from '../../src/index.js';
+import { withoutGroups } from '../../src/out/activity/limits.js';
+import { MAX_GROUPS } from '../../src/out/activity/groups.js';
+import { MAX_LONG_SUM_BYTES } from '../../src/out/activity/sums.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { renderActivity } from '../../src/out/text/activity-text.js';
+import { reportActivity, type ActivityOptions } from '../../src/out/activity/report-activity.js';
+import type { ActivityReport } from '../../src/format/schema/generated/types.js';
+import type { AnyEvent } from '../../src/api/index.js';
 import { action, anchorOf, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
-import { exportCsv } from '../../src/table/csv-tables.js';
+import { exportCsv } from '../../src/out/export/table/csv-tables.js';
 import { MemorySink } from '../table/kit.js';
 import { DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 

@@ -2,25 +2,25 @@
 
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ACTIVITY_GROUPINGS } from '../../src/activity/groups.js';
-import { reportActivity } from '../../src/activity/report-activity.js';
-import { CODE_PAGES, type FindingCode } from '../../src/finding/catalog.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import type { JsonValue } from '../../src/json/value.js';
-import type { ActivityMeter, ActivityReport } from '../../src/schema/generated/types.js';
-import { formatExactly } from '../../src/value/format-rational.js';
-import type { Quantity } from '../../src/value/quantity.js';
+import { ACTIVITY_GROUPINGS } from '../../src/out/activity/groups.js';
+import { reportActivity } from '../../src/out/activity/report-activity.js';
+import { CODE_PAGES, type FindingCode } from '../../src/format/finding/catalog.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import type { JsonValue } from '../../src/base/json/value.js';
+import type { ActivityMeter, ActivityReport } from '../../src/format/schema/generated/types.js';
+import { formatExactly } from '../../src/base/value/format-rational.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
 import {
   reduceRational,
   ZERO,
   addRationals,
   subtractRationals,
   type Rational,
-} from '../../src/value/rational.js';
+} from '../../src/base/value/rational.js';
 import { judgeNaively, valueOf, type Entry } from '../bounds/naive-checker.js';
 import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, FIXTURES, optionsOf, type LedgerCase } from '../fixtures/cases.js';
-import { renderActivity } from '../../src/text/activity-text.js';
+import { renderActivity } from '../../src/out/text/activity-text.js';
 import { validatorOf } from '../schema/ajv.js';
 
 /** The schema as anyone else would use it. */

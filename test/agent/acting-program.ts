@@ -1,12 +1,12 @@
 /** A program that acts by a live ledger and is stopped somewhere, and what must hold of what it leaves. */
 
 import { expect } from 'vitest';
-import { CODE_PAGES, type FindingCode } from '../../src/finding/catalog.js';
-import { LiveLedger, type LiveLedgerOptions } from '../../src/agent/live-ledger.js';
-import type { LedgerStore } from '../../src/store/ledger-store.js';
-import type { Appended } from '../../src/writer/ledger.js';
-import { meters } from '../../src/value/meter.js';
-import { formatQuantity } from '../../src/value/quantity.js';
+import { CODE_PAGES, type FindingCode } from '../../src/format/finding/catalog.js';
+import { LiveLedger, type LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
+import type { LedgerStore } from '../../src/log/store/ledger-store.js';
+import type { Appended } from '../../src/log/writer/ledger.js';
+import { meters } from '../../src/base/value/meter.js';
+import { formatQuantity } from '../../src/base/value/quantity.js';
 import { codeOf, judge, readRecords, signer } from '../writer/support.js';
 import { AGENT, request } from './support.js';
 

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { formatPrivateKey } from '../../src/key/private-key.js';
+import { formatPrivateKey } from '../../src/format/key/private-key.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { AGENT } from './support.js';
 

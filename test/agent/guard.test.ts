@@ -1,15 +1,15 @@
 /** A guarded function is run only when the ledger allows it, and what it used is recorded however it ends. */
 
 import { describe, expect, it } from 'vitest';
-import { DeniedError, UnrecordedExecutionError } from '../../src/agent/errors.js';
-import type { GuardContext, GuardedFunction, GuardOptions } from '../../src/agent/guard.js';
-import type { LiveLedger } from '../../src/agent/live-ledger.js';
-import type { UsageMeter } from '../../src/agent/usage-meter.js';
-import type { Finding } from '../../src/finding/finding.js';
-import { digestIntent } from '../../src/policy/draft-grant.js';
-import { draftExecution } from '../../src/policy/record.js';
-import type { Appended } from '../../src/writer/ledger.js';
-import type { LedgerStore } from '../../src/store/ledger-store.js';
+import { DeniedError, UnrecordedExecutionError } from '../../src/log/agent/errors.js';
+import type { GuardContext, GuardedFunction, GuardOptions } from '../../src/log/agent/guard.js';
+import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import type { UsageMeter } from '../../src/log/agent/usage-meter.js';
+import type { Finding } from '../../src/format/finding/finding.js';
+import { digestIntent } from '../../src/log/policy/draft-grant.js';
+import { draftExecution } from '../../src/log/policy/record.js';
+import type { Appended } from '../../src/log/writer/ledger.js';
+import type { LedgerStore } from '../../src/log/store/ledger-store.js';
 import { codeOf, errorOf } from '../writer/support.js';
 import { AGENT, filePlace, gate, grant, leftOf, memoryPlace, openLive, usedBy } from './support.js';
 

@@ -2,10 +2,10 @@
 
 import { existsSync, statSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { MIN_INDEXED_BYTES } from '../../src/cache/ledger-index.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { maintainIndex } from '../../src/view/maintain-index.js';
+import { MIN_INDEXED_BYTES } from '../../src/log/cache/ledger-index.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { codeOf, noticeBoard, otherSigner } from '../writer/support.js';
 import { Agents } from './agents.js';
 import { filePlace, grant, keysOf, leftOf, openLive, request } from './support.js';

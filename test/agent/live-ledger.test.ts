@@ -2,8 +2,8 @@
 
 import { mkdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiveLedger, withLiveLedger, type LiveLedgerOptions } from '../../src/agent/live-ledger.js';
-import { formatQuantity } from '../../src/value/quantity.js';
+import { LiveLedger, withLiveLedger, type LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
+import { formatQuantity } from '../../src/base/value/quantity.js';
 import { codeOf, errorOf, signer, temporaryFolder } from '../writer/support.js';
 import { AGENT, filePlace, gate, grant, keysOf, leftOf, memoryPlace, openLive, request } from './support.js';
 

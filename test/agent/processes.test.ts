@@ -1,8 +1,8 @@
 /** Agents in several processes share one budget, to the last unit; one that is killed leaves what it had begun to be seen. */
 
 import { expect, it } from 'vitest';
-import { DeniedError } from '../../src/agent/errors.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { DeniedError } from '../../src/log/agent/errors.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
 import { Agents } from './agents.js';
 import { filePlace, grant, leftOf, openLive } from './support.js';
 

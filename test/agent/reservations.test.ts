@@ -2,9 +2,9 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiveLedger } from '../../src/agent/live-ledger.js';
-import { maintainIndex } from '../../src/view/maintain-index.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { VolatileFileSystem } from '../writer/file-systems.js';
 import { codeOf, otherSigner, signer } from '../writer/support.js';
 import { AGENT, filePlace, grant, leftOf, memoryPlace, openLive, request, type Event } from './support.js';

@@ -2,17 +2,17 @@
 
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { LiveLedger, type LiveLedgerOptions, type LiveRequest } from '../../src/agent/live-ledger.js';
-import { digestIntent, draftGrant, type GrantOptions } from '../../src/policy/draft-grant.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { verifyChunks } from '../../src/report/verify-chunks.js';
-import type { Key } from '../../src/schema/generated/types.js';
-import type { LedgerStore } from '../../src/store/ledger-store.js';
-import { MemoryStore } from '../../src/store/memory-store.js';
-import { sha256Digest } from '../../src/value/digest.js';
-import { meters, type AmountsByUnit } from '../../src/value/meter.js';
-import { formatQuantity } from '../../src/value/quantity.js';
-import { Ledger } from '../../src/writer/ledger.js';
+import { LiveLedger, type LiveLedgerOptions, type LiveRequest } from '../../src/log/agent/live-ledger.js';
+import { digestIntent, draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
+import type { Key } from '../../src/format/schema/generated/types.js';
+import type { LedgerStore } from '../../src/log/store/ledger-store.js';
+import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
+import { meters, type AmountsByUnit } from '../../src/base/value/meter.js';
+import { formatQuantity } from '../../src/base/value/quantity.js';
+import { Ledger } from '../../src/log/writer/ledger.js';
 import { readRecords, signer, temporaryFolder } from '../writer/support.js';
 
 export const AGENT = 'agent:a1';

@@ -1,13 +1,13 @@
 /** What `examineBlock` says of the lines of a block besides what it says of each: which record follows upon which, what they have in common. */
 
 import { describe, expect, test } from 'vitest';
-import { examineBlock, makeExaminer, type ExaminedBlock } from '../../src/batch/examine-block.js';
-import { MeterReader, keyidAt } from '../../src/ledger/quick-line.js';
-import * as row from '../../src/ledger/quick-row.js';
-import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/ledger/quick-scan.js';
-import { B64_IN_DIGEST } from '../../src/ledger/quick-tables.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
+import { examineBlock, makeExaminer, type ExaminedBlock } from '../../src/fast/blocks/examine-block.js';
+import { MeterReader, keyidAt } from '../../src/fast/scan/quick-line.js';
+import * as row from '../../src/fast/scan/quick-row.js';
+import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/fast/scan/quick-scan.js';
+import { B64_IN_DIGEST } from '../../src/fast/scan/quick-tables.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { WHOLE_EVENTS, lineOf, recordOf } from '../ledger/quick-kit.js';
 

@@ -6,10 +6,10 @@ import {
   makeWasmScanner,
   scannerFor,
   type LineScanner,
-} from '../../src/batch/line-scanner.js';
-import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
-import { ROW_WIDTH } from '../../src/ledger/quick-scan.js';
-import { nodeHash } from '../../src/tree/compact-range.js';
+} from '../../src/fast/blocks/line-scanner.js';
+import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
+import { ROW_WIDTH } from '../../src/fast/scan/quick-scan.js';
+import { nodeHash } from '../../src/format/tree/compact-range.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { fixtureLines, makeRandom } from '../ledger/quick-kit.js';
 

@@ -1,19 +1,19 @@
 /** A verification that is spread over jobs gives the report of one run; what is no part, or not one of these, is refused. */
 
 import { describe, expect, test, vi } from 'vitest';
-import { examineBlock, makeExaminer } from '../../src/batch/examine-block.js';
-import { examinePart } from '../../src/batch/examine-part.js';
-import { openParts, type PartInput } from '../../src/batch/open-parts.js';
-import { NOT_COMPUTED, VALID } from '../../src/batch/verdicts.js';
-import { NorthrootError } from '../../src/error.js';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import type { Report } from '../../src/report/report.js';
-import { buildReport } from '../../src/report/report.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { requireChecks } from '../../src/report/not-checked.js';
-import { decideExitStatus } from '../../src/ci/baseline.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
-import { runVerification } from '../../src/verify/run-verification.js';
+import { examineBlock, makeExaminer } from '../../src/fast/blocks/examine-block.js';
+import { examinePart } from '../../src/fast/blocks/examine-part.js';
+import { openParts, type PartInput } from '../../src/fast/blocks/open-parts.js';
+import { NOT_COMPUTED, VALID } from '../../src/fast/blocks/verdicts.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { buildReport } from '../../src/rules/report/report.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { requireChecks } from '../../src/rules/report/not-checked.js';
+import { decideExitStatus } from '../../src/out/ci/baseline.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { runVerification } from '../../src/rules/verify/run-verification.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 import { inChunks } from '../verify/support.js';
@@ -120,7 +120,7 @@ describe('a forged part', () => {
   /** Says valid of every signature. */
   async function forged(): Promise<PartInput> {
     const bytes = fixtureBytes(LEDGER);
-    const { PartEncoder, decodePart } = await import('../../src/batch/part-file.js');
+    const { PartEncoder, decodePart } = await import('../../src/fast/blocks/part-file.js');
     const part = await makePart(bytesSource(bytes, 'ledger'), 1, 1);
     const encoder = new PartEncoder();
     const pieces: Uint8Array[] = [];
@@ -158,7 +158,7 @@ describe('a forged part', () => {
     const [whole] = await partsOf(bytes, 1);
     const part = await makePart(bytesSource(bytes, 'ledger'), 1, 1);
     expect(whole).toBeDefined();
-    const { PartEncoder, decodePart } = await import('../../src/batch/part-file.js');
+    const { PartEncoder, decodePart } = await import('../../src/fast/blocks/part-file.js');
     const encoder = new PartEncoder();
     const pieces: Uint8Array[] = [];
     for await (const frame of decodePart(inChunks(part, 5_000), 'part')) {

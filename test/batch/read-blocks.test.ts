@@ -2,22 +2,22 @@
 
 import { expect, describe, test } from 'vitest';
 import { startWorker } from '#platform';
-import type { BlockFacts } from '../../src/batch/examine-block.js';
+import type { BlockFacts } from '../../src/fast/blocks/examine-block.js';
 import {
   readBlocks,
   type KnownLine,
   type KnownLines,
   type ReadBlocksOptions,
   type UsualLine,
-} from '../../src/batch/read-blocks.js';
-import { bytesSource, streamSource } from '../../src/fs/source.js';
-import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
-import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
-import { hashLine, readLines } from '../../src/ledger/read-lines.js';
-import type { WorkerThread } from '../../src/platform/platform.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { startVerification, type VerifyState } from '../../src/verify/state.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
+} from '../../src/fast/blocks/read-blocks.js';
+import { bytesSource, streamSource } from '../../src/log/fs/source.js';
+import { examineFully, type ExaminedLine } from '../../src/format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
+import { hashLine, readLines } from '../../src/rules/source/read-lines.js';
+import type { WorkerThread } from '../../src/base/platform/platform.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 import { inChunks } from '../verify/support.js';

@@ -1,9 +1,9 @@
 /** Facts that threads share are read as they were written, wherever they lie, or there is no room for them. */
 
 import { expect, test } from 'vitest';
-import { examineBlock, makeExaminer } from '../../src/batch/examine-block.js';
-import { readFacts, writeFacts } from '../../src/batch/shared-facts.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+import { examineBlock, makeExaminer } from '../../src/fast/blocks/examine-block.js';
+import { readFacts, writeFacts } from '../../src/fast/blocks/shared-facts.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 
 const BLOCKS: [string, Uint8Array][] = [

@@ -1,13 +1,13 @@
 /** Signatures wait in room that is used again: whatever else was refused meanwhile, each gets its own verdict. */
 
 import { describe, expect, it } from 'vitest';
-import { SignatureQueue } from '../../src/batch/signature-queue.js';
-import { INVALID, NOT_COMPUTED, VALID } from '../../src/batch/verdicts.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { MAX_WAITING } from '../../src/signature/batch-verifier.js';
+import { SignatureQueue } from '../../src/fast/blocks/signature-queue.js';
+import { INVALID, NOT_COMPUTED, VALID } from '../../src/fast/blocks/verdicts.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { MAX_WAITING } from '../../src/fast/signature/batch-verifier.js';
 
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { createSigner, signEvent } from '../../src/signature/signer.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { createSigner, signEvent } from '../../src/format/signature/signer.js';
 
 const COUNT = MAX_WAITING + 40;
 

@@ -1,10 +1,10 @@
 /** Threads for tests: they examine in this one, some time later, and are sent what could be sent. */
 
-import { examineBlock, makeExaminer } from '../../src/batch/examine-block.js';
-import { writeFacts } from '../../src/batch/shared-facts.js';
-import type { BlockAnswer, BlockRequest } from '../../src/batch/worker-pool.js';
-import type { WorkerThread } from '../../src/platform/platform.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+import { examineBlock, makeExaminer } from '../../src/fast/blocks/examine-block.js';
+import { writeFacts } from '../../src/fast/blocks/shared-facts.js';
+import type { BlockAnswer, BlockRequest } from '../../src/fast/blocks/worker-pool.js';
+import type { WorkerThread } from '../../src/base/platform/platform.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 
 export interface TestThread extends WorkerThread {
   /** As if it ended by itself. */

@@ -1,10 +1,10 @@
 /** A thread that dies, hangs or fails is an internal error: never a verdict, and never waited for without end. */
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { readBlocks } from '../../src/batch/read-blocks.js';
-import { WorkerPool } from '../../src/batch/worker-pool.js';
-import { bytesSource } from '../../src/fs/source.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+import { readBlocks } from '../../src/fast/blocks/read-blocks.js';
+import { WorkerPool } from '../../src/fast/blocks/worker-pool.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { testThread, type TestThread } from './threads.js';
 

@@ -4,17 +4,17 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { findUnsound } from '../../src/bounds/grant.js';
-import { buildEvent, type AnyEvent } from '../../src/event/build.js';
+import { findUnsound } from '../../src/rules/bounds/grant.js';
+import { buildEvent, type AnyEvent } from '../../src/format/event/build.js';
 import {
   findBalance,
   listGrants,
   listOpenAuthorizations,
   listOpenStarts,
-} from '../../src/report/accounts.js';
-import { meters } from '../../src/value/meter.js';
-import { formatQuantity, type Quantity } from '../../src/value/quantity.js';
-import type { VerifyState } from '../../src/verify/state.js';
+} from '../../src/rules/report/accounts.js';
+import { meters } from '../../src/base/value/meter.js';
+import { formatQuantity, type Quantity } from '../../src/base/value/quantity.js';
+import type { VerifyState } from '../../src/rules/verify/state.js';
 import {
   RELEASE,
   digestOf,

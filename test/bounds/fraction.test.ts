@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Finding } from '../../src/finding/finding.js';
-import { exactValue, fractionOf, sumOf } from '../../src/bounds/fraction.js';
+import type { Finding } from '../../src/format/finding/finding.js';
+import { exactValue, fractionOf, sumOf } from '../../src/rules/bounds/fraction.js';
 import {
   DENOMINATOR_LIMIT,
   ZERO,
@@ -13,7 +13,7 @@ import {
   reduceRational,
   subtractRationals,
   type Rational,
-} from '../../src/value/rational.js';
+} from '../../src/base/value/rational.js';
 import { BareRun, makeExecution, makeGrant, number } from './support.js';
 
 /** What an amount may have: of ten without a common factor the common one is just within the limit. */

@@ -7,15 +7,15 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import { peakOverlap } from '../../src/bounds/timeline.js';
-import type { AnyEvent } from '../../src/event/build.js';
-import { identifyPayload, payloadOf } from '../../src/event/identity.js';
-import { bytesSource } from '../../src/fs/source.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { listGrants, listOpenAuthorizations } from '../../src/report/accounts.js';
-import type { Quantity } from '../../src/value/quantity.js';
-import { formatInstant, parseTimestamp } from '../../src/value/timestamp.js';
-import { runVerification } from '../../src/verify/run-verification.js';
+import { peakOverlap } from '../../src/rules/bounds/timeline.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { identifyPayload, payloadOf } from '../../src/format/event/identity.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { listGrants, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
+import { formatInstant, parseTimestamp } from '../../src/base/value/timestamp.js';
+import { runVerification } from '../../src/rules/verify/run-verification.js';
 import { BareRun, NOON, RELEASE, digestOf, makeAction, makeExecution, makeGrant } from './support.js';
 
 const IS_SLOW = process.env.SLOW === '1';

@@ -6,8 +6,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Finding } from '../../src/finding/finding.js';
-import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
+import type { Finding } from '../../src/format/finding/finding.js';
+import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/rules/report/accounts.js';
 import {
   judgeNaively,
   subtract,

@@ -12,8 +12,8 @@ import type {
   Bounds,
   ExecutionEvent,
   Intents,
-} from '../../src/schema/generated/types.js';
-import type { Quantity } from '../../src/value/quantity.js';
+} from '../../src/format/schema/generated/types.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
 
 /** An event as it stands in the ledger. */
 export interface Entry {

@@ -5,8 +5,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Interval } from '../../src/bounds/recent-intervals.js';
-import type { SavedNode } from '../../src/bounds/timeline-node.js';
+import type { Interval } from '../../src/rules/bounds/recent-intervals.js';
+import type { SavedNode } from '../../src/rules/bounds/timeline-node.js';
 import {
   addInterval,
   emptyTimeline,
@@ -17,7 +17,7 @@ import {
   restoreTimeline,
   saveTimeline,
   type Timeline,
-} from '../../src/bounds/timeline.js';
+} from '../../src/rules/bounds/timeline.js';
 import {
   ZERO,
   addRationals,
@@ -25,7 +25,7 @@ import {
   reduceRational,
   subtractRationals,
   type Rational,
-} from '../../src/value/rational.js';
+} from '../../src/base/value/rational.js';
 
 const ONE: Rational = { n: 1n, d: 1n };
 /** More than is rounded off of a sum, and far less than sums differ by. */

@@ -4,12 +4,12 @@
  * of its own: a sequence shrinks by leaving events out.
  */
 
-import type { AnyEvent } from '../../src/event/build.js';
-import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
-import type { AuthorizationEvent } from '../../src/schema/generated/types.js';
-import type { Digest } from '../../src/value/digest.js';
-import type { Meter } from '../../src/value/meter.js';
-import type { Quantity } from '../../src/value/quantity.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { CANONICAL_PROFILE_ID } from '../../src/base/json/profile.js';
+import type { AuthorizationEvent } from '../../src/format/schema/generated/types.js';
+import type { Digest } from '../../src/base/value/digest.js';
+import type { Meter } from '../../src/base/value/meter.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
 import type { Entry } from './naive-checker.js';
 import { digestOf, isMalformed, malformed, number, withIds } from './support.js';
 

@@ -1,16 +1,16 @@
 /** What the tests of linkage and bounds share: short builders of events, and the verifier run over bare events. */
 
-import { buildEvent, type AnyEvent } from '../../src/event/build.js';
-import { identifyEvent } from '../../src/event/identity.js';
-import type { Finding } from '../../src/finding/finding.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { digestFromBase64url, sha256Digest, type Digest } from '../../src/value/digest.js';
-import { meters, type MeterVector } from '../../src/value/meter.js';
-import type { Quantity } from '../../src/value/quantity.js';
-import { startVerification, type EventVerdict, type VerifyState } from '../../src/verify/state.js';
-import { finishVerification } from '../../src/verify/ending.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
+import { buildEvent, type AnyEvent } from '../../src/format/event/build.js';
+import { identifyEvent } from '../../src/format/event/identity.js';
+import type { Finding } from '../../src/format/finding/finding.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { digestFromBase64url, sha256Digest, type Digest } from '../../src/base/value/digest.js';
+import { meters, type MeterVector } from '../../src/base/value/meter.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../../src/rules/verify/state.js';
+import { finishVerification } from '../../src/rules/verify/ending.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
 
 export const NOON = '2026-01-01T12:00:00Z';
 

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Interval } from '../../src/bounds/recent-intervals.js';
-import type { SavedNode } from '../../src/bounds/timeline-node.js';
+import type { Interval } from '../../src/rules/bounds/recent-intervals.js';
+import type { SavedNode } from '../../src/rules/bounds/timeline-node.js';
 import {
   addInterval,
   emptyTimeline,
@@ -13,16 +13,21 @@ import {
   restoreTimeline,
   saveTimeline,
   type TimelineStep,
-} from '../../src/bounds/timeline.js';
-import { allowsTool, coversPattern, makeToolSet } from '../../src/bounds/tool-set.js';
+} from '../../src/rules/bounds/timeline.js';
+import { allowsTool, coversPattern, makeToolSet } from '../../src/rules/bounds/tool-set.js';
 import {
   ZERO,
   addRationals,
   compareRationals,
   reduceRational,
   type Rational,
-} from '../../src/value/rational.js';
-import { coversToolPattern, isToolName, isToolPattern, matchesToolPattern } from '../../src/value/tool.js';
+} from '../../src/base/value/rational.js';
+import {
+  coversToolPattern,
+  isToolName,
+  isToolPattern,
+  matchesToolPattern,
+} from '../../src/base/value/tool.js';
 
 const key = fc.oneof(fc.bigInt(-3n, 12n), fc.bigInt(-(10n ** 20n), 10n ** 20n));
 const weight = fc

@@ -10,22 +10,22 @@ import {
   type Bundle,
   type BundleDecoded,
   type BundleFile,
-} from '../../src/bundle/bundle-file.js';
-import { isBundle } from '../../src/bundle/bundle-start.js';
-import type { BundleOptions } from '../../src/bundle/export-bundle.js';
-import { verifyBundle, type VerifyBundleOptions } from '../../src/bundle/verify-bundle.js';
-import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';
-import { MAX_CBOR_ITEMS } from '../../src/cbor/scan.js';
-import type { CborKey, CborValue, TaggedCbor } from '../../src/cbor/value.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { BundleResult } from '../../src/schema/generated/types.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { plainPaint } from '../../src/text/report.js';
-import { renderBundleResult } from '../../src/text/bundle-result.js';
-import { leafHash } from '../../src/tree/compact-range.js';
+} from '../../src/proof/bundle/bundle-file.js';
+import { isBundle } from '../../src/proof/bundle/bundle-start.js';
+import type { BundleOptions } from '../../src/proof/bundle/export-bundle.js';
+import { verifyBundle, type VerifyBundleOptions } from '../../src/proof/bundle/verify-bundle.js';
+import { encodeCbor, parseCbor } from '../../src/base/cbor/codec.js';
+import { MAX_CBOR_ITEMS } from '../../src/base/cbor/scan.js';
+import type { CborKey, CborValue, TaggedCbor } from '../../src/base/cbor/value.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { BundleResult } from '../../src/format/schema/generated/types.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { plainPaint } from '../../src/out/text/report.js';
+import { renderBundleResult } from '../../src/out/text/bundle-result.js';
+import { leafHash } from '../../src/format/tree/compact-range.js';
 import { validatorOf } from '../schema/ajv.js';
-import { MAX_TRUST_POLICY_BYTES } from '../../src/trust/trust-policy.js';
+import { MAX_TRUST_POLICY_BYTES } from '../../src/rules/trust/trust-policy.js';
 import { samplePositions } from '../slow.js';
 import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { valueOf } from '../value-of.js';

@@ -1,14 +1,19 @@
 /** Contents beside a ledger: attached to bundles, and found by their digests. */
 
 import { describe, expect, it } from 'vitest';
-import { attachContents, findContent } from '../../src/bundle/disclose.js';
-import { decodeBundle, formatBundle, replaceAttachments } from '../../src/bundle/bundle-file.js';
-import { digestOf, isSalted, MAX_NAMED_CHARACTERS, MAX_SALTED_BYTES } from '../../src/bundle/contents.js';
-import { verifyBundle } from '../../src/bundle/verify-bundle.js';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
-import { plainPaint } from '../../src/text/report.js';
-import { renderBundleResult } from '../../src/text/bundle-result.js';
-import { sha256Digest } from '../../src/value/digest.js';
+import { attachContents, findContent } from '../../src/proof/bundle/disclose.js';
+import { decodeBundle, formatBundle, replaceAttachments } from '../../src/proof/bundle/bundle-file.js';
+import {
+  digestOf,
+  isSalted,
+  MAX_NAMED_CHARACTERS,
+  MAX_SALTED_BYTES,
+} from '../../src/proof/bundle/contents.js';
+import { verifyBundle } from '../../src/proof/bundle/verify-bundle.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { plainPaint } from '../../src/out/text/report.js';
+import { renderBundleResult } from '../../src/out/text/bundle-result.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { linesOf } from '../verify/support.js';
 import { valueOf } from '../value-of.js';

@@ -1,9 +1,9 @@
 /** Bundles of every fixture: what they hold is judged as in the ledger, and never worse. */
 
 import { describe, expect, it } from 'vitest';
-import { verifyBundle } from '../../src/bundle/verify-bundle.js';
-import { runVerification } from '../../src/verify/run-verification.js';
-import { bytesSource } from '../../src/fs/source.js';
+import { verifyBundle } from '../../src/proof/bundle/verify-bundle.js';
+import { runVerification } from '../../src/rules/verify/run-verification.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 import { rememberingBackend } from '../verify/support.js';

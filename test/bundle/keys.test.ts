@@ -1,9 +1,9 @@
 /** Bundles, and keys that a ledger adds, revokes or brings along: none of them vouches for more than it can. */
 
 import { describe, expect, it } from 'vitest';
-import type { BundleOptions } from '../../src/bundle/export-bundle.js';
-import { verifyBundle } from '../../src/bundle/verify-bundle.js';
-import type { BundleResult, TrustPolicy } from '../../src/schema/generated/types.js';
+import type { BundleOptions } from '../../src/proof/bundle/export-bundle.js';
+import { verifyBundle } from '../../src/proof/bundle/verify-bundle.js';
+import type { BundleResult, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import {
   checkpoint,
   DIGEST,

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { decodeBundle } from '../../src/bundle/bundle-file.js';
+import { decodeBundle } from '../../src/proof/bundle/bundle-file.js';
 import { valueOf } from '../value-of.js';
 import { bundleOf, exporter, sealFixture } from './support.js';
 

@@ -1,13 +1,13 @@
 /** What the tests of bundles share: bundles made in memory, of fixtures and of ledgers that a checkpoint seals. */
 
 import { readFileSync } from 'node:fs';
-import { exportBundle, type BundleExport, type BundleOptions } from '../../src/bundle/export-bundle.js';
-import { bytesSource } from '../../src/fs/source.js';
-import type { JsonObject } from '../../src/json/value.js';
-import type { OpenLedger } from '../../src/ledger/read-lines.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { makeKeyEntry } from '../../src/trust/key-entry.js';
+import { exportBundle, type BundleExport, type BundleOptions } from '../../src/proof/bundle/export-bundle.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import type { JsonObject } from '../../src/base/json/value.js';
+import type { OpenLedger } from '../../src/rules/source/read-lines.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { makeKeyEntry } from '../../src/rules/trust/key-entry.js';
 import { FIXTURES } from '../fixtures/cases.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { noteOf } from '../proof/support.js';

@@ -1,8 +1,8 @@
 /** What is decoded where it lies is what a strict decoder of the text gives. */
 
 import { expect, test } from 'vitest';
-import { decodeDigestAt, decodeSignatureAt, isDigestAt } from '../../src/bytes/base64url-at.js';
-import { tryDecodeBase64url } from '../../src/bytes/encoding.js';
+import { decodeDigestAt, decodeSignatureAt, isDigestAt } from '../../src/base/bytes/base64url-at.js';
+import { tryDecodeBase64url } from '../../src/base/bytes/encoding.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 
 const random = makeRandom(64);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { printable } from '../../src/bytes/printable.js';
+import { printable } from '../../src/base/bytes/printable.js';
 
 describe('printable', () => {
   it('leaves ordinary text alone, whatever its script', () => {

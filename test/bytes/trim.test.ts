@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withoutTrailing } from '../../src/bytes/trim.js';
+import { withoutTrailing } from '../../src/base/bytes/trim.js';
 import { inTime } from '../in-time.js';
 
 it.each([

@@ -1,11 +1,11 @@
 /** An index that is made a block of lines at a time keeps, entry for entry, what one keeps that is made line by line. */
 
 import { expect, test, vi } from 'vitest';
-import { BlockSteps } from '../../src/verify/block-steps.js';
-import { MemoryEntries } from '../../src/cache/entry-store.js';
-import type { IndexedState } from '../../src/cache/indexed-state.js';
-import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { UsualStep } from '../../src/verify/usual-step.js';
+import { BlockSteps } from '../../src/fast/blocks/block-steps.js';
+import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import type { IndexedState } from '../../src/log/cache/indexed-state.js';
+import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { UsualStep } from '../../src/fast/usual-step.js';
 import { event, genesis, keyOf, ledger, makeSigner, note, type Item } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/quick-kit.js';

@@ -4,17 +4,22 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { MemoryEntries } from '../../src/cache/entry-store.js';
-import { IndexedState } from '../../src/cache/indexed-state.js';
-import { RANKS, rankOf, type Finding } from '../../src/finding/finding.js';
-import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { finishVerification } from '../../src/verify/ending.js';
-import { saveHead } from '../../src/verify/state-form.js';
-import { startVerification, type VerifyState } from '../../src/verify/state.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
-import { listGrants, listKeys, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
+import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { IndexedState } from '../../src/log/cache/indexed-state.js';
+import { RANKS, rankOf, type Finding } from '../../src/format/finding/finding.js';
+import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { LineSplitter } from '../../src/format/record/line-splitter.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { finishVerification } from '../../src/rules/verify/ending.js';
+import { saveHead } from '../../src/rules/verify/state-form.js';
+import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
+import {
+  listGrants,
+  listKeys,
+  listOpenAuthorizations,
+  listOpenStarts,
+} from '../../src/rules/report/accounts.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 

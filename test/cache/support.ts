@@ -1,12 +1,12 @@
 /** Indexes in memory, of ledgers in memory. */
 
-import { MemoryEntries } from '../../src/cache/entry-store.js';
-import { IndexedState } from '../../src/cache/indexed-state.js';
-import type { FileSystem, OpenFile } from '../../src/fs/file-system.js';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { LineSplitter, type RawLine } from '../../src/ledger/line-splitter.js';
-import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { IndexedState } from '../../src/log/cache/indexed-state.js';
+import type { FileSystem, OpenFile } from '../../src/log/fs/file-system.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { LineSplitter, type RawLine } from '../../src/format/record/line-splitter.js';
+import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 
 export const FILE = 'ledger.jsonl';
 export const NAMES = { toIndex: () => '', fromIndex: () => FILE };

@@ -2,16 +2,21 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MemoryEntries } from '../../src/cache/entry-store.js';
-import { RecordEntries } from '../../src/cache/record-entries.js';
-import { RecordReader } from '../../src/cache/record-reader.js';
-import { Entries } from '../../src/cache/tables.js';
+import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { RecordEntries } from '../../src/log/cache/record-entries.js';
+import { RecordReader } from '../../src/log/cache/record-reader.js';
+import { Entries } from '../../src/log/cache/tables.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
 import { indexBasis } from '../../src/proof/proof-basis.js';
-import { defaultBackend } from '../../src/signature/default-backend.js';
-import { appendLeaf, hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
-import { RangeHasher, consistencyRanges, inclusionRanges, type LeafRange } from '../../src/tree/proof.js';
-import { startVerification } from '../../src/verify/state.js';
+import { defaultBackend } from '../../src/format/signature/default-backend.js';
+import { appendLeaf, hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
+import {
+  RangeHasher,
+  consistencyRanges,
+  inclusionRanges,
+  type LeafRange,
+} from '../../src/format/tree/proof.js';
+import { startVerification } from '../../src/rules/verify/state.js';
 import { times } from '../slow.js';
 import { makeLines, noteOf, opener } from '../proof/support.js';
 import { NAMES, SEGMENT, buildIndex, fileSystemOf } from './support.js';

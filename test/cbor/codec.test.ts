@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCbor, encodeCbor, parseCbor } from '../../src/cbor/codec.js';
-import { MAX_CBOR_DEPTH, MAX_CBOR_ITEMS, MAX_CBOR_MAP_ENTRIES, scanCbor } from '../../src/cbor/scan.js';
-import { TaggedCbor, type CborKey, type CborValue } from '../../src/cbor/value.js';
+import { decodeCbor, encodeCbor, parseCbor } from '../../src/base/cbor/codec.js';
+import { MAX_CBOR_DEPTH, MAX_CBOR_ITEMS, MAX_CBOR_MAP_ENTRIES, scanCbor } from '../../src/base/cbor/scan.js';
+import { TaggedCbor, type CborKey, type CborValue } from '../../src/base/cbor/value.js';
 
 const TAGS = new Set([18]);
 

@@ -9,17 +9,17 @@ import {
   type Report,
   type VerificationResult,
   type VerifyOptions,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import {
   BaselineMatch,
   decideExitStatus,
   parseBaseline,
   type BaselineOutcome,
   type FailOn,
-} from '../../src/export.js';
-import { buildReport } from '../../src/report/report.js';
-import { toChunkSource } from '../../src/report/verify-chunks.js';
-import { checkReport } from '../../src/schema/check.js';
+} from '../../src/api/export.js';
+import { buildReport } from '../../src/rules/report/report.js';
+import { toChunkSource } from '../../src/rules/report/verify-chunks.js';
+import { checkReport } from '../../src/format/schema/check.js';
 import { fixture } from './reports.js';
 
 const bytesOf = (report: Report): Uint8Array => new TextEncoder().encode(JSON.stringify(report));

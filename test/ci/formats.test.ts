@@ -3,7 +3,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { CODE_PAGES, isFindingCode, renderReport, type FindingJson, type Report } from '../../src/index.js';
+import {
+  CODE_PAGES,
+  isFindingCode,
+  renderReport,
+  type FindingJson,
+  type Report,
+} from '../../src/api/index.js';
 import {
   decideExitStatus,
   MAX_BRIEF_COLUMNS,
@@ -15,9 +21,9 @@ import {
   renderJunit,
   renderMarkdown,
   requireChecks,
-} from '../../src/export.js';
-import { messageOf } from '../../src/ci/ci-words.js';
-import { groupOf } from '../../src/ci/check-groups.js';
+} from '../../src/api/export.js';
+import { messageOf } from '../../src/out/ci/ci-words.js';
+import { groupOf } from '../../src/out/ci/check-groups.js';
 import { hasProgram } from '../cli/runner.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { cutReport, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
@@ -320,7 +326,7 @@ describe('renderJunit', () => {
   });
 
   it('fails when there is nothing to verify', async () => {
-    const { verifyLedger } = await import('../../src/index.js');
+    const { verifyLedger } = await import('../../src/api/index.js');
     expect(renderJunit(await verifyLedger(new Uint8Array()))).toMatch(/failures="1"/);
   });
 

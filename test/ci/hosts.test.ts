@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { VERSION } from '../../src/index.js';
+import { VERSION } from '../../src/api/index.js';
 import { CLI, hasProgram, Workshop, type Run } from '../cli/runner.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,7 +1,7 @@
 /** Reports for the tests of formats: real ones, and one whose every outside text is chosen. */
 
 import { readFileSync } from 'node:fs';
-import { verifyLedger, type FindingJson, type Report } from '../../src/index.js';
+import { verifyLedger, type FindingJson, type Report } from '../../src/api/index.js';
 
 /** The bytes of a ledger of `fixtures/`. */
 export function fixture(path: string): Uint8Array {

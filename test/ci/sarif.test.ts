@@ -13,19 +13,19 @@ import {
   type ByteSink,
   type FindingJson,
   type Report,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import {
   fingerprintFinding,
   MAX_SARIF_RESULTS,
   MAX_SARIF_RUNS,
   writeSarif,
   type SarifOptions,
-} from '../../src/export.js';
-import { FindingSpool } from '../../src/ci/finding-spool.js';
-import { writeRuns } from '../../src/ci/sarif.js';
-import { Spool } from '../../src/fs/spool.js';
-import { toChunkSource } from '../../src/report/verify-chunks.js';
-import { buildReport } from '../../src/report/report.js';
+} from '../../src/api/export.js';
+import { FindingSpool } from '../../src/out/ci/finding-spool.js';
+import { writeRuns } from '../../src/out/ci/sarif.js';
+import { Spool } from '../../src/log/fs/spool.js';
+import { toChunkSource } from '../../src/rules/report/verify-chunks.js';
+import { buildReport } from '../../src/rules/report/report.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { cutReport, fixture, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
 

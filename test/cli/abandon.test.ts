@@ -1,8 +1,8 @@
 /** `northroot abandon`, what `budget` lists of what is open, and `authorize --expires`. */
 
 import { describe, expect, it } from 'vitest';
-import { digestIntent, draftGrant } from '../../src/policy/draft-grant.js';
-import { meters } from '../../src/value/meter.js';
+import { digestIntent, draftGrant } from '../../src/log/policy/draft-grant.js';
+import { meters } from '../../src/base/value/meter.js';
 import { ndjson } from './drafts.js';
 import { expectError, expectOk, parse, parseLines, Workshop } from './runner.js';
 

@@ -1,7 +1,7 @@
 /** `northroot append`: what is taken, what is refused, and what is on disk then. */
 
 import { describe, expect, it } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
+import { buildEvent } from '../../src/format/event/build.js';
 import { action, denial, digestOfId, execution, grant, ndjson, note } from './drafts.js';
 import {
   expectCode,

@@ -2,8 +2,8 @@
 
 import { mkdirSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Report } from '../../src/report/report.js';
-import { parseNote } from '../../src/note/signed-note.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { parseNote } from '../../src/format/note/signed-note.js';
 import { ndjson, note } from './drafts.js';
 import {
   expectCode,

@@ -1,11 +1,11 @@
 /** What is asked of a ledger with budgets in it: `budget`, `why`, and what `verify` is told to show, to mind and to remember. */
 
 import { describe, expect, it } from 'vitest';
-import type { AnyEvent } from '../../src/event/build.js';
-import { checkReport } from '../../src/schema/check.js';
-import type { FindingJson, ReportJson } from '../../src/schema/generated/types.js';
-import { VERSION } from '../../src/version.js';
-import { meters } from '../../src/value/meter.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { checkReport } from '../../src/format/schema/check.js';
+import type { FindingJson, ReportJson } from '../../src/format/schema/generated/types.js';
+import { VERSION } from '../../src/base/version.js';
+import { meters } from '../../src/base/value/meter.js';
 import { DIGEST, event, genesis, keyOf, ledger, makeSigner, note, type Item } from '../docs/ledger-kit.js';
 import { expectCode, expectError, expectOk, parse, parseLines, Workshop, type Run } from './runner.js';
 

@@ -1,6 +1,6 @@
 /** Drafts of events, as a pipeline would send them: one JSON object a line. */
 
-import { sha256Digest, type Digest } from '../../src/value/digest.js';
+import { sha256Digest, type Digest } from '../../src/base/value/digest.js';
 
 const digest = (text: string): Digest => sha256Digest(Buffer.from(text));
 

@@ -12,7 +12,7 @@ import {
   OtherFileError,
   StrictError,
   type FindingCode,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 
 const error = (code: string, hint?: string): NorthrootError =>
   new NorthrootError(code, 'it failed', { hint });

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { formatJournalFrame, formatJournalHeader } from '../../src/journal/journal-file.js';
-import type { LedgerStatement } from '../../src/statement/statement.js';
+import { formatJournalFrame, formatJournalHeader } from '../../src/out/export/journal/journal-file.js';
+import type { LedgerStatement } from '../../src/proof/statement/statement.js';
 import { action, execution, grant, ndjson } from './drafts.js';
 import { expectError, expectOk, parseLines, Workshop, type KeyJson } from './runner.js';
 

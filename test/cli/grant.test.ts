@@ -15,7 +15,7 @@ import {
   signEvent,
   verifyLedger,
   type AuthorizationEvent,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import { expectError, expectOk, parse, Workshop, type ResultJson } from './runner.js';
 
 const shop = new Workshop();

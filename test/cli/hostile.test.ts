@@ -1,11 +1,11 @@
 /** What a ledger says is shown, never obeyed: no escape sequence, no trick with the order of text, no line of its own. */
 
 import { describe, expect, it } from 'vitest';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { identifyEvent } from '../../src/event/identity.js';
-import { formatRecord } from '../../src/ledger/record.js';
-import { digestFromBase64url } from '../../src/value/digest.js';
-import type { ReportJson } from '../../src/schema/generated/types.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { identifyEvent } from '../../src/format/event/identity.js';
+import { formatRecord } from '../../src/format/record/record.js';
+import { digestFromBase64url } from '../../src/base/value/digest.js';
+import type { ReportJson } from '../../src/format/schema/generated/types.js';
 import { parse, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();

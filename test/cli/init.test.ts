@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parsePrivateKey } from '../../src/key/private-key.js';
-import { parsePublicKey } from '../../src/key/public-key.js';
+import { parsePrivateKey } from '../../src/format/key/private-key.js';
+import { parsePublicKey } from '../../src/format/key/public-key.js';
 import { expectError, expectOk, hasProgram, parse, Workshop, type KeyJson, type Run } from './runner.js';
 
 const shop = new Workshop();

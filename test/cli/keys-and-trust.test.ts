@@ -1,10 +1,10 @@
 /** `northroot key` and `trust`: keys that come to a ledger and go, and the policy that pins them. */
 
 import { describe, expect, it } from 'vitest';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import type { Report } from '../../src/report/report.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import type { Report } from '../../src/rules/report/report.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectError, expectOk, hasProgram, parse, Workshop, type Run } from './runner.js';
 

@@ -2,8 +2,8 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { canonicalText, formatRecord } from '../../src/index.js';
-import { leafHash, hashToBase64url, emptyRange, rangeRoot } from '../../src/tree/compact-range.js';
+import { canonicalText, formatRecord } from '../../src/api/index.js';
+import { leafHash, hashToBase64url, emptyRange, rangeRoot } from '../../src/format/tree/compact-range.js';
 import { DIGEST, event, genesis } from '../docs/ledger-kit.js';
 import { Workshop, expectError } from './runner.js';
 

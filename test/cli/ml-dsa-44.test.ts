@@ -1,8 +1,8 @@
 /** ML-DSA-44 through the command line: a key is made, added, and signs beside the ledger's own; proofs and witnesses take it. */
 
 import { describe, expect, it } from 'vitest';
-import type { Report } from '../../src/report/report.js';
-import { parseNote } from '../../src/note/signed-note.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { parseNote } from '../../src/format/note/signed-note.js';
 import { ndjson, note } from './drafts.js';
 import { expectError, expectOk, parse, Workshop } from './runner.js';
 

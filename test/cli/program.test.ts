@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
+import { buildEvent } from '../../src/format/event/build.js';
 import { bare } from '../docs/ledger-kit.js';
 import { denial, execution, ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectError, expectOk, hasProgram, parse, Workshop, type Run } from './runner.js';

@@ -1,14 +1,14 @@
 /** `northroot prove`, `northroot verify-proof` and `northroot diff`. */
 
 import { describe, expect, it } from 'vitest';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import { formatVkey } from '../../src/key/vkey.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { formatVkey } from '../../src/format/key/vkey.js';
 import type { LedgerDiff } from '../../src/proof/ledger-diff.js';
 import type { ConsistencyResult } from '../../src/proof/verify-consistency.js';
 import type { ReceiptResult } from '../../src/proof/verify-receipt.js';
 import type { ProofResult } from '../../src/proof/verify-proof.js';
-import type { StatementResult } from '../../src/statement/verify-statement.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+import type { StatementResult } from '../../src/proof/statement/verify-statement.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { ORIGIN, makeLines, noteOf, signer, stranger, witness } from '../proof/support.js';
 import { seedPem } from '../key/key-samples.js';
 import { ledgerOf } from '../verify/support.js';

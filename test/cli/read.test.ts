@@ -3,20 +3,20 @@
 import { verify } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { sha256Base64url } from '../../src/bytes/sha256.js';
-import { buildEvent, buildGenesis } from '../../src/event/build.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import { formatRecord } from '../../src/ledger/record.js';
+import { sha256Base64url } from '../../src/base/bytes/sha256.js';
+import { buildEvent, buildGenesis } from '../../src/format/event/build.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { formatRecord } from '../../src/format/record/record.js';
 import {
   PAYLOAD_TYPE,
   fromDsseEnvelope,
   preAuthEncoding,
   type DsseEnvelope,
-} from '../../src/signature/dsse.js';
-import { createSigner, signEvent } from '../../src/signature/signer.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+} from '../../src/format/signature/dsse.js';
+import { createSigner, signEvent } from '../../src/format/signature/signer.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { action, denial, execution, grant, ndjson, note } from './drafts.js';
 import {
   expectError,

@@ -3,7 +3,7 @@
 import { existsSync, openSync, realpathSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import type { ReportJson } from '../../src/schema/generated/types.js';
+import type { ReportJson } from '../../src/format/schema/generated/types.js';
 import { times } from '../slow.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectOk, hasProgram, parse, parseLines, Workshop } from './runner.js';

@@ -1,7 +1,7 @@
 /** `northroot tiles`. */
 
 import { describe, expect, it } from 'vitest';
-import { openTileTree } from '../../src/tile/tile-tree.js';
+import { openTileTree } from '../../src/log/tile/tile-tree.js';
 import { Workshop, expectError, expectOk, parse } from './runner.js';
 
 const shop = new Workshop();

@@ -1,10 +1,10 @@
 /** `northroot trust init` on a ledger whose keys came and went, and `init --continues`: what users hold of a ledger. */
 
 import { describe, expect, it } from 'vitest';
-import type { GenesisEvent, Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import type { Report } from '../../src/report/report.js';
-import { draftTrustPolicy, listKeys, runVerification } from '../../src/index.js';
-import { bytesSource } from '../../src/fs/source.js';
+import type { GenesisEvent, Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { draftTrustPolicy, listKeys, runVerification } from '../../src/api/index.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, keyEvent } from '../verify/seal-kit.js';
 import { expectError, expectOk, parse, Workshop } from './runner.js';

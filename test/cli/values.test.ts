@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
-import { CODE_PAGES } from '../../src/finding/catalog.js';
-import { schemaDocument, schemaNames } from '../../src/schema/documents.js';
-import type { HygieneReport } from '../../src/json/hygiene.js';
+import { buildEvent } from '../../src/format/event/build.js';
+import { CODE_PAGES } from '../../src/format/finding/catalog.js';
+import { schemaDocument, schemaNames } from '../../src/format/schema/documents.js';
+import type { HygieneReport } from '../../src/base/json/hygiene.js';
 import { note } from './drafts.js';
 import { expectCode, expectError, expectOk, parse, Workshop, type Run } from './runner.js';
 

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Report } from '../../src/report/report.js';
+import type { Report } from '../../src/rules/report/report.js';
 import { ndjson, note } from './drafts.js';
 import { times } from '../slow.js';
 import { expectError, expectOk, parse, parseLines, Workshop, type Run } from './runner.js';

@@ -2,9 +2,9 @@
 
 import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Report } from '../../src/report/report.js';
-import { checkReport } from '../../src/schema/check.js';
-import type { FindingJson } from '../../src/schema/generated/types.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { checkReport } from '../../src/format/schema/check.js';
+import type { FindingJson } from '../../src/format/schema/generated/types.js';
 import { ndjson, note } from './drafts.js';
 import {
   expectCode,

@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { generatePrivateKey, formatPrivateKey } from '../../src/key/private-key.js';
-import { parseCheckpoint } from '../../src/note/checkpoint.js';
-import { formatNoteKey, makeNoteKey, parseNoteKey } from '../../src/note/note-key.js';
-import { createSigner } from '../../src/signature/signer.js';
-import { collectCosignatures, verifyCosignatures } from '../../src/witness/witness-client.js';
-import { originHash } from '../../src/witness/witness-service.js';
+import { generatePrivateKey, formatPrivateKey } from '../../src/format/key/private-key.js';
+import { parseCheckpoint } from '../../src/format/note/checkpoint.js';
+import { formatNoteKey, makeNoteKey, parseNoteKey } from '../../src/format/note/note-key.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import { collectCosignatures, verifyCosignatures } from '../../src/proof/witness/witness-client.js';
+import { originHash } from '../../src/proof/witness/witness-service.js';
 import { TestLog } from '../witness/support.js';
 import { expectError, Workshop, type Running } from './runner.js';
 

@@ -3,13 +3,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';
-import { TaggedCbor, type CborKey, type CborValue } from '../../src/cbor/value.js';
-import { COSE_HEADER, decodeCoseSign1, signCoseSign1, verifyCoseSign1 } from '../../src/cose/sign1.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { makePublicKey, type PublicKey } from '../../src/key/public-key.js';
-import { defaultBackend } from '../../src/signature/default-backend.js';
-import { createSigner } from '../../src/signature/signer.js';
+import { encodeCbor, parseCbor } from '../../src/base/cbor/codec.js';
+import { TaggedCbor, type CborKey, type CborValue } from '../../src/base/cbor/value.js';
+import { COSE_HEADER, decodeCoseSign1, signCoseSign1, verifyCoseSign1 } from '../../src/format/cose/sign1.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { makePublicKey, type PublicKey } from '../../src/format/key/public-key.js';
+import { defaultBackend } from '../../src/format/signature/default-backend.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { valueOf } from '../value-of.js';
 
 interface Example {

@@ -14,7 +14,7 @@ import {
   type Signer,
   type TrustPolicy,
   type VerifyOptions,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import { action, anchorOf, execution, grant, int, unsigned } from './grant-kit.js';
 import {
   DIGEST,

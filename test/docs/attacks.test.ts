@@ -1,7 +1,7 @@
 /** What SECURITY.md says of who can still do what, and docs/verification.md of binding: attacks, and near misses that are ok. */
 
 import { describe, expect, it } from 'vitest';
-import type { AnyEvent, Key, Signer, TrustPolicy } from '../../src/index.js';
+import type { AnyEvent, Key, Signer, TrustPolicy } from '../../src/api/index.js';
 import { authorization, execution, grant as makeGrant, usd } from './grant-kit.js';
 import {
   DIGEST,

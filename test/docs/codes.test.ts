@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
 import { remedyFor } from '../../src/cli/remedies.js';
-import { CODE_PAGES, type FindingCode } from '../../src/index.js';
+import { CODE_PAGES, type FindingCode } from '../../src/api/index.js';
 import { anchorOf, headings, readText, root } from './markdown.js';
 
 const PATH = 'docs/codes.md';
@@ -62,7 +62,7 @@ ${page.meaning}
 
 Every code that a finding can have: what it means, what usually causes it, what to do. When exactly each is given, and where it points, is in [verification.md](verification.md#codes). A code never changes its meaning within a major version. \`northroot explain CODE\` says the same.
 
-This file is generated from \`src/finding/catalog.ts\` and \`src/cli/remedies.ts\`.
+This file is generated from \`src/format/finding/catalog.ts\` and \`src/cli/remedies.ts\`.
 
 | code | what was found | weight |
 | --- | --- | --- |

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CODE_PAGES, schemaDocument } from '../../src/index.js';
+import { CODE_PAGES, schemaDocument } from '../../src/api/index.js';
 import { codeOf, headings, namedBlocks, readText, root, tables, type Table } from './markdown.js';
 
 interface Schema {

@@ -1,7 +1,7 @@
 /** Events of grants, actions and executions, all in `usd` unless told otherwise, and a checkpoint that a user has kept. */
 
-import { formatCheckpoint, formatNote, signNote, type AnyEvent, type Signer } from '../../src/index.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+import { formatCheckpoint, formatNote, signNote, type AnyEvent, type Signer } from '../../src/api/index.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 import { DIGEST, event, genesis, ledger } from './ledger-kit.js';
 
 export const int = (value: number) => ({ t: 'int', v: String(value) });

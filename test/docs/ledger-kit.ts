@@ -23,8 +23,8 @@ import {
   type Report,
   type Signer,
   type VerifyOptions,
-} from '../../src/index.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+} from '../../src/api/index.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 
 /** What stands before a line. */
 export interface Before {

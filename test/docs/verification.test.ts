@@ -17,9 +17,9 @@ import {
   type Key,
   type Signer,
   type TrustPolicy,
-} from '../../src/index.js';
-import { bytesSource } from '../../src/fs/source.js';
-import { signingRuleFor } from '../../src/trust/authority.js';
+} from '../../src/api/index.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { signingRuleFor } from '../../src/rules/trust/authority.js';
 import { action, anchorOf, authorization, execution, grant, int, unsigned } from './grant-kit.js';
 import {
   DIGEST,

@@ -5,7 +5,7 @@
 
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { verifyLedger } from '../../src/index.js';
+import { verifyLedger } from '../../src/api/index.js';
 import { namedBlocks, readText } from './markdown.js';
 
 const blocks = namedBlocks(readText('docs/format.md'));

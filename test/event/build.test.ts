@@ -11,7 +11,7 @@ import {
   buildKeyEvent,
   meters,
   type AnyEvent,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import * as samples from '../schema/samples.js';
 
 const B64 = samples.key.keyid;

@@ -10,7 +10,7 @@ import {
   resolveReferences,
   sha256Digest,
   formatDigest,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 
 const digest = sha256Digest(Buffer.from('x'));
 const text = formatDigest(digest);

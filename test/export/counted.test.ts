@@ -2,10 +2,10 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { exportCsv } from '../../src/table/csv-tables.js';
-import { reportActivity } from '../../src/activity/report-activity.js';
-import { addRationals, reduceRational, ZERO, type Rational } from '../../src/value/rational.js';
-import { formatExactly } from '../../src/value/format-rational.js';
+import { exportCsv } from '../../src/out/export/table/csv-tables.js';
+import { reportActivity } from '../../src/out/activity/report-activity.js';
+import { addRationals, reduceRational, ZERO, type Rational } from '../../src/base/value/rational.js';
+import { formatExactly } from '../../src/base/value/format-rational.js';
 import { csvObjects, MemorySink } from '../table/kit.js';
 
 const ledger = readFileSync(

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { exportDsse } from '../../src/export/dsse.js';
+import { exportDsse } from '../../src/out/export/dsse.js';
 import { MemorySink } from '../table/kit.js';
 
 describe('exportDsse', () => {

@@ -14,8 +14,8 @@ import {
   reportActivity,
   verifyLedger,
   type AnyEvent,
-} from '../../src/index.js';
-import { bytesSource } from '../../src/fs/source.js';
+} from '../../src/api/index.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import { action, execution, grant, int, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, event } from '../docs/ledger-kit.js';
 import { plainFile, plainHost } from '../hosts/plain-host.js';

@@ -4,12 +4,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { exportReceipts, type ReceiptsOptions, type RecordReceipt } from '../../src/export/receipts.js';
-import { writeFilesThrough } from '../../src/fs/file-sink.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
+import { exportReceipts, type ReceiptsOptions, type RecordReceipt } from '../../src/out/export/receipts.js';
+import { writeFilesThrough } from '../../src/log/fs/file-sink.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { makeReceipt } from '../../src/proof/make-receipt.js';
 import { verifyReceipt } from '../../src/proof/verify-receipt.js';
-import { createSigner } from '../../src/signature/signer.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { logKey, makeLines, noteOf, opener, signer } from '../proof/support.js';
 import { ledgerOf } from '../verify/support.js';
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { followLedger, type FollowOptions } from '../../src/index.js';
+import { followLedger, type FollowOptions } from '../../src/api/index.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'northroot-follow-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

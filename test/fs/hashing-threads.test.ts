@@ -9,10 +9,10 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import { PIECE_BYTES } from '../../src/bytes/ledger-piece.js';
-import { PrefixHasher, type LedgerPrefix } from '../../src/bytes/ledger-prefix.js';
-import { HashingThreads, ThreadError, type HashingOptions } from '../../src/fs/hashing-threads.js';
-import { openLedgerSource } from '../../src/fs/source.js';
+import { PIECE_BYTES } from '../../src/base/bytes/ledger-piece.js';
+import { PrefixHasher, type LedgerPrefix } from '../../src/base/bytes/ledger-prefix.js';
+import { HashingThreads, ThreadError, type HashingOptions } from '../../src/log/fs/hashing-threads.js';
+import { openLedgerSource } from '../../src/log/fs/source.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'northroot-hashing-'));
 const path = join(folder, 'file');

@@ -3,11 +3,16 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { createSigner, formatPrivateKey, formatPublicKeyAs, generatePrivateKey } from '../../src/index.js';
-import { isBundle } from '../../src/bundle/bundle-start.js';
-import { formatJournalHeader } from '../../src/journal/journal-file.js';
-import { recogniseOtherFile, refuseOtherFiles } from '../../src/fs/other-file.js';
-import { streamSource, type LedgerSource } from '../../src/fs/source.js';
+import {
+  createSigner,
+  formatPrivateKey,
+  formatPublicKeyAs,
+  generatePrivateKey,
+} from '../../src/api/index.js';
+import { isBundle } from '../../src/proof/bundle/bundle-start.js';
+import { formatJournalHeader } from '../../src/out/export/journal/journal-file.js';
+import { recogniseOtherFile, refuseOtherFiles } from '../../src/log/fs/other-file.js';
+import { streamSource, type LedgerSource } from '../../src/log/fs/source.js';
 import { inTime } from '../in-time.js';
 
 const key = generatePrivateKey();

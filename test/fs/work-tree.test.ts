@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { findTrackingWorkTree } from '../../src/fs/work-tree.js';
+import { findTrackingWorkTree } from '../../src/log/fs/work-tree.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'work-tree-'));
 afterAll(() => {

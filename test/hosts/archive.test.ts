@@ -3,7 +3,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeUtf8 } from '../../src/bytes/text.js';
+import { decodeUtf8 } from '../../src/base/bytes/text.js';
 import {
   isArchive,
   MAX_MEMBERS,
@@ -11,7 +11,7 @@ import {
   MAX_RATIO,
   readArchive,
   type Archive,
-} from '../../src/hosts/archive.js';
+} from '../../src/hosts/shared/archive.js';
 import { inTime } from '../in-time.js';
 import { tar, tarGz } from './clasper/kit.js';
 

@@ -1,9 +1,9 @@
 /** Whether what is imported of a file that goes on later stays as it is: the first part of its lines, and then the whole. */
 
-import { splitLines } from '../../src/hosts/reading.js';
-import { planImport, type KnownLedger } from '../../src/hosts/import.js';
-import type { Host, HostFile, HostOptions } from '../../src/hosts/host.js';
-import { toDigestText } from '../../src/value/digest.js';
+import { splitLines } from '../../src/hosts/shared/reading.js';
+import { planImport, type KnownLedger } from '../../src/hosts/shared/import.js';
+import type { Host, HostFile, HostOptions } from '../../src/hosts/shared/host.js';
+import { toDigestText } from '../../src/base/value/digest.js';
 
 /** Where two imports leave something else in a ledger than one: `12 SOURCE_CONFLICT decision:dec-1` of a file cut after its line 12. */
 export function differencesOfCuts(

@@ -22,9 +22,9 @@ import {
   type HostFile,
   type ImportPlan,
   type ImportResult,
-} from '../../src/index.js';
-import type { Bounds } from '../../src/schema/generated/types.js';
-import { toDigestText } from '../../src/value/digest.js';
+} from '../../src/api/index.js';
+import type { Bounds } from '../../src/format/schema/generated/types.js';
+import { toDigestText } from '../../src/base/value/digest.js';
 import { validatorOf } from '../schema/ajv.js';
 import { inTime } from '../in-time.js';
 import { plainFile, plainHost } from './plain-host.js';

@@ -12,7 +12,7 @@ import {
   type Host,
   type HostFile,
   type HostReading,
-} from '../../src/hosts.js';
+} from '../../src/api/hosts.js';
 
 export const plainHost: Host = {
   name: 'plain',

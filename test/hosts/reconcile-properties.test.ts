@@ -12,12 +12,12 @@ import {
   type ReconcileCall,
   type ReconcileReport,
   type ReconcileSource,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { otlp } from '../../src/hosts/otlp/index.js';
-import { formatQuantity } from '../../src/value/quantity.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
+import { formatQuantity } from '../../src/base/value/quantity.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { plainFile, plainHost } from './plain-host.js';
 import { sample } from './samples.js';
 

@@ -21,8 +21,8 @@ import {
   type ReconcileExpectation,
   type ReconcileLedgerOptions,
   type ReconcileReport,
-} from '../../src/index.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
+} from '../../src/api/index.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { inTime } from '../in-time.js';
 import { validatorOf } from '../schema/ajv.js';
 import { plainFile, plainHost } from './plain-host.js';

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { HostFile } from '../../src/hosts/host.js';
+import type { HostFile } from '../../src/hosts/shared/host.js';
 
 const ROOT = fileURLToPath(new URL('../../../shared/traffic/', import.meta.url));
 

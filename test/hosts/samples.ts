@@ -11,7 +11,7 @@ import {
   type HostFile,
   type HostReading,
   type ImportPlan,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 
 /** A sample's file. */
 export function sample(host: string, name: string): HostFile {

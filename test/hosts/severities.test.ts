@@ -1,10 +1,10 @@
 /** The same situation is judged alike, whichever host recorded it. */
 
 import { expect, it } from 'vitest';
-import { planImport, reportImport, type Host } from '../../src/index.js';
+import { planImport, reportImport, type Host } from '../../src/api/index.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
-import { RAN_UNDECIDED } from '../../src/hosts/severities.js';
+import { RAN_UNDECIDED } from '../../src/hosts/shared/severities.js';
 import { fileOf, verifyPlan } from './samples.js';
 
 const AT = '2026-03-01T10:00:00.000Z';

@@ -1,7 +1,7 @@
 /** Tables where JSON is read: told of as such, once, and nothing else is taken for one. */
 
 import { describe, expect, it } from 'vitest';
-import { HOSTS, recogniseHost } from '../../src/index.js';
+import { HOSTS, recogniseHost } from '../../src/api/index.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { found } from './samples.js';
 

@@ -2,12 +2,12 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planImport, parseTimeZone, readHost, readSource } from '../../src/index.js';
+import { planImport, parseTimeZone, readHost, readSource } from '../../src/api/index.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
-import { timeOfText } from '../../src/hosts/values.js';
-import { readingLocalTimes } from '../../src/hosts/local-time.js';
+import { timeOfText } from '../../src/hosts/shared/values.js';
+import { readingLocalTimes } from '../../src/hosts/shared/local-time.js';
 import { fileOf } from './samples.js';
 
 const entry = (timestamp: string) =>

@@ -2,12 +2,12 @@
 
 import { expect, it } from 'vitest';
 import fc from 'fast-check';
-import { decodeSourceJson } from '../../src/json/source-json.js';
-import { isPrincipalId } from '../../src/value/principal.js';
-import { isToolName } from '../../src/value/tool.js';
-import { isUnit } from '../../src/value/meter.js';
-import { codeOf, principalOf, sourceIdOf, toolOf, unitOf } from '../../src/hosts/names.js';
-import { amountOf, jcsDigest, timeOf, timeOfText } from '../../src/hosts/values.js';
+import { decodeSourceJson } from '../../src/base/json/source-json.js';
+import { isPrincipalId } from '../../src/base/value/principal.js';
+import { isToolName } from '../../src/base/value/tool.js';
+import { isUnit } from '../../src/base/value/meter.js';
+import { codeOf, principalOf, sourceIdOf, toolOf, unitOf } from '../../src/hosts/shared/names.js';
+import { amountOf, jcsDigest, timeOf, timeOfText } from '../../src/hosts/shared/values.js';
 
 it.each([
   ['1795291446.384348', 's', '2026-11-21T20:04:06.384348Z'],

@@ -5,7 +5,7 @@ import { apm2 } from '../../src/hosts/apm2/index.js';
 import { cgf } from '../../src/hosts/cgf/index.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
-import type { Host } from '../../src/hosts/host.js';
+import type { Host } from '../../src/hosts/shared/host.js';
 import { linesOf, sample } from './samples.js';
 
 const hooks = linesOf(sample('claude-code', 'hooks.jsonl'));

@@ -10,16 +10,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildAttestation, buildCheckpoint } from '../../src/event/build.js';
-import { openLedgerSource } from '../../src/fs/source.js';
-import { parsePrivateKey } from '../../src/key/private-key.js';
-import { formatCheckpoint, parseCheckpoint } from '../../src/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../src/note/verify-note.js';
-import { cosignNote, formatNoteKey, makeNoteKey, parseNoteKey, signNote } from '../../src/note/note-key.js';
-import { formatNote, formatSignatureLine } from '../../src/note/signed-note.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { openTileTree } from '../../src/tile/tile-tree.js';
-import { writeTiles } from '../../src/tile/tile-writer.js';
+import { buildAttestation, buildCheckpoint } from '../../src/format/event/build.js';
+import { openLedgerSource } from '../../src/log/fs/source.js';
+import { parsePrivateKey } from '../../src/format/key/private-key.js';
+import { formatCheckpoint, parseCheckpoint } from '../../src/format/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
+import {
+  cosignNote,
+  formatNoteKey,
+  makeNoteKey,
+  parseNoteKey,
+  signNote,
+} from '../../src/format/note/note-key.js';
+import { formatNote, formatSignatureLine } from '../../src/format/note/signed-note.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { openTileTree } from '../../src/log/tile/tile-tree.js';
+import { writeTiles } from '../../src/log/tile/tile-writer.js';
 import {
   appendLeaf,
   emptyRange,
@@ -27,7 +33,7 @@ import {
   leafHash,
   rangeRoot,
   tryHashFromBase64,
-} from '../../src/tree/compact-range.js';
+} from '../../src/format/tree/compact-range.js';
 import {
   RangeHasher,
   consistencyRanges,
@@ -35,8 +41,8 @@ import {
   verifyConsistency,
   verifyInclusion,
   type LeafRange,
-} from '../../src/tree/proof.js';
-import { parseDigest } from '../../src/value/digest.js';
+} from '../../src/format/tree/proof.js';
+import { parseDigest } from '../../src/base/value/digest.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { linesOf, makeLines, toLedger } from '../tile/support.js';
 import { NOON, draft, openLedger } from '../writer/support.js';

@@ -2,18 +2,18 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { ByteSink } from '../../src/fs/file-sink.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import type { JsonObject } from '../../src/json/value.js';
-import { exportJournal } from '../../src/journal/export-journal.js';
-import { parseJournalEvent, toJournalPayload } from '../../src/journal/journal-event.js';
+import type { ByteSink } from '../../src/log/fs/file-sink.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import type { JsonObject } from '../../src/base/json/value.js';
+import { exportJournal } from '../../src/out/export/journal/export-journal.js';
+import { parseJournalEvent, toJournalPayload } from '../../src/out/export/journal/journal-event.js';
 import {
   formatJournalFrame,
   formatJournalHeader,
   isJournal,
   readJournal,
   type JournalMode,
-} from '../../src/journal/journal-file.js';
+} from '../../src/out/export/journal/journal-file.js';
 import { makeLines } from '../proof/support.js';
 import { ledgerOf } from '../verify/support.js';
 

@@ -1,7 +1,7 @@
 /** Arbitrary JSON values that have a canonical text, rich in what such texts get wrong. */
 
 import fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../src/json/value.js';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.js';
 
 const awkward = fc.constantFrom(
   ...['', '__proto__', 'toJSON', 'constructor', '1', '10', '2', 'a', 'a ', 'a"', 'é', 'e\u0301', '/', '~1'],

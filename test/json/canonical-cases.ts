@@ -1,6 +1,6 @@
 /** Texts that others' vectors leave out, with what SPEC §1 says of each. */
 
-import type { JsonFaultCode } from '../../src/json/diagnose.js';
+import type { JsonFaultCode } from '../../src/base/json/diagnose.js';
 
 /** A text that is canonical, or the code, byte offset and pointer of why it is not. */
 export type CanonicalCase = readonly [

@@ -1,9 +1,9 @@
 /** `scanCanonical`, `diagnoseCanonical` and `parseCanonical` on chosen texts: one question, three ways to ask it. */
 
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { diagnoseCanonical, parseCanonical } from '../../src/json/diagnose.js';
-import { MAX_DEPTH, MemberMarks, scanCanonical } from '../../src/json/scan.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { diagnoseCanonical, parseCanonical } from '../../src/base/json/diagnose.js';
+import { MAX_DEPTH, MemberMarks, scanCanonical } from '../../src/base/json/scan.js';
 import { CANONICAL_CASES, nestedArrays } from './canonical-cases.js';
 
 function isCanonical(text: string | Uint8Array): boolean {

@@ -1,9 +1,9 @@
 /** The guard before canonicalisation: what is no plain JSON has no canonical bytes. */
 
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { canonicalBytes, canonicalText } from '../../src/json/canonicalize.js';
-import { parseCanonical } from '../../src/json/diagnose.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { canonicalBytes, canonicalText } from '../../src/base/json/canonicalize.js';
+import { parseCanonical } from '../../src/base/json/diagnose.js';
 
 function nested(depth: number): unknown {
   let value: unknown = 0;

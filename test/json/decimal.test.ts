@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { equalNumberTexts, parseDecimal } from '../../src/json/decimal.js';
+import { equalNumberTexts, parseDecimal } from '../../src/base/json/decimal.js';
 
 const numberText = fc
   .tuple(

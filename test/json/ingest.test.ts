@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { MAX_INGEST_ISSUES, ingestJson } from '../../src/json/ingest.js';
-import type { NumberMode } from '../../src/json/ingest.js';
-import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { MAX_INGEST_ISSUES, ingestJson } from '../../src/base/json/ingest.js';
+import type { NumberMode } from '../../src/base/json/ingest.js';
+import { CANONICAL_PROFILE_ID } from '../../src/base/json/profile.js';
 import { canonicalValue } from './arbitrary.js';
 import { bytesOf, nestedArrays } from './canonical-cases.js';
 

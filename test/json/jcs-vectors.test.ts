@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
-import { diagnoseCanonical, parseCanonical } from '../../src/json/diagnose.js';
-import { ingestJson } from '../../src/json/ingest.js';
-import { scanCanonical } from '../../src/json/scan.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { diagnoseCanonical, parseCanonical } from '../../src/base/json/diagnose.js';
+import { ingestJson } from '../../src/base/json/ingest.js';
+import { scanCanonical } from '../../src/base/json/scan.js';
 import { hasVectors, listVectors, readVector } from './vectors.js';
 
 const PAIRS = 'jcs-testdata/testdata';

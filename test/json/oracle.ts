@@ -1,6 +1,6 @@
 /** An independent, naive reading of SPEC §1: parse with the platform, write again with a few lines, compare bytes. */
 
-import type { JsonValue } from '../../src/json/value.js';
+import type { JsonValue } from '../../src/base/json/value.js';
 
 /** What the canonical text of a value would be; undefined when it has none. */
 export function naiveText(value: JsonValue, depth = 0): string | undefined {

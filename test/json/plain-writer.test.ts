@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalBytes, canonicalText, canonicalTextOfAny } from '../../src/json/canonicalize.js';
-import { PlainWriter, UNUSUAL } from '../../src/json/plain-writer.js';
+import { canonicalBytes, canonicalText, canonicalTextOfAny } from '../../src/base/json/canonicalize.js';
+import { PlainWriter, UNUSUAL } from '../../src/base/json/plain-writer.js';
 import { times } from '../slow.js';
 import { canonicalValue } from './arbitrary.js';
 

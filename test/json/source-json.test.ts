@@ -6,7 +6,7 @@ import {
   SourceNumber,
   SourceObject,
   type SourceValue,
-} from '../../src/json/source-json.js';
+} from '../../src/base/json/source-json.js';
 
 const decode = (text: string): SourceValue => {
   const decoded = decodeSourceJson(Buffer.from(text));

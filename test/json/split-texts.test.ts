@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonTextSplitter, placeInText, type JsonText } from '../../src/json/split-texts.js';
+import { JsonTextSplitter, placeInText, type JsonText } from '../../src/base/json/split-texts.js';
 
 interface Told extends Omit<JsonText, 'bytes'> {
   readonly text: string;

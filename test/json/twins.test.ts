@@ -3,11 +3,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalBytes, canonicalText } from '../../src/json/canonicalize.js';
-import { diagnoseCanonical, parseCanonical } from '../../src/json/diagnose.js';
-import { ingestJson } from '../../src/json/ingest.js';
-import { MemberMarks, scanCanonical } from '../../src/json/scan.js';
-import type { JsonValue } from '../../src/json/value.js';
+import { canonicalBytes, canonicalText } from '../../src/base/json/canonicalize.js';
+import { diagnoseCanonical, parseCanonical } from '../../src/base/json/diagnose.js';
+import { ingestJson } from '../../src/base/json/ingest.js';
+import { MemberMarks, scanCanonical } from '../../src/base/json/scan.js';
+import type { JsonValue } from '../../src/base/json/value.js';
 import { canonicalValue } from './arbitrary.js';
 import { isNaivelyCanonical, naiveText } from './oracle.js';
 

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { writeJson, type ByteSink } from '../../src/index.js';
-import type { JsonValue } from '../../src/json/value.js';
+import { writeJson, type ByteSink } from '../../src/api/index.js';
+import type { JsonValue } from '../../src/base/json/value.js';
 
 /** Keeps pieces, and sees that none comes before the one before it was taken. */
 class Pieces implements ByteSink {

@@ -2,7 +2,11 @@ import { Point } from '@noble/ed25519';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 
-import { checkEd25519PublicKey, isCanonicalPoint, isSmallOrderPoint } from '../../src/key/ed25519-point.js';
+import {
+  checkEd25519PublicKey,
+  isCanonicalPoint,
+  isSmallOrderPoint,
+} from '../../src/format/key/ed25519-point.js';
 
 const { p: P, n: L } = Point.CURVE();
 const TORSION = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a');
@@ -73,9 +77,9 @@ describe('checkEd25519PublicKey', () => {
     vi.resetModules();
     const memory = { buffer: new ArrayBuffer(64) };
     const tryMakeKernel = (): object => ({ memory, input: { value: 0 }, isTorsionFree: () => says });
-    vi.doMock('../../src/key/ed25519-kernel.js', () => ({ tryMakeKernel }));
+    vi.doMock('../../src/format/key/ed25519-kernel.js', () => ({ tryMakeKernel }));
     const sample = vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { checkEd25519PublicKey: check } = await import('../../src/key/ed25519-point.js');
+    const { checkEd25519PublicKey: check } = await import('../../src/format/key/ed25519-point.js');
     const key = (i: number): Uint8Array => {
       const point = Point.BASE.multiplyUnsafe(BigInt(i + 1));
       return (says === 1 ? point.add(TORSION) : point).toBytes();
@@ -84,7 +88,7 @@ describe('checkEd25519PublicKey', () => {
     for (let i = 0; i < 8; i++) expect(check(key(i))).toBe(expected);
     expect(() => check(key(8))).toThrow(/differ/);
     sample.mockRestore();
-    vi.doUnmock('../../src/key/ed25519-kernel.js');
+    vi.doUnmock('../../src/format/key/ed25519-kernel.js');
   });
 
   test('refuses y without a point, and other lengths', () => {

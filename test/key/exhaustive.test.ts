@@ -1,9 +1,9 @@
 /** Every substring and every changed byte of a key, in each of its forms: refused with its reason, or honestly another key. */
 
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { parsePrivateKey, formatPrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKeyAs, parsePublicKey, type PublicKeyForm } from '../../src/key/public-key.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { parsePrivateKey, formatPrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKeyAs, parsePublicKey, type PublicKeyForm } from '../../src/format/key/public-key.js';
 import { ed25519Key } from './key-samples.js';
 
 const key = ed25519Key(Buffer.alloc(32, 7));

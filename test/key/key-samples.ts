@@ -2,8 +2,8 @@
 
 import { createECDH } from 'node:crypto';
 
-import { NorthrootError } from '../../src/error.js';
-import { parsePrivateKey, type PrivateKey } from '../../src/key/private-key.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { parsePrivateKey, type PrivateKey } from '../../src/format/key/private-key.js';
 
 /** The code of the NorthrootError that `run` throws, `'ok'` when it throws nothing; other errors pass through. */
 export function codeOf(run: () => unknown): string {

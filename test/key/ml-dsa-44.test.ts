@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { expandMlDsa44 } from '../../src/key/ml-dsa-44.js';
-import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
+import { expandMlDsa44 } from '../../src/format/key/ml-dsa-44.js';
+import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/format/key/private-key.js';
 import {
   checkPublicKey,
   formatPublicKey,
@@ -11,8 +11,8 @@ import {
   makePublicKey,
   parsePublicKey,
   tryParseWirePublicKey,
-} from '../../src/key/public-key.js';
-import { createSigner } from '../../src/signature/signer.js';
+} from '../../src/format/key/public-key.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { codeOf } from './key-samples.js';
 
 const pem = (label: string, der: Uint8Array): string =>

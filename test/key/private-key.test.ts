@@ -3,14 +3,14 @@ import { generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { curveOf } from '../../src/key/key-form.js';
+import { curveOf } from '../../src/format/key/key-form.js';
 import {
   formatPrivateKey,
   generatePrivateKey,
   parsePrivateKey,
   type PrivateKey,
-} from '../../src/key/private-key.js';
-import { checkPublicKey, formatPublicKey, formatPublicKeyAs } from '../../src/key/public-key.js';
+} from '../../src/format/key/private-key.js';
+import { checkPublicKey, formatPublicKey, formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { codeOf, ed25519Key, openSshPem, p256Key, seedPem, type OpenSshOptions } from './key-samples.js';
 
 const SEED = Buffer.alloc(32, 1);

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { encodeBase58, tryDecodeBase58 } from '../../src/key/base58.js';
-import { generatePrivateKey, formatPrivateKey } from '../../src/key/private-key.js';
+import { encodeBase58, tryDecodeBase58 } from '../../src/format/key/base58.js';
+import { generatePrivateKey, formatPrivateKey } from '../../src/format/key/private-key.js';
 import {
   checkPublicKey,
   formatPublicKey,
@@ -16,8 +16,8 @@ import {
   tryParseWirePublicKey,
   type PublicKey,
   type PublicKeyForm,
-} from '../../src/key/public-key.js';
-import { readVkey, vkeyId } from '../../src/key/vkey.js';
+} from '../../src/format/key/public-key.js';
+import { readVkey, vkeyId } from '../../src/format/key/vkey.js';
 import { codeOf, ed25519Key, p256Key, seedPem } from './key-samples.js';
 
 const VECTORS = new URL('../../../shared/vectors/', import.meta.url);

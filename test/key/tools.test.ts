@@ -7,8 +7,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKeyAs, parsePublicKey } from '../../src/key/public-key.js';
+import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKeyAs, parsePublicKey } from '../../src/format/key/public-key.js';
 import { codeOf, openSshPem } from './key-samples.js';
 
 let folder: string;

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import { describe, expect, test } from 'vitest';
 
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKey, makePublicKey } from '../../src/key/public-key.js';
-import { decodeWireKey } from '../../src/key/wire-key.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKey, makePublicKey } from '../../src/format/key/public-key.js';
+import { decodeWireKey } from '../../src/format/key/wire-key.js';
 import { ed25519Key, p256Key } from './key-samples.js';
 
 const keys = [ed25519Key(Buffer.alloc(32, 1)).publicKey, p256Key(Buffer.alloc(32, 1)).publicKey];

@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openScratchFile } from '../../src/fs/scratch-file.js';
-import { IdIndex } from '../../src/ledger/id-index.js';
+import { openScratchFile } from '../../src/log/fs/scratch-file.js';
+import { IdIndex } from '../../src/rules/verify/id-index.js';
 
 const idOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 const hashed = (text: string): string => createHash('sha256').update(text).digest('base64url');

@@ -1,15 +1,15 @@
 /** What is said of a line is plain data, and enough for the verification that goes in order: events are read again only where asked for. */
 
 import { expect, test, vi } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { examineLine, withEvent, type Layout, type LineFacts } from '../../src/ledger/examine-line.js';
-import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
-import { readLines } from '../../src/ledger/read-lines.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { startVerification } from '../../src/verify/state.js';
-import { verifyLine, type LineResult } from '../../src/verify/verify-line.js';
-import { bytesSource } from '../../src/fs/source.js';
+import { buildEvent } from '../../src/format/event/build.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { examineLine, withEvent, type Layout, type LineFacts } from '../../src/format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
+import { readLines } from '../../src/rules/source/read-lines.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { startVerification } from '../../src/rules/verify/state.js';
+import { verifyLine, type LineResult } from '../../src/rules/verify/verify-line.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 
 const NOW = '2026-01-01T00:00:00Z';

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter, MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
+import { LineSplitter, MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
 
 interface Line {
   readonly text: string;

@@ -2,15 +2,15 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { completeDraft, completeWhole, writeDraft } from '../../src/event/build.js';
-import { identifyEvent } from '../../src/event/identity.js';
-import { canonicalBytes, canonicalTextOfAny } from '../../src/json/canonicalize.js';
-import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
-import { readDigestTexts } from '../../src/event/references.js';
-import { examineLine, examineMade, type ExaminedLine } from '../../src/ledger/examine-line.js';
-import { LINE_ROOM, placeMade, readMade } from '../../src/ledger/made-line.js';
-import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
-import { EVENT_START, formatRecordAround } from '../../src/ledger/record.js';
+import { completeDraft, completeWhole, writeDraft } from '../../src/format/event/build.js';
+import { identifyEvent } from '../../src/format/event/identity.js';
+import { canonicalBytes, canonicalTextOfAny } from '../../src/base/json/canonicalize.js';
+import { CANONICAL_PROFILE_ID } from '../../src/base/json/profile.js';
+import { readDigestTexts } from '../../src/format/event/references.js';
+import { examineLine, examineMade, type ExaminedLine } from '../../src/format/record/examine-line.js';
+import { LINE_ROOM, placeMade, readMade } from '../../src/log/writer/made-line.js';
+import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
+import { EVENT_START, formatRecordAround } from '../../src/format/record/record.js';
 import { canonicalValue } from '../json/arbitrary.js';
 import { times } from '../slow.js';
 

@@ -2,21 +2,21 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { makePlainScanner, makeWasmScanner, type LineScanner } from '../../src/batch/line-scanner.js';
-import { identifyEvent } from '../../src/event/identity.js';
-import { outlineEvent } from '../../src/event/outline.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
-import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
+import { makePlainScanner, makeWasmScanner, type LineScanner } from '../../src/fast/blocks/line-scanner.js';
+import { identifyEvent } from '../../src/format/event/identity.js';
+import { outlineEvent } from '../../src/format/event/outline.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { examineFully, type ExaminedLine } from '../../src/format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
 import {
   QuickLine,
   closingQuote,
   keyidOf,
   signatureAt,
   signatureCountOf,
-} from '../../src/ledger/quick-line.js';
-import { hasTrueIdentity } from '../../src/ledger/quick-identity.js';
-import { ROW_WIDTH, TYPE, scanRecord } from '../../src/ledger/quick-scan.js';
+} from '../../src/fast/scan/quick-line.js';
+import { hasTrueIdentity } from '../../src/fast/scan/quick-identity.js';
+import { ROW_WIDTH, TYPE, scanRecord } from '../../src/fast/scan/quick-scan.js';
 import { FIXTURES } from '../fixtures/cases.js';
 
 /** Numbers in [0, 1), the same for the same seed. */

@@ -1,9 +1,9 @@
 /** The quick way of examining a line says what the full one says, or nothing: on every fixture, and on whatever is near a record. */
 
 import { describe, expect, test } from 'vitest';
-import { examineFully, examineLazily, examineLine } from '../../src/ledger/examine-line.js';
-import { readQuickLine, useQuickPath } from '../../src/ledger/quick-line.js';
-import { ROW_WIDTH, scanRecord } from '../../src/ledger/quick-scan.js';
+import { examineFully, examineLazily, examineLine } from '../../src/format/record/examine-line.js';
+import { readQuickLine, useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/quick-scan.js';
 import { times } from '../slow.js';
 import {
   WHOLE_EVENTS,

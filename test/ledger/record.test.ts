@@ -1,10 +1,10 @@
 /** Reading and writing agree: the records of every good fixture are written again byte for byte. */
 
 import { expect, test } from 'vitest';
-import { validateEvent } from '../../src/event/validate.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { examineLine } from '../../src/ledger/examine-line.js';
-import { formatRecord } from '../../src/ledger/record.js';
+import { validateEvent } from '../../src/format/event/validate.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { examineLine } from '../../src/format/record/examine-line.js';
+import { formatRecord } from '../../src/format/record/record.js';
 import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 import { linesOf } from '../verify/support.js';
 

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeBase64, tryDecodeBase64 } from '../../src/bytes/encoding.js';
-import { formatCheckpoint, decodeCheckpointText } from '../../src/note/checkpoint.js';
-import { formatNoteKey, parseNoteKey } from '../../src/note/note-key.js';
+import { encodeBase64, tryDecodeBase64 } from '../../src/base/bytes/encoding.js';
+import { formatCheckpoint, decodeCheckpointText } from '../../src/format/note/checkpoint.js';
+import { formatNoteKey, parseNoteKey } from '../../src/format/note/note-key.js';
 import { codeOf } from '../key/key-samples.js';
 
 const derived = new URL('../../../shared/vectors/derived/', import.meta.url);

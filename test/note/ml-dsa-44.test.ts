@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { Point } from '@noble/ed25519';
 import { describe, expect, test } from 'vitest';
-import { formatPublicKeyAs, makePublicKey, parsePublicKey } from '../../src/key/public-key.js';
-import { generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
-import { formatVkey } from '../../src/key/vkey.js';
-import { formatCheckpoint, decodeCheckpointText, type Checkpoint } from '../../src/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../src/note/verify-note.js';
+import { formatPublicKeyAs, makePublicKey, parsePublicKey } from '../../src/format/key/public-key.js';
+import { generatePrivateKey, parsePrivateKey } from '../../src/format/key/private-key.js';
+import { formatVkey } from '../../src/format/key/vkey.js';
+import { formatCheckpoint, decodeCheckpointText, type Checkpoint } from '../../src/format/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
 import {
   canBeLogKey,
   canBeWitnessKey,
@@ -17,9 +17,14 @@ import {
   parseNoteKey,
   signNote,
   verifyNoteSignature,
-} from '../../src/note/note-key.js';
-import { formatNote, parseNote, readSignatureLine, type NoteSignature } from '../../src/note/signed-note.js';
-import { createSigner, signEvent } from '../../src/signature/signer.js';
+} from '../../src/format/note/note-key.js';
+import {
+  formatNote,
+  parseNote,
+  readSignatureLine,
+  type NoteSignature,
+} from '../../src/format/note/signed-note.js';
+import { createSigner, signEvent } from '../../src/format/signature/signer.js';
 import { codeOf } from '../key/key-samples.js';
 import { valueOf } from '../value-of.js';
 import { logKey, logSigner, ORIGIN, strangerLine, TEXT, TIME } from './support.js';

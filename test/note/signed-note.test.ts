@@ -2,9 +2,9 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parsePrivateKey } from '../../src/key/private-key.js';
-import { parseCheckpoint, decodeCheckpoint } from '../../src/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../src/note/verify-note.js';
+import { parsePrivateKey } from '../../src/format/key/private-key.js';
+import { parseCheckpoint, decodeCheckpoint } from '../../src/format/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
 import {
   cosignNote,
   formatNoteKey,
@@ -12,7 +12,7 @@ import {
   parseNoteKey,
   signNote,
   type NoteKey,
-} from '../../src/note/note-key.js';
+} from '../../src/format/note/note-key.js';
 import {
   MAX_NOTE_BYTES,
   MAX_NOTE_SIGNATURES,
@@ -21,8 +21,8 @@ import {
   parseNote,
   decodeNote,
   readSignatureLine,
-} from '../../src/note/signed-note.js';
-import { createSigner } from '../../src/signature/signer.js';
+} from '../../src/format/note/signed-note.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { codeOf, p256Key } from '../key/key-samples.js';
 import {
   COSIGNED,

@@ -1,9 +1,9 @@
 /** What the tests of notes share: keys, a cosigned checkpoint, and every way to spoil bytes. */
 
-import { createSigner } from '../../src/signature/signer.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { cosignNote, makeNoteKey, signNote, type NoteKey } from '../../src/note/note-key.js';
-import { formatNote } from '../../src/note/signed-note.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { cosignNote, makeNoteKey, signNote, type NoteKey } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
 import { ed25519Key } from '../key/key-samples.js';
 
 export const ORIGIN = 'example.com/tests/log';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import type { Report } from '../../src/report/report.js';
-import type { BundleResult } from '../../src/schema/generated/types.js';
+import type { Report } from '../../src/rules/report/report.js';
+import type { BundleResult } from '../../src/format/schema/generated/types.js';
 import { CHROMIUM } from '../platform/chromium.js';
 
 /** What `northroot.verify` in the page gives. */

@@ -3,12 +3,12 @@
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attachContents } from '../../src/bundle/disclose.js';
-import { digestOf } from '../../src/bundle/contents.js';
-import { verifyBundle } from '../../src/bundle/verify-bundle.js';
-import { Engine } from '../../src/page/model/engine.js';
-import type { JsonObject } from '../../src/json/value.js';
-import { sha256Digest } from '../../src/value/digest.js';
+import { attachContents } from '../../src/proof/bundle/disclose.js';
+import { digestOf } from '../../src/proof/bundle/contents.js';
+import { verifyBundle } from '../../src/proof/bundle/verify-bundle.js';
+import { Engine } from '../../src/out/page/model/engine.js';
+import type { JsonObject } from '../../src/base/json/value.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
 import { bundleOf, eventOf, exporter, seal, sealFixture } from '../bundle/support.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AnyEvent } from '../../src/index.js';
+import type { AnyEvent } from '../../src/api/index.js';
 import { execution, grant, int, unsigned, usd, action } from '../docs/grant-kit.js';
 import { DIGEST, event } from '../docs/ledger-kit.js';
 import { CHROMIUM } from '../platform/chromium.js';

@@ -5,7 +5,7 @@ import axe from 'axe-core';
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CASES, findingsOf, FIXTURES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
-import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
+import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';

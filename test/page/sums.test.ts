@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Workshop } from '../cli/runner.js';
 import { FIXTURES } from '../fixtures/cases.js';
-import type { Overview } from '../../src/page/model/protocol.js';
-import type { ActivityReport, ActivityMeter } from '../../src/schema/generated/types.js';
+import type { Overview } from '../../src/out/page/model/protocol.js';
+import type { ActivityReport, ActivityMeter } from '../../src/format/schema/generated/types.js';
 import { makeDemo } from './demo.js';
 import { openOnPage } from './support.js';
 

@@ -1,10 +1,10 @@
 /** Pages made in memory, and what they hold taken apart and put together again. */
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { Engine } from '../../src/page/model/engine.js';
-import type { Overview } from '../../src/page/model/protocol.js';
-import { exportPage, type PageExport, type PageOptions } from '../../src/page/export-page.js';
-import type { LedgerInput } from '../../src/report/verify-ledger.js';
+import { Engine } from '../../src/out/page/model/engine.js';
+import type { Overview } from '../../src/out/page/model/protocol.js';
+import { exportPage, type PageExport, type PageOptions } from '../../src/out/page/export-page.js';
+import type { LedgerInput } from '../../src/rules/report/verify-ledger.js';
 
 /** The page of a ledger. */
 export async function makePage(

@@ -8,16 +8,16 @@ import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { makeProof } from '../../src/proof/make-proof.js';
 import { verifyProof } from '../../src/proof/verify-proof.js';
-import type { Report } from '../../src/report/report.js';
+import type { Report } from '../../src/rules/report/report.js';
 import { CASES, findingsOf, FIXTURES, fixtureBytes, type LedgerCase } from '../fixtures/cases.js';
 import { logKey, makeLines, opener, signer } from '../proof/support.js';
 import { CHROMIUM, Page } from './chromium.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const isBuilt = existsSync(`${ROOT}dist/verify.js`);
+const isBuilt = existsSync(`${ROOT}dist/api/verify.js`);
 
 interface Outcome {
   readonly report?: Report;

@@ -110,7 +110,10 @@ describe('northroot/verify', () => {
   });
 
   it('exports nothing that northroot does not export', async () => {
-    const [part, whole] = await Promise.all([import('../../src/verify.js'), import('../../src/index.js')]);
+    const [part, whole] = await Promise.all([
+      import('../../src/api/verify.js'),
+      import('../../src/api/index.js'),
+    ]);
     const all = new Map<string, unknown>(Object.entries(whole));
     const strange = Object.entries(part).filter(([name, value]) => all.get(name) !== value);
     expect(strange.map(([name]) => name)).toEqual([]);

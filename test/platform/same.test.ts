@@ -3,9 +3,9 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import * as node from '../../src/platform/node.js';
-import type { Platform } from '../../src/platform/platform.js';
-import * as web from '../../src/platform/web.js';
+import * as node from '../../src/base/platform/node.js';
+import type { Platform } from '../../src/base/platform/platform.js';
+import * as web from '../../src/base/platform/web.js';
 
 const PLATFORMS: readonly Platform[] = [node, web];
 

@@ -50,7 +50,7 @@ function compile(text: string, options: ts.CompilerOptions): string[] {
     );
 }
 
-describe.skipIf(!existsSync(`${ROOT}dist/verify.d.ts`))('the types of northroot/verify', () => {
+describe.skipIf(!existsSync(`${ROOT}dist/api/verify.d.ts`))('the types of northroot/verify', () => {
   it.each([
     ['bundler', { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }],
     ['nodenext', { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext }],

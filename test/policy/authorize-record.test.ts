@@ -6,17 +6,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { sumQuantity } from '../../src/bounds/balance.js';
-import { NorthrootError } from '../../src/error.js';
-import { authorizeAction, readState, type ActionRequest } from '../../src/policy/authorize.js';
-import type { AuthorizationDecision, PolicyEvaluator } from '../../src/policy/evaluator.js';
-import { draftExecution, findPermission, type ExecutionRequest } from '../../src/policy/record.js';
-import { findBalance, listOpenAuthorizations } from '../../src/report/accounts.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { JsonObject } from '../../src/json/value.js';
-import { meters } from '../../src/value/meter.js';
-import { formatQuantity } from '../../src/value/quantity.js';
-import type { VerifyState } from '../../src/verify/state.js';
+import { sumQuantity } from '../../src/rules/bounds/balance.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { authorizeAction, readState, type ActionRequest } from '../../src/log/policy/authorize.js';
+import type { AuthorizationDecision, PolicyEvaluator } from '../../src/log/policy/evaluator.js';
+import { draftExecution, findPermission, type ExecutionRequest } from '../../src/log/policy/record.js';
+import { findBalance, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { JsonObject } from '../../src/base/json/value.js';
+import { meters } from '../../src/base/value/meter.js';
+import { formatQuantity } from '../../src/base/value/quantity.js';
+import type { VerifyState } from '../../src/rules/verify/state.js';
 import {
   codeOf,
   holdLock,

@@ -1,12 +1,12 @@
 /** Bare events made fast, and verified one by one: for tests that judge hundreds of thousands of them. */
 
 import { hash } from 'node:crypto';
-import type { Finding } from '../../src/finding/finding.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import type { Meter } from '../../src/value/meter.js';
-import type { Quantity } from '../../src/value/quantity.js';
-import { startVerification, type VerifyState } from '../../src/verify/state.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
+import type { Finding } from '../../src/format/finding/finding.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import type { Meter } from '../../src/base/value/meter.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
+import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
 
 /** SHA-256 of a text, as a digest. */
 export function digestOf(text: string): { alg: 'sha-256'; b64: string } {

@@ -14,7 +14,7 @@ import {
   buildAdjustment,
   type AuthorizationEvent,
   type GrantOptions,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 
 const OCCURRED_AT = '2026-03-01T12:00:00Z';
 const base = {

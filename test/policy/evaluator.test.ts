@@ -1,20 +1,20 @@
 /** The grant evaluator: it answers as the verifier will judge, changes nothing, and takes nothing that no event could hold. */
 
 import { describe, expect, it } from 'vitest';
-import type { FindingCode } from '../../src/finding/catalog.js';
-import type { Finding } from '../../src/finding/finding.js';
+import type { FindingCode } from '../../src/format/finding/catalog.js';
+import type { Finding } from '../../src/format/finding/finding.js';
 import {
   GrantEvaluator,
   type AuthorizationDecision,
   type AuthorizationRequest,
-} from '../../src/policy/evaluator.js';
-import { findBalance } from '../../src/report/accounts.js';
-import type { Meter } from '../../src/value/meter.js';
-import { fromRational, toRational, type Quantity } from '../../src/value/quantity.js';
-import { addRationals, subtractRationals } from '../../src/value/rational.js';
-import { formatInstant, parseTimestamp } from '../../src/value/timestamp.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
-import type { VerifyState } from '../../src/verify/state.js';
+} from '../../src/log/policy/evaluator.js';
+import { findBalance } from '../../src/rules/report/accounts.js';
+import type { Meter } from '../../src/base/value/meter.js';
+import { fromRational, toRational, type Quantity } from '../../src/base/value/quantity.js';
+import { addRationals, subtractRationals } from '../../src/base/value/rational.js';
+import { formatInstant, parseTimestamp } from '../../src/base/value/timestamp.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import type { VerifyState } from '../../src/rules/verify/state.js';
 import { times } from '../slow.js';
 import {
   INTENT,

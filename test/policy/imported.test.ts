@@ -1,9 +1,9 @@
 /** Authority that was imported from another system's log allows nothing live, unless that system is honoured (SPEC §7). */
 
 import { describe, expect, it } from 'vitest';
-import { MAX_SYSTEMS } from '../../src/bounds/grant.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { draftGrant } from '../../src/policy/draft-grant.js';
+import { MAX_SYSTEMS } from '../../src/rules/bounds/grant.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { draftGrant } from '../../src/log/policy/draft-grant.js';
 import { codeOf } from '../writer/support.js';
 import { filePlace, leftOf, openLive } from '../agent/support.js';
 

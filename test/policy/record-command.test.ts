@@ -13,12 +13,12 @@ import {
   type Run,
   type RunOptions,
 } from '../cli/runner.js';
-import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
-import { authorizeAction } from '../../src/policy/authorize.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { meters } from '../../src/value/meter.js';
-import { Ledger } from '../../src/writer/ledger.js';
+import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/format/key/private-key.js';
+import { authorizeAction } from '../../src/log/policy/authorize.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { meters } from '../../src/base/value/meter.js';
+import { Ledger } from '../../src/log/writer/ledger.js';
 import { holdLock } from '../writer/support.js';
 import { digestOf } from './bare-events.js';
 

@@ -2,12 +2,12 @@
 
 import { existsSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { MIN_INDEXED_BYTES } from '../../src/cache/ledger-index.js';
-import { authorizeAction } from '../../src/policy/authorize.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { maintainIndex } from '../../src/view/maintain-index.js';
-import { draftGrant } from '../../src/policy/draft-grant.js';
-import type { LiveLedger, LiveRequest } from '../../src/agent/live-ledger.js';
+import { MIN_INDEXED_BYTES } from '../../src/log/cache/ledger-index.js';
+import { authorizeAction } from '../../src/log/policy/authorize.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import { draftGrant } from '../../src/log/policy/draft-grant.js';
+import type { LiveLedger, LiveRequest } from '../../src/log/agent/live-ledger.js';
 import { codeOf } from '../writer/support.js';
 import { AGENT, filePlace, grant, leftOf, memoryPlace, openLive, request } from '../agent/support.js';
 

@@ -3,28 +3,28 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { authorizeAction, type ActionRequest } from '../../src/policy/authorize.js';
+import { authorizeAction, type ActionRequest } from '../../src/log/policy/authorize.js';
 import {
   draftExecution,
   draftSettlement,
   findPermission,
   findSpent,
   raiseMeters,
-} from '../../src/policy/record.js';
-import { startExecution } from '../../src/policy/start.js';
-import { listBudgets } from '../../src/agent/budget.js';
-import { listGrants, listOpenStarts, reserveAllStarted } from '../../src/report/accounts.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { meters, type MeterVector } from '../../src/value/meter.js';
-import { fromRational } from '../../src/value/quantity.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
-import { MAX_OPEN_STARTS } from '../../src/verify/starts.js';
-import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
+} from '../../src/log/policy/record.js';
+import { startExecution } from '../../src/log/policy/start.js';
+import { listBudgets } from '../../src/log/agent/budget.js';
+import { listGrants, listOpenStarts, reserveAllStarted } from '../../src/rules/report/accounts.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { meters, type MeterVector } from '../../src/base/value/meter.js';
+import { fromRational } from '../../src/base/value/quantity.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { MAX_OPEN_STARTS } from '../../src/rules/verify/starts.js';
+import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
 import * as kit from '../docs/ledger-kit.js';
-import { openLedgerSource } from '../../src/fs/source.js';
-import { replayTo } from '../../src/reader/replay.js';
+import { openLedgerSource } from '../../src/log/fs/source.js';
+import { replayTo } from '../../src/log/read/replay.js';
 import { codeOf, judge, readRecords, signer, temporaryFolder } from '../writer/support.js';
 import { INTENT, digestOf, emptyState, feed, grantEvent, int } from './bare-events.js';
 

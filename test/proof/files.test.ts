@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeBase64 } from '../../src/bytes/encoding.js';
+import { encodeBase64 } from '../../src/base/bytes/encoding.js';
 import {
   formatConsistencyProof,
   parseConsistencyProof,

@@ -1,16 +1,16 @@
 /** A ledger and a proof from it are judged alike: the same trust finds the same fault with a checkpoint in both. */
 
 import { expect, test } from 'vitest';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import { formatVkey } from '../../src/key/vkey.js';
-import { cosignNote } from '../../src/note/note-key.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { formatVkey } from '../../src/format/key/vkey.js';
+import { cosignNote } from '../../src/format/note/note-key.js';
 import { makeProof } from '../../src/proof/make-proof.js';
 import type { ProofTrust } from '../../src/proof/proof-keys.js';
 import { verifyProof } from '../../src/proof/verify-proof.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { ledgerOf } from '../verify/support.js';
 import {
   ORIGIN,

@@ -1,25 +1,25 @@
 /** Proofs made from ledgers and verified without them; and each way to spoil one. */
 
 import { describe, expect, it } from 'vitest';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { cosignNote, makeNoteKey, signNote } from '../../src/note/note-key.js';
-import { formatNote } from '../../src/note/signed-note.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { cosignNote, makeNoteKey, signNote } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
 import { parseProofKey, type ProofKey, type ProofTrust } from '../../src/proof/proof-keys.js';
 import { formatTlogProof, parseTlogProof } from '../../src/proof/tlog-proof.js';
-import { leafHash } from '../../src/tree/compact-range.js';
-import { RangeHasher, inclusionRanges } from '../../src/tree/proof.js';
+import { leafHash } from '../../src/format/tree/compact-range.js';
+import { RangeHasher, inclusionRanges } from '../../src/format/tree/proof.js';
 import { verifyConsistencyProof } from '../../src/proof/verify-consistency.js';
 import { verifyProof, type ProofResult } from '../../src/proof/verify-proof.js';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import { formatVkey } from '../../src/key/vkey.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { formatVkey } from '../../src/format/key/vkey.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
-import { renderConsistencyResult, renderProofResult } from '../../src/text/proof-result.js';
-import { plainPaint } from '../../src/text/report.js';
-import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { renderConsistencyResult, renderProofResult } from '../../src/out/text/proof-result.js';
+import { plainPaint } from '../../src/out/text/report.js';
+import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { codeOf, errorOf } from '../writer/support.js';
 import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { p256Key, codeOf as syncCodeOf } from '../key/key-samples.js';

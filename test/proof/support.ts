@@ -3,24 +3,24 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildCheckpoint } from '../../src/event/build.js';
-import { bytesSource } from '../../src/fs/source.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { formatRecord } from '../../src/ledger/record.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { cosignNote, makeNoteKey, signNote } from '../../src/note/note-key.js';
-import { formatNote, type NoteSignature } from '../../src/note/signed-note.js';
-import type { OpenLedger } from '../../src/ledger/read-lines.js';
+import { buildCheckpoint } from '../../src/format/event/build.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { formatRecord } from '../../src/format/record/record.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { cosignNote, makeNoteKey, signNote } from '../../src/format/note/note-key.js';
+import { formatNote, type NoteSignature } from '../../src/format/note/signed-note.js';
+import type { OpenLedger } from '../../src/rules/source/read-lines.js';
 import type { ProofKey } from '../../src/proof/proof-keys.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import {
   appendLeaf,
   emptyRange,
   hashToBase64url,
   leafHash,
   rangeRoot,
-} from '../../src/tree/compact-range.js';
-import { Ledger } from '../../src/writer/ledger.js';
+} from '../../src/format/tree/compact-range.js';
+import { Ledger } from '../../src/log/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { ledgerOf, linesOf } from '../verify/support.js';
 

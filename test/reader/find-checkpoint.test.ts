@@ -1,15 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { buildAttestation, buildCheckpoint, buildEvent, type AnyEvent } from '../../src/event/build.js';
-import { bytesSource, streamSource } from '../../src/fs/source.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { formatRecord } from '../../src/ledger/record.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { cosignNote, signNote } from '../../src/note/note-key.js';
-import { formatNote, formatSignatureLine, type NoteSignature } from '../../src/note/signed-note.js';
-import { createSigner } from '../../src/signature/signer.js';
-import { hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
-import { digestFromBase64url } from '../../src/value/digest.js';
-import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
+import {
+  buildAttestation,
+  buildCheckpoint,
+  buildEvent,
+  type AnyEvent,
+} from '../../src/format/event/build.js';
+import { bytesSource, streamSource } from '../../src/log/fs/source.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { formatRecord } from '../../src/format/record/record.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { cosignNote, signNote } from '../../src/format/note/note-key.js';
+import { formatNote, formatSignatureLine, type NoteSignature } from '../../src/format/note/signed-note.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
+import { digestFromBase64url } from '../../src/base/value/digest.js';
+import { findCheckpoint } from '../../src/log/read/find-checkpoint.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { inChunks } from '../verify/support.js';
 

@@ -1,15 +1,15 @@
 /** What shows single records counts them as verification does. */
 
 import { expect, test } from 'vitest';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { buildEvent } from '../../src/event/build.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
-import { readDeclaredKeys } from '../../src/reader/declared-keys.js';
-import { findRecord } from '../../src/reader/find-record.js';
-import { readRecords } from '../../src/reader/read-records.js';
-import { replayTo } from '../../src/reader/replay.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { buildEvent } from '../../src/format/event/build.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { findCheckpoint } from '../../src/log/read/find-checkpoint.js';
+import { readDeclaredKeys } from '../../src/log/read/declared-keys.js';
+import { findRecord } from '../../src/log/read/find-record.js';
+import { readRecords } from '../../src/log/read/read-records.js';
+import { replayTo } from '../../src/log/read/replay.js';
 
 const event = (n: number): string =>
   canonicalText(

@@ -14,7 +14,7 @@ import {
   verifyConsistencyProof,
   verifyLedger,
   verifyProof,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 
 const LEDGER = 'fixtures/ledgers/agent-run.jsonl';
 

@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { renderReport, verifyLedger, type FindingJson } from '../../src/index.js';
-import { renderGithub, renderMarkdown } from '../../src/export.js';
-import { findFirstChanged } from '../../src/report/causes.js';
+import { renderReport, verifyLedger, type FindingJson } from '../../src/api/index.js';
+import { renderGithub, renderMarkdown } from '../../src/api/export.js';
+import { findFirstChanged } from '../../src/rules/report/causes.js';
 import { cutReport } from '../ci/reports.js';
 
 const lines = readFileSync('fixtures/ledgers/checkpoints.jsonl', 'utf8').trimEnd().split('\n');

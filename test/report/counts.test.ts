@@ -1,7 +1,7 @@
 /** Counts by verdict say what the findings say: a record with a finding of class invalid is not counted as ok. */
 
 import { expect, test } from 'vitest';
-import type { Report, TrustPolicy } from '../../src/index.js';
+import type { Report, TrustPolicy } from '../../src/api/index.js';
 import { checkpoint, genesis, keyOf, ledger, makeSigner, note, verify } from '../docs/ledger-kit.js';
 
 const a = makeSigner();

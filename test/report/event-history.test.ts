@@ -1,7 +1,7 @@
 /** What `why` tells of one event: each signature's own outcome, who signed what lets somebody act, what was given back. */
 
 import { expect, test } from 'vitest';
-import { bytesSource } from '../../src/fs/source.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import {
   plainPaint,
   renderEventHistory,
@@ -10,8 +10,8 @@ import {
   type AnyEvent,
   type Signer,
   type EventHistory,
-} from '../../src/index.js';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
+} from '../../src/api/index.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { boundTo, DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 
 const chief = makeSigner();

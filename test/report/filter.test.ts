@@ -1,9 +1,9 @@
 /** A filter shows what it asks for, also where it folded under what it does not. */
 
 import { describe, expect, test } from 'vitest';
-import { bytesSource } from '../../src/fs/source.js';
-import { runVerification, type AnyEvent, type Finding } from '../../src/index.js';
-import { matchesFilter, type FindingFilter } from '../../src/report/finding-filter.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { runVerification, type AnyEvent, type Finding } from '../../src/api/index.js';
+import { matchesFilter, type FindingFilter } from '../../src/rules/report/finding-filter.js';
 import { DIGEST, event, genesis, ledger, makeSigner } from '../docs/ledger-kit.js';
 
 const stranger = makeSigner();

@@ -2,10 +2,10 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { requireChecks } from '../../src/report/not-checked.js';
-import { decideExitStatus } from '../../src/ci/baseline.js';
-import { verifyChunks } from '../../src/report/verify-chunks.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { requireChecks } from '../../src/rules/report/not-checked.js';
+import { decideExitStatus } from '../../src/out/ci/baseline.js';
+import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
 import { FIXTURES } from '../fixtures/cases.js';
 
 const path = `${FIXTURES}ledgers/imported.jsonl`;

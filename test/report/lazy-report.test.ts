@@ -16,8 +16,8 @@ import {
   type ByteSink,
   type LazyReport,
   type VerificationResult,
-} from '../../src/index.js';
-import { bytesSource } from '../../src/fs/source.js';
+} from '../../src/api/index.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import { FILE_CASES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 

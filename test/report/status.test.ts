@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readLedgerStatus, renderStatus, verifyLedger } from '../../src/index.js';
+import { readLedgerStatus, renderStatus, verifyLedger } from '../../src/api/index.js';
 
 const RUN = 'fixtures/ledgers/agent-run.jsonl';
 const OVERDRAWN = 'fixtures/broken/meter-cap-exceeded.jsonl';

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { commandGuide } from '../../src/cli/remedies.js';
-import { checkReport, plainPaint, renderReport, type AnyEvent } from '../../src/index.js';
+import { checkReport, plainPaint, renderReport, type AnyEvent } from '../../src/api/index.js';
 import { DIGEST, event, genesis, keyOf, ledger, makeSigner, verify } from '../docs/ledger-kit.js';
 
 const chief = makeSigner();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ValueFault } from '../../src/fault.js';
+import type { ValueFault } from '../../src/base/fault.js';
 import {
   checkEvent,
   checkKey,
@@ -8,8 +8,8 @@ import {
   checkTrustPolicy,
   isKnownEventType,
   type ShapeCode,
-} from '../../src/schema/check.js';
-import { MAX_FAULTS } from '../../src/schema/fault-list.js';
+} from '../../src/format/schema/check.js';
+import { MAX_FAULTS } from '../../src/format/schema/fault-list.js';
 import { places, withPlace } from './mutate.js';
 import * as samples from './samples.js';
 

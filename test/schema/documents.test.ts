@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ValueFault } from '../../src/fault.js';
-import { CODE_PAGES } from '../../src/finding/catalog.js';
-import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
-import { examineLine } from '../../src/ledger/examine-line.js';
+import type { ValueFault } from '../../src/base/fault.js';
+import { CODE_PAGES } from '../../src/format/finding/catalog.js';
+import { CANONICAL_PROFILE_ID } from '../../src/base/json/profile.js';
+import { examineLine } from '../../src/format/record/examine-line.js';
 import {
   checkEvent,
   checkKey,
@@ -15,14 +15,14 @@ import {
   checkReport,
   checkTrustPolicy,
   type ShapeCode,
-} from '../../src/schema/check.js';
-import { schemaDocument, schemaNames } from '../../src/schema/documents.js';
-import { isDigest } from '../../src/value/digest.js';
-import { isUnit } from '../../src/value/meter.js';
-import { isPrincipalId, isPrincipalPattern } from '../../src/value/principal.js';
-import { isRateUnit } from '../../src/value/rate.js';
-import { isTimestamp } from '../../src/value/timestamp.js';
-import { isToolName, isToolPattern } from '../../src/value/tool.js';
+} from '../../src/format/schema/check.js';
+import { schemaDocument, schemaNames } from '../../src/format/schema/documents.js';
+import { isDigest } from '../../src/base/value/digest.js';
+import { isUnit } from '../../src/base/value/meter.js';
+import { isPrincipalId, isPrincipalPattern } from '../../src/base/value/principal.js';
+import { isRateUnit } from '../../src/base/value/rate.js';
+import { isTimestamp } from '../../src/base/value/timestamp.js';
+import { isToolName, isToolPattern } from '../../src/base/value/tool.js';
 import { places, withPlace } from './mutate.js';
 import * as samples from './samples.js';
 

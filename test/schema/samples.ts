@@ -1,6 +1,6 @@
 /** One valid document of each kind, with every optional member: what the tests then break. */
 
-import { meters } from '../../src/value/meter.js';
+import { meters } from '../../src/base/value/meter.js';
 import type {
   AdjustmentEvent,
   AttestationEvent,
@@ -14,7 +14,7 @@ import type {
   LedgerRecord,
   ReportJson,
   TrustPolicy,
-} from '../../src/schema/generated/types.js';
+} from '../../src/format/schema/generated/types.js';
 
 const B64 = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU';
 const TEXT = `sha-256:${B64}`;

@@ -5,12 +5,12 @@ import { createHash } from 'node:crypto';
 import { Point } from '@noble/ed25519';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
-import type { VerificationKey } from '../../src/signature/backend.js';
-import { BatchVerifier } from '../../src/signature/batch-verifier.js';
-import { Ed25519Tables, KeyUse, LARGE, LARGEST, SMALL } from '../../src/signature/ed25519-tables.js';
-import { eventMessage } from '../../src/signature/event-signature.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
+import type { VerificationKey } from '../../src/format/signature/backend.js';
+import { BatchVerifier } from '../../src/fast/signature/batch-verifier.js';
+import { Ed25519Tables, KeyUse, LARGE, LARGEST, SMALL } from '../../src/fast/signature/ed25519-tables.js';
+import { eventMessage } from '../../src/format/signature/event-signature.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
 import { times } from '../slow.js';
 

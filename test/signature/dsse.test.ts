@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { makePublicKey } from '../../src/key/public-key.js';
+import { makePublicKey } from '../../src/format/key/public-key.js';
 import {
   MAX_PAYLOAD_BYTES,
   MAX_SIGNATURES,
@@ -12,9 +12,9 @@ import {
   fromDsseEnvelope,
   preAuthEncoding,
   toDsseEnvelope,
-} from '../../src/signature/dsse.js';
-import { nobleBackend } from '../../src/signature/noble-backend.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+} from '../../src/format/signature/dsse.js';
+import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { codeOf } from '../key/key-samples.js';
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();

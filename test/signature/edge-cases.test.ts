@@ -9,12 +9,12 @@ import { Point } from '@noble/ed25519';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { makePublicKey, type PublicKey } from '../../src/key/public-key.js';
-import { checkEd25519PublicKey, checkEd25519Signature } from '../../src/signature/ed25519.js';
-import { nobleBackend } from '../../src/signature/noble-backend.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { createSigner } from '../../src/signature/signer.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { makePublicKey, type PublicKey } from '../../src/format/key/public-key.js';
+import { checkEd25519PublicKey, checkEd25519Signature } from '../../src/format/signature/ed25519.js';
+import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
 import { tablesBackend } from './tables-backend.js';
 

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { nobleBackend } from '../../src/signature/noble-backend.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { createSigner } from '../../src/signature/signer.js';
+import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { tablesBackend } from './tables-backend.js';
 

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import canonicalize from 'canonicalize';
 import { describe, expect, test } from 'vitest';
 
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { makePublicKey } from '../../src/key/public-key.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../../src/signature/dsse.js';
-import { nobleBackend } from '../../src/signature/noble-backend.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { createSigner, signEvent } from '../../src/signature/signer.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { makePublicKey } from '../../src/format/key/public-key.js';
+import { PAYLOAD_TYPE, preAuthEncoding } from '../../src/format/signature/dsse.js';
+import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { createSigner, signEvent } from '../../src/format/signature/signer.js';
 import { codeOf, ed25519Key } from '../key/key-samples.js';
 
 const EVENT = Buffer.from('{"event_type":"x.test"}');

@@ -1,8 +1,8 @@
 /** `BatchVerifier` as a backend that takes one signature at a time: every key has a table, and nothing is left to the sample. */
 
-import type { SignatureBackend } from '../../src/signature/backend.js';
-import { BatchVerifier } from '../../src/signature/batch-verifier.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+import type { SignatureBackend } from '../../src/format/signature/backend.js';
+import { BatchVerifier } from '../../src/fast/signature/batch-verifier.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 
 const verifier = new BatchVerifier({ uses: 0, sample: Infinity });
 

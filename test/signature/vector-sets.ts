@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 
-import type { KeyAlgorithm } from '../../src/key/key-form.js';
+import type { KeyAlgorithm } from '../../src/format/key/key-form.js';
 
 /** One case, by the number that its set gives it, with the set's own verdict if it has one. */
 export interface SignatureCase {

@@ -7,12 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { hashLedger, makeStatement, type StatementOptions } from '../../src/statement/export-statement.js';
-import { verifyStatement } from '../../src/statement/verify-statement.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import {
+  hashLedger,
+  makeStatement,
+  type StatementOptions,
+} from '../../src/proof/statement/export-statement.js';
+import { verifyStatement } from '../../src/proof/statement/verify-statement.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { makeLines, noteOf, signer, stranger } from '../proof/support.js';
 import { ledgerOf } from '../verify/support.js';
 

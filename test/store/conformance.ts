@@ -1,9 +1,9 @@
 /** What every store must do, whatever keeps the lines. A new one passes this, called with a function that makes it. */
 
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import type { LedgerStore, StorePosition, Turn } from '../../src/store/ledger-store.js';
-import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+import { NorthrootError } from '../../src/base/error.js';
+import type { LedgerStore, StorePosition, Turn } from '../../src/log/store/ledger-store.js';
+import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 
 /** One ledger, new and empty. */
 export interface StoreUnderTest {

@@ -10,7 +10,7 @@ import {
   reportActivity,
   type FocusOptions,
   type LedgerInput,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import { execution, unsigned, usd } from '../docs/grant-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import {

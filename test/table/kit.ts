@@ -1,6 +1,6 @@
 /** What the tests of exports share: a sink in memory, a reader of CSV, and a ledger of everything that costs. */
 
-import type { AnyEvent, ByteSink } from '../../src/index.js';
+import type { AnyEvent, ByteSink } from '../../src/api/index.js';
 import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { event } from '../docs/ledger-kit.js';
 

@@ -13,9 +13,9 @@ import {
   writeFolderThrough,
   type ExportOptions,
   type LedgerInput,
-} from '../../src/index.js';
-import { MAX_GROUP_ROWS } from '../../src/table/parquet-tables.js';
-import { DECIMAL_PRECISION, DECIMAL_SCALE, decimalText, toDecimal } from '../../src/table/rows.js';
+} from '../../src/api/index.js';
+import { MAX_GROUP_ROWS } from '../../src/out/export/table/parquet-tables.js';
+import { DECIMAL_PRECISION, DECIMAL_SCALE, decimalText, toDecimal } from '../../src/out/export/table/rows.js';
 import { execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { bare, event, genesis, note } from '../docs/ledger-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';

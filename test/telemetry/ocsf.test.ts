@@ -9,7 +9,7 @@ import {
   verifyLedger,
   type ExportOptions,
   type LedgerInput,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import { execution, unsigned } from '../docs/grant-kit.js';
 import { keyOf, genesis, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';

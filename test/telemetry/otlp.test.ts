@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { exportOtlp, type ExportOptions, type LedgerInput } from '../../src/index.js';
+import { exportOtlp, type ExportOptions, type LedgerInput } from '../../src/api/index.js';
 import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { adjustment, costlyLedger, MemorySink, root } from '../table/kit.js';

@@ -5,7 +5,7 @@
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/fs/file-system.js';
+import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
 
 interface Change {
   readonly folder: string;

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
+import { NorthrootError } from '../../src/base/error.js';
 import { FaultyFileSystem, type Fault, type Operation } from '../writer/file-systems.js';
 import { errorOf } from '../writer/support.js';
 import { CrashingFileSystem } from './crashing-file-system.js';

@@ -5,15 +5,15 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync, mkdirSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../src/note/verify-note.js';
-import { makeNoteKey, signNote } from '../../src/note/note-key.js';
-import { formatNote } from '../../src/note/signed-note.js';
-import { createSigner } from '../../src/signature/signer.js';
-import type { FileFault } from '../../src/fault.js';
-import { openTileTree } from '../../src/tile/tile-tree.js';
-import { writeTiles, type WriteTilesOptions, type WrittenTiles } from '../../src/tile/tile-writer.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
+import { makeNoteKey, signNote } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import type { FileFault } from '../../src/base/fault.js';
+import { openTileTree } from '../../src/log/tile/tile-tree.js';
+import { writeTiles, type WriteTilesOptions, type WrittenTiles } from '../../src/log/tile/tile-writer.js';
 import { ed25519Key } from '../key/key-samples.js';
 
 export const ORIGIN = 'example.com/tests/tiles';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatTilePath, hasTile, tileLevels, tryParseTilePath } from '../../src/tile/tile-path.js';
+import { formatTilePath, hasTile, tileLevels, tryParseTilePath } from '../../src/log/tile/tile-path.js';
 
 const level = fc.oneof(fc.constant('entries' as const), fc.integer({ min: 0, max: 63 }));
 const tile = fc.record({

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { nodeFileSystem } from '../../src/fs/file-system.js';
-import { lockFile } from '../../src/fs/lock.js';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { openTileTree } from '../../src/tile/tile-tree.js';
-import { writeTiles } from '../../src/tile/tile-writer.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+import { nodeFileSystem } from '../../src/log/fs/file-system.js';
+import { lockFile } from '../../src/log/fs/lock.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { openTileTree } from '../../src/log/tile/tile-tree.js';
+import { writeTiles } from '../../src/log/tile/tile-writer.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 import { codeOf, errorOf } from '../writer/support.js';
 import {
   ORIGIN,

@@ -3,7 +3,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { appendLeaf, emptyRange, leafHash, nodeHash, rangeRoot } from '../../src/tree/compact-range.js';
+import {
+  appendLeaf,
+  emptyRange,
+  leafHash,
+  nodeHash,
+  rangeRoot,
+} from '../../src/format/tree/compact-range.js';
 
 const reference = new URL('../../../shared/vectors/derived/rfc6962-reference-tree.json', import.meta.url);
 

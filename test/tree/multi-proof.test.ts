@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
-import { multiProofRanges, multiProofRoot } from '../../src/tree/multi-proof.js';
-import { inclusionRanges, RangeHasher } from '../../src/tree/proof.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
+import { multiProofRanges, multiProofRoot } from '../../src/format/tree/multi-proof.js';
+import { inclusionRanges, RangeHasher } from '../../src/format/tree/proof.js';
 
 const hashes = Array.from({ length: 70 }, (_, i) => leafHash(Buffer.from(`leaf ${i}`)));
 

@@ -1,9 +1,9 @@
 /** A whole tree in memory: the roots that one pass over the leaves gives, and the proofs of every leaf. */
 
 import { describe, expect, it } from 'vitest';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
-import { NodeStore } from '../../src/tree/node-store.js';
-import { inclusionRanges, verifyInclusion } from '../../src/tree/proof.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
+import { NodeStore } from '../../src/format/tree/node-store.js';
+import { inclusionRanges, verifyInclusion } from '../../src/format/tree/proof.js';
 
 describe('NodeStore', () => {
   const leaves = Array.from({ length: 70 }, (_, n) => leafHash(Buffer.from(`leaf ${n}`)));

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { leafHash } from '../../src/tree/compact-range.js';
+import { leafHash } from '../../src/format/tree/compact-range.js';
 import {
   RangeHasher,
   consistencyRanges,
@@ -13,7 +13,7 @@ import {
   verifyConsistency,
   verifyInclusion,
   type LeafRange,
-} from '../../src/tree/proof.js';
+} from '../../src/format/tree/proof.js';
 
 const vectors = fileURLToPath(new URL('../../../shared/vectors/', import.meta.url));
 const merkle = join(vectors, 'merkle-rfc6962/testdata');

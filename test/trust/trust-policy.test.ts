@@ -1,12 +1,12 @@
 /** Trust policies: what is refused, where and why; every substring and every changed byte of one. */
 
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { formatPublicKey } from '../../src/key/public-key.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { draftTrustPolicy, fingerprintsOf } from '../../src/trust/draft-policy.js';
-import { parseTrustPolicy } from '../../src/trust/trust-policy.js';
-import { buildGenesis } from '../../src/event/build.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { formatPublicKey } from '../../src/format/key/public-key.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { draftTrustPolicy, fingerprintsOf } from '../../src/rules/trust/draft-policy.js';
+import { parseTrustPolicy } from '../../src/rules/trust/trust-policy.js';
+import { buildGenesis } from '../../src/format/event/build.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
 
 const { publicKey } = ed25519Key(Buffer.alloc(32, 9));

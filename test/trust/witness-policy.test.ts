@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { makePublicKey } from '../../src/key/public-key.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatVkey } from '../../src/key/vkey.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { makePublicKey } from '../../src/format/key/public-key.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatVkey } from '../../src/format/key/vkey.js';
 import {
   describeQuorum,
   describeSkipped,
@@ -14,7 +14,7 @@ import {
   parseWitnessPolicy,
   witnessPolicyKeys,
   type WitnessPolicy,
-} from '../../src/trust/witness-policy.js';
+} from '../../src/rules/trust/witness-policy.js';
 
 const keys = Array.from({ length: 12 }, () => generatePrivateKey().publicKey);
 const log = (n: number, name = `log.example/${n}`) => formatVkey(name, keys[n], 'ed25519');

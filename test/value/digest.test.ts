@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeBase64url, encodeHex } from '../../src/bytes/encoding.js';
+import { encodeBase64url, encodeHex } from '../../src/base/bytes/encoding.js';
 import {
   digestFromBase64url,
   formatDigest,
@@ -8,7 +8,7 @@ import {
   parseDigest,
   sha256Digest,
   tryParseDigest,
-} from '../../src/value/digest.js';
+} from '../../src/base/value/digest.js';
 
 const EMPTY = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU';
 const EMPTY_HEX = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';

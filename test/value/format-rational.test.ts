@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { formatExactly } from '../../src/value/format-rational.js';
-import { reduceRational } from '../../src/value/rational.js';
+import { formatExactly } from '../../src/base/value/format-rational.js';
+import { reduceRational } from '../../src/base/value/rational.js';
 
 /** n/d read back from what was written. */
 function parse(text: string): { n: bigint; d: bigint } {

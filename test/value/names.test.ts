@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isUnit, MAX_METERS, meters } from '../../src/value/meter.js';
-import { isPrincipalId, isPrincipalPattern, matchesPrincipalPattern } from '../../src/value/principal.js';
-import { isRateUnit, tryParseRateUnit } from '../../src/value/rate.js';
+import { isUnit, MAX_METERS, meters } from '../../src/base/value/meter.js';
+import {
+  isPrincipalId,
+  isPrincipalPattern,
+  matchesPrincipalPattern,
+} from '../../src/base/value/principal.js';
+import { isRateUnit, tryParseRateUnit } from '../../src/base/value/rate.js';
 import {
   coversToolPattern,
   escapeToolName,
   isToolName,
   isToolPattern,
   matchesToolPattern,
-} from '../../src/value/tool.js';
+} from '../../src/base/value/tool.js';
 
 describe('principals', () => {
   it.each([

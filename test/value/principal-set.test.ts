@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { coversPrincipal, makePrincipalSet } from '../../src/value/principal-set.js';
-import { matchesPrincipalPattern } from '../../src/value/principal.js';
+import { coversPrincipal, makePrincipalSet } from '../../src/base/value/principal-set.js';
+import { matchesPrincipalPattern } from '../../src/base/value/principal.js';
 
 const name = fc.string({ unit: fc.constantFrom('a', 'b', ':', '~', 'Z'), maxLength: 4 });
 const principal = fc.tuple(fc.constantFrom('agent:', 'org:'), name).map(([kind, rest]) => `${kind}a${rest}`);

@@ -10,7 +10,7 @@ import {
   quantityProblem,
   toRational,
   type Quantity,
-} from '../../src/value/quantity.js';
+} from '../../src/base/value/quantity.js';
 import {
   addRationals,
   compareRationals,
@@ -20,7 +20,7 @@ import {
   subtractRationals,
   ZERO,
   type Rational,
-} from '../../src/value/rational.js';
+} from '../../src/base/value/rational.js';
 
 const LIMIT = 10n ** 39n;
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { addRationals, reduceRational, type Rational } from '../../src/value/rational.js';
+import { addRationals, reduceRational, type Rational } from '../../src/base/value/rational.js';
 
 function euclid(a: bigint, b: bigint): bigint {
   return b === 0n ? a : euclid(b, a % b);

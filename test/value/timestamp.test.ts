@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from '../../src/value/timestamp.js';
+import {
+  compareTimestamps,
+  formatInstant,
+  isTimestamp,
+  parseTimestamp,
+} from '../../src/base/value/timestamp.js';
 
 const NANOS = 1_000_000_000n;
 const FORM = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z$/;

@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { makeGrant as grantOf, type Action, type Grant } from '../../src/bounds/grant.js';
-import type { AuthorizationEvent } from '../../src/schema/generated/types.js';
-import { sha256Digest } from '../../src/value/digest.js';
-import { reduceRational, type Rational } from '../../src/value/rational.js';
-import { ActionTable } from '../../src/verify/action-table.js';
+import { makeGrant as grantOf, type Action, type Grant } from '../../src/rules/bounds/grant.js';
+import type { AuthorizationEvent } from '../../src/format/schema/generated/types.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
+import { reduceRational, type Rational } from '../../src/base/value/rational.js';
+import { ActionTable } from '../../src/rules/verify/action-table.js';
 import { makeGrant } from '../bounds/support.js';
 
 setFlagsFromString('--expose-gc');

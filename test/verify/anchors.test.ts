@@ -2,15 +2,15 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { bytesSource } from '../../src/fs/source.js';
-import { decodeCheckpoint } from '../../src/note/checkpoint.js';
-import { buildReport, type Report } from '../../src/report/report.js';
-import { requireChecks } from '../../src/report/not-checked.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { AnchorWatch, type Anchor } from '../../src/verify/anchors.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { decodeCheckpoint } from '../../src/format/note/checkpoint.js';
+import { buildReport, type Report } from '../../src/rules/report/report.js';
+import { requireChecks } from '../../src/rules/report/not-checked.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { AnchorWatch, type Anchor } from '../../src/rules/verify/anchors.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
 import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 import { changedBytes, substrings } from '../note/support.js';

@@ -2,14 +2,14 @@
 
 import { deserialize } from 'node:v8';
 import { expect, test, vi } from 'vitest';
-import type { RawLine } from '../../src/ledger/line-splitter.js';
-import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { defaultBackend } from '../../src/signature/default-backend.js';
-import { BlockSteps } from '../../src/verify/block-steps.js';
-import { saveVerification } from '../../src/verify/saved-state.js';
-import { startVerification, type EventVerdict, type VerifyState } from '../../src/verify/state.js';
-import { UsualStep } from '../../src/verify/usual-step.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
+import type { RawLine } from '../../src/format/record/line-splitter.js';
+import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { defaultBackend } from '../../src/format/signature/default-backend.js';
+import { BlockSteps } from '../../src/fast/blocks/block-steps.js';
+import { saveVerification } from '../../src/rules/verify/saved-state.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../../src/rules/verify/state.js';
+import { UsualStep } from '../../src/fast/usual-step.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { linesOf, SEGMENT } from '../cache/support.js';
 import { makeSigner } from '../docs/ledger-kit.js';
 import { makeRandom } from '../ledger/quick-kit.js';

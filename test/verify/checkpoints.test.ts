@@ -1,18 +1,18 @@
 /** Checkpoint and attestation records: no spoiled note seals anything, however many there are of them. */
 
 import { describe, expect, test } from 'vitest';
-import type { AnyEvent } from '../../src/event/build.js';
-import type { RawLine } from '../../src/ledger/line-splitter.js';
-import { decodeNote } from '../../src/note/signed-note.js';
-import type { Report } from '../../src/report/report.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { Key } from '../../src/schema/generated/types.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { finishVerification } from '../../src/verify/ending.js';
-import type { VerifyOptions } from '../../src/verify/run-verification.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
-import { startVerification } from '../../src/verify/state.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import type { RawLine } from '../../src/format/record/line-splitter.js';
+import { decodeNote } from '../../src/format/note/signed-note.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { Key } from '../../src/format/schema/generated/types.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { finishVerification } from '../../src/rules/verify/ending.js';
+import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { startVerification } from '../../src/rules/verify/state.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { bare, brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { changedBytes, substrings } from '../note/support.js';
 import { LedgerMaker, attestationOf, keyEvent, logLine, witnessLine } from './seal-kit.js';

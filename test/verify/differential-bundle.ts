@@ -9,13 +9,13 @@ import { build, type Plugin } from 'esbuild';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const HERE = fileURLToPath(new URL('./', import.meta.url));
-const PLATFORM = `${ROOT}src/platform/node.ts`;
+const PLATFORM = `${ROOT}src/base/platform/node.ts`;
 
 /** Modules that another stands in for, where anybody else than that imports them. */
 const REPLACED: Readonly<Record<string, string>> = {
-  [`${ROOT}src/batch/read-blocks.ts`]: 'readBlocks',
-  [`${ROOT}src/batch/line-scanner.ts`]: 'scannerFor',
-  [`${ROOT}src/signature/batch-verifier.ts`]: 'BatchVerifier',
+  [`${ROOT}src/fast/blocks/read-blocks.ts`]: 'readBlocks',
+  [`${ROOT}src/fast/blocks/line-scanner.ts`]: 'scannerFor',
+  [`${ROOT}src/fast/signature/batch-verifier.ts`]: 'BatchVerifier',
   [PLATFORM]: 'importEd25519, importP256',
 };
 const REPLACING = `${HERE}differential-examining.ts`;

@@ -3,15 +3,20 @@
  * modules (`differential-bundle.ts`), whose exports these wrap.
  */
 
-import * as lineScanner from '../../src/batch/line-scanner.js';
-import type { LineScanner } from '../../src/batch/line-scanner.js';
-import * as blocks from '../../src/batch/read-blocks.js';
-import type { KnownLine, KnownLines, ReadBlocksOptions, UsualLine } from '../../src/batch/read-blocks.js';
-import type { LedgerSource } from '../../src/fs/source.js';
-import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import * as platform from '../../src/platform/node.js';
-import type { Equation } from '../../src/platform/platform.js';
-import * as batches from '../../src/signature/batch-verifier.js';
+import * as lineScanner from '../../src/fast/blocks/line-scanner.js';
+import type { LineScanner } from '../../src/fast/blocks/line-scanner.js';
+import * as blocks from '../../src/fast/blocks/read-blocks.js';
+import type {
+  KnownLine,
+  KnownLines,
+  ReadBlocksOptions,
+  UsualLine,
+} from '../../src/fast/blocks/read-blocks.js';
+import type { LedgerSource } from '../../src/log/fs/source.js';
+import { LineSplitter } from '../../src/format/record/line-splitter.js';
+import * as platform from '../../src/base/platform/node.js';
+import type { Equation } from '../../src/base/platform/platform.js';
+import * as batches from '../../src/fast/signature/batch-verifier.js';
 
 export const examining = {
   /** How blocks are read; `lines`: there are none, and nothing is known ahead. */

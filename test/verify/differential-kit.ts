@@ -1,19 +1,19 @@
 /** Ledgers long enough for signature tables and for rooms that are used in turn, with signatures and records of every kind among the usual ones. */
 
 import { createHash } from 'node:crypto';
-import { canonicalBytes, meters, type AnyEvent, type EventSignature } from '../../src/index.js';
-import type { Key } from '../../src/schema/generated/types.js';
-import { readPrivateDer } from '../../src/key/private-key.js';
-import { createSigner, signEvent, type Signer } from '../../src/signature/signer.js';
-import type { Quantity } from '../../src/value/quantity.js';
-import { formatRecord } from '../../src/ledger/record.js';
+import { canonicalBytes, meters, type AnyEvent, type EventSignature } from '../../src/api/index.js';
+import type { Key } from '../../src/format/schema/generated/types.js';
+import { readPrivateDer } from '../../src/format/key/private-key.js';
+import { createSigner, signEvent, type Signer } from '../../src/format/signature/signer.js';
+import type { Quantity } from '../../src/base/value/quantity.js';
+import { formatRecord } from '../../src/format/record/record.js';
 import {
   appendLeaf,
   emptyRange,
   hashToBase64url,
   leafHash,
   rangeRoot,
-} from '../../src/tree/compact-range.js';
+} from '../../src/format/tree/compact-range.js';
 import { boundIfKey, checkpoint, event, genesis, keyOf, makeSigner } from '../docs/ledger-kit.js';
 
 const ALLOW = {

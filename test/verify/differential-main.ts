@@ -8,8 +8,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Report } from '../../src/report/report.js';
-import type { VerifyChunksOptions } from '../../src/report/verify-chunks.js';
+import type { Report } from '../../src/rules/report/report.js';
+import type { VerifyChunksOptions } from '../../src/rules/report/verify-chunks.js';
 import { CommandServer } from '../cli/command-server.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { CHROMIUM, Page } from '../platform/chromium.js';

@@ -18,7 +18,7 @@ const RUNS = Number(BY_HAND ?? times(400, 10_000));
 /** Long ledgers besides those that are among them. */
 const MORE = BY_HAND === undefined ? 5 : 0;
 const HOW = RUNS > 5_000 ? 'seldom' : 'often';
-const isBuilt = existsSync(`${ROOT}dist/verify.js`);
+const isBuilt = existsSync(`${ROOT}dist/api/verify.js`);
 
 const folder = mkdtempSync(join(tmpdir(), 'northroot-differential-'));
 const program = join(folder, 'ways.mjs');

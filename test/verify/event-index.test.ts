@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { sha256Digest } from '../../src/value/digest.js';
-import { EventIndex, type EventKind, type IndexedEvent } from '../../src/verify/event-index.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
+import { EventIndex, type EventKind, type IndexedEvent } from '../../src/rules/verify/event-index.js';
 
 const idOf = (n: number): string => sha256Digest(Buffer.from(String(n))).b64;
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'malformed', 'execution'];

@@ -1,7 +1,7 @@
 /** The keys that genesis declares: what is wrong with their form is wrong under every policy. */
 
 import { expect, test } from 'vitest';
-import type { TrustPolicy } from '../../src/schema/generated/types.js';
+import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { genesis, keyOf, ledger, makeSigner, verify } from '../docs/ledger-kit.js';
 
 const a = makeSigner();

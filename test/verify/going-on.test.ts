@@ -6,21 +6,21 @@
 import { createHash } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import type { AnyEvent } from '../../src/event/build.js';
-import { bytesSource, type LedgerSource, type Segment } from '../../src/fs/source.js';
-import { findBalance, listGrants, listOpenAuthorizations } from '../../src/report/accounts.js';
-import { buildReport, type Report } from '../../src/report/report.js';
-import { meters } from '../../src/value/meter.js';
-import { formatQuantity } from '../../src/value/quantity.js';
-import { VERSION } from '../../src/version.js';
-import { replayTo, type Point } from '../../src/reader/replay.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
+import { NorthrootError } from '../../src/base/error.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { bytesSource, type LedgerSource, type Segment } from '../../src/log/fs/source.js';
+import { findBalance, listGrants, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
+import { buildReport, type Report } from '../../src/rules/report/report.js';
+import { meters } from '../../src/base/value/meter.js';
+import { formatQuantity } from '../../src/base/value/quantity.js';
+import { VERSION } from '../../src/base/version.js';
+import { replayTo, type Point } from '../../src/log/read/replay.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import {
   restoreVerification,
   saveVerification,
   type SavedVerification,
-} from '../../src/verify/saved-state.js';
+} from '../../src/rules/verify/saved-state.js';
 import { DIGEST, bare, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { emptyState, feed, grantEvent, int } from '../policy/bare-events.js';
 import { inChunks, ledgerOf, linesOf, rememberingBackend } from './support.js';

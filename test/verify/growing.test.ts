@@ -4,11 +4,11 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
-import { openLedgerSource, type SourceOptions } from '../../src/fs/source.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import type { Report } from '../../src/report/report.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { buildEvent } from '../../src/format/event/build.js';
+import { openLedgerSource, type SourceOptions } from '../../src/log/fs/source.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'northroot-growing-'));

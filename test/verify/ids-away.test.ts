@@ -1,16 +1,16 @@
 /** Ids in temporary files: what is reported, and what is saved, is what it would be were all of them in memory. */
 
-import type * as idIndex from '../../src/ledger/id-index.js';
+import type * as idIndex from '../../src/rules/verify/id-index.js';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { openScratchFile, type ScratchFile } from '../../src/fs/scratch-file.js';
-import { canonicalText } from '../../src/json/canonicalize.js';
-import { openLedger } from '../../src/tile/open-ledger.js';
-import { buildReport, type Report } from '../../src/report/report.js';
-import { parseRecordName } from '../../src/value/record-name.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { openScratchFile, type ScratchFile } from '../../src/log/fs/scratch-file.js';
+import { canonicalText } from '../../src/base/json/canonicalize.js';
+import { openLedger } from '../../src/log/tile/open-ledger.js';
+import { buildReport, type Report } from '../../src/rules/report/report.js';
+import { parseRecordName } from '../../src/base/value/record-name.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
 import { makeAction, makeExecution, makeGrant, number } from '../bounds/support.js';
 import { FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
@@ -18,7 +18,7 @@ import { rememberingBackend } from './support.js';
 
 /** How many ids an index has in memory, in place of what it would be by its bytes. */
 const room = vi.hoisted(() => ({ ids: undefined as number | undefined }));
-vi.mock('../../src/ledger/id-index.js', async (original) => {
+vi.mock('../../src/rules/verify/id-index.js', async (original) => {
   const actual = await original<typeof idIndex>();
   return { ...actual, idsWithin: (bytes: number) => room.ids ?? actual.idsWithin(bytes) };
 });

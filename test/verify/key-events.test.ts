@@ -1,13 +1,13 @@
 /** Keys that come and go within a ledger: from where they count, what a revocation leaves standing, and what that rests on. */
 
 import { describe, expect, test } from 'vitest';
-import type { Report } from '../../src/report/report.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import type { Signer } from '../../src/signature/signer.js';
-import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import type { VerifyOptions } from '../../src/verify/run-verification.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import type { Signer } from '../../src/format/signature/signer.js';
+import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, attestationOf, keyEvent, logLine, witnessLine } from './seal-kit.js';
 import { rememberingBackend } from './support.js';

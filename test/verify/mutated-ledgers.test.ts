@@ -4,20 +4,20 @@
  */
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { streamSource, type LedgerSource } from '../../src/fs/source.js';
-import { useQuickPath } from '../../src/ledger/quick-line.js';
-import { buildReport } from '../../src/report/report.js';
-import type { BatchVerifier, BatchVerifierOptions } from '../../src/signature/batch-verifier.js';
-import { defaultBackend } from '../../src/signature/default-backend.js';
-import { rememberKeys } from '../../src/batch/known-keys.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
+import { streamSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { buildReport } from '../../src/rules/report/report.js';
+import type { BatchVerifier, BatchVerifierOptions } from '../../src/fast/signature/batch-verifier.js';
+import { defaultBackend } from '../../src/format/signature/default-backend.js';
+import { rememberKeys } from '../../src/fast/blocks/known-keys.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { times } from '../slow.js';
 import { fixtureOrigins, makeOrigin, mutateLedger, type Origin } from './mutation-kit.js';
 import { inChunks, rememberingBackend } from './support.js';
 
 // One for all ledgers: small ones alone have too few signatures for tables.
-vi.mock('../../src/signature/batch-verifier.js', async (load) => {
+vi.mock('../../src/fast/signature/batch-verifier.js', async (load) => {
   const real = await load<{ BatchVerifier: new (options: BatchVerifierOptions) => BatchVerifier }>();
   const shared = new real.BatchVerifier({});
   return {

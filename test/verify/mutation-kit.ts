@@ -4,22 +4,22 @@
  */
 
 import { createPrivateKey, hash } from 'node:crypto';
-import type { AnyEvent } from '../../src/event/build.js';
-import { identifyEvent } from '../../src/event/identity.js';
-import { createSigner, parsePrivateKey, signEvent, type Signer } from '../../src/format.js';
-import { canonicalBytes, canonicalText } from '../../src/json/canonicalize.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { signNote } from '../../src/note/note-key.js';
-import { formatNote } from '../../src/note/signed-note.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { identifyEvent } from '../../src/format/event/identity.js';
+import { createSigner, parsePrivateKey, signEvent, type Signer } from '../../src/api/format.js';
+import { canonicalBytes, canonicalText } from '../../src/base/json/canonicalize.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { signNote } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
 import {
   appendLeaf,
   emptyRange,
   leafHash,
   rangeRoot,
   type CompactRange,
-} from '../../src/tree/compact-range.js';
-import { meters } from '../../src/value/meter.js';
-import type { VerifyOptions } from '../../src/verify/run-verification.js';
+} from '../../src/format/tree/compact-range.js';
+import { meters } from '../../src/base/value/meter.js';
+import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { attestation, boundTo, checkpoint, event, genesis, keyOf, ledger } from '../docs/ledger-kit.js';
 import type { Item } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';

@@ -1,8 +1,8 @@
 /** Ledgers whose events come in order and use up what their grants allow, in amounts of every size and scale, and a little more. */
 
 import { createHash } from 'node:crypto';
-import { meters, type AnyEvent } from '../../src/index.js';
-import type { Signer } from '../../src/format.js';
+import { meters, type AnyEvent } from '../../src/api/index.js';
+import type { Signer } from '../../src/api/format.js';
 import { event, genesis, keyOf, ledger, makeSigner, type Item } from '../docs/ledger-kit.js';
 
 const digest = (text: string, alg: 'sha-256' | 'sha-512' = 'sha-256'): object => ({

@@ -1,7 +1,7 @@
 /** Ledgers that go on from another: what genesis says is checked when that one is given, and named when it is not. */
 
 import { describe, expect, test } from 'vitest';
-import { bytesSource } from '../../src/fs/source.js';
+import { bytesSource } from '../../src/log/fs/source.js';
 import {
   checkReport,
   describePredecessor,
@@ -10,7 +10,7 @@ import {
   type GenesisEvent,
   type Predecessor,
   type Report,
-} from '../../src/index.js';
+} from '../../src/api/index.js';
 import { bare, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, attestationOf, witnessLine } from './seal-kit.js';
 

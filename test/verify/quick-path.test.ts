@@ -1,10 +1,10 @@
 /** Whether usual records are read the quick way or all are examined fully changes nothing that is said of a ledger. */
 
 import { afterEach, expect, test } from 'vitest';
-import { useQuickPath } from '../../src/ledger/quick-line.js';
-import { ROW_WIDTH, scanRecord } from '../../src/ledger/quick-scan.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { VerifiedRecord } from '../../src/verify/verified-record.js';
+import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/quick-scan.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { VerifiedRecord } from '../../src/rules/verify/verified-record.js';
 import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { linesOf, rememberingBackend } from './support.js';
 

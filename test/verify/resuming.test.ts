@@ -7,16 +7,16 @@ import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { PrefixHasher } from '../../src/bytes/ledger-prefix.js';
-import { NorthrootError } from '../../src/error.js';
-import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/fs/source.js';
-import { buildReport } from '../../src/report/report.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
+import { PrefixHasher } from '../../src/base/bytes/ledger-prefix.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { buildReport } from '../../src/rules/report/report.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import {
   restoreVerification,
   saveVerification,
   type SavedVerification,
-} from '../../src/verify/saved-state.js';
+} from '../../src/rules/verify/saved-state.js';
 import { checkpoint, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';

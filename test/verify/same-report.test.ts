@@ -3,10 +3,10 @@
 import { createReadStream } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Report } from '../../src/report/report.js';
-import { verifyLedger, type LedgerInput } from '../../src/report/verify-ledger.js';
-import { nobleBackend } from '../../src/signature/noble-backend.js';
-import type { VerifyOptions } from '../../src/verify/run-verification.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { verifyLedger, type LedgerInput } from '../../src/rules/report/verify-ledger.js';
+import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { CASES, FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 import { inChunks, rememberingBackend } from './support.js';

@@ -7,17 +7,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deserialize, serialize } from 'node:v8';
 import { describe, expect, it } from 'vitest';
-import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/fs/source.js';
-import { buildReport, type Report } from '../../src/report/report.js';
-import { runVerification } from '../../src/verify/run-verification.js';
+import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { buildReport, type Report } from '../../src/rules/report/report.js';
+import { runVerification } from '../../src/rules/verify/run-verification.js';
 import {
   loadVerification,
   restoreVerification,
   saveVerification,
   type SavedVerification,
-} from '../../src/verify/saved-state.js';
-import { replayTo } from '../../src/reader/replay.js';
-import { listGrants } from '../../src/report/accounts.js';
+} from '../../src/rules/verify/saved-state.js';
+import { replayTo } from '../../src/log/read/replay.js';
+import { listGrants } from '../../src/rules/report/accounts.js';
 
 const fixtures = fileURLToPath(new URL('../../fixtures/', import.meta.url));
 const NAME = 'ledger.jsonl';

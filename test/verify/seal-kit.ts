@@ -1,21 +1,21 @@
 /** What the tests of checkpoints, anchors and key events share: a ledger that is written record by record. */
 
-import type { AnyEvent } from '../../src/event/build.js';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
-import { formatRecord } from '../../src/ledger/record.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { cosignNote, signNote } from '../../src/note/note-key.js';
-import { formatNote, parseNote, type NoteSignature } from '../../src/note/signed-note.js';
-import type { Key } from '../../src/schema/generated/types.js';
-import { signEvent, type Signer } from '../../src/signature/signer.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { formatRecord } from '../../src/format/record/record.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { cosignNote, signNote } from '../../src/format/note/note-key.js';
+import { formatNote, parseNote, type NoteSignature } from '../../src/format/note/signed-note.js';
+import type { Key } from '../../src/format/schema/generated/types.js';
+import { signEvent, type Signer } from '../../src/format/signature/signer.js';
 import {
   appendLeaf,
   emptyRange,
   hashToBase64url,
   leafHash,
   rangeRoot,
-} from '../../src/tree/compact-range.js';
-import type { Anchor } from '../../src/verify/anchors.js';
+} from '../../src/format/tree/compact-range.js';
+import type { Anchor } from '../../src/rules/verify/anchors.js';
 import { boundIfKey, event } from '../docs/ledger-kit.js';
 import { ledgerOf, linesOf } from './support.js';
 

@@ -5,24 +5,24 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AnyEvent } from '../../src/event/build.js';
-import { bytesSource } from '../../src/fs/source.js';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import { cosignNote, signNote } from '../../src/note/note-key.js';
-import type { NoteSignature } from '../../src/note/signed-note.js';
-import { buildReport, type Report } from '../../src/report/report.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { checkReport } from '../../src/schema/check.js';
-import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { nobleBackend } from '../../src/signature/noble-backend.js';
-import type { Signer } from '../../src/signature/signer.js';
-import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
+import type { AnyEvent } from '../../src/format/event/build.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { cosignNote, signNote } from '../../src/format/note/note-key.js';
+import type { NoteSignature } from '../../src/format/note/signed-note.js';
+import { buildReport, type Report } from '../../src/rules/report/report.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { checkReport } from '../../src/format/schema/check.js';
+import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import type { Signer } from '../../src/format/signature/signer.js';
+import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import {
   restoreVerification,
   saveVerification,
   type SavedVerification,
-} from '../../src/verify/saved-state.js';
+} from '../../src/rules/verify/saved-state.js';
 import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { LedgerMaker, ORIGIN, anchorOf, attestationOf, keyEvent } from './seal-kit.js';

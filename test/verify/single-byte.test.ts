@@ -8,14 +8,14 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { examineLine, type Layout } from '../../src/ledger/examine-line.js';
-import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import type { SignatureBackend } from '../../src/signature/backend.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
-import { startVerification, type VerifyState } from '../../src/verify/state.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
+import { examineLine, type Layout } from '../../src/format/record/examine-line.js';
+import { LineSplitter } from '../../src/format/record/line-splitter.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import type { SignatureBackend } from '../../src/format/signature/backend.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { samplePositions } from '../slow.js';
 

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
 import { FIXTURES, fixtureBytes } from '../fixtures/cases.js';
 import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 

@@ -1,8 +1,8 @@
 /** What the verifier's tests share: ledgers as streams of chunks, and a verifier that does not repeat itself. */
 
 import { hash } from 'node:crypto';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import type { VerificationKey, SignatureBackend } from '../../src/signature/backend.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import type { VerificationKey, SignatureBackend } from '../../src/format/signature/backend.js';
 
 /** `bytes` in pieces of these sizes, over and over; each piece is wiped when the next is asked for. */
 export async function* inChunks(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {

@@ -1,16 +1,16 @@
 /** Who is told of each record hears the same of it, whether the quick step went over it or `verifyLine`. */
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { bytesSource } from '../../src/fs/source.js';
-import { useQuickPath } from '../../src/ledger/quick-line.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
-import { UsualStep } from '../../src/verify/usual-step.js';
-import type { VerifiedRecord } from '../../src/verify/verified-record.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { UsualStep } from '../../src/fast/usual-step.js';
+import type { VerifiedRecord } from '../../src/rules/verify/verified-record.js';
 import { makeSigner } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { times } from '../slow.js';
-import type { Anchor } from '../../src/verify/anchors.js';
+import type { Anchor } from '../../src/rules/verify/anchors.js';
 import { fixtureOrigins, makeOrigin, mutateLedger } from './mutation-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
 import { anchorAt } from './seal-kit.js';

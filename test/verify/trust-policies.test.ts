@@ -1,18 +1,18 @@
 /** What trust policies and witness policies demand of checkpoints: met, not met, met by what the user holds, and no way around them. */
 
 import { describe, expect, test } from 'vitest';
-import { formatPublicKeyAs } from '../../src/key/public-key.js';
-import type { NoteSignature } from '../../src/note/signed-note.js';
-import type { Report } from '../../src/report/report.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { GenesisEvent, Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import type { Signer } from '../../src/signature/signer.js';
-import { draftTrustPolicy } from '../../src/trust/draft-policy.js';
-import { parseTrustPolicy } from '../../src/trust/trust-policy.js';
-import { parseWitnessPolicy, type WitnessPolicy } from '../../src/trust/witness-policy.js';
-import type { Anchor } from '../../src/verify/anchors.js';
-import type { VerifyOptions } from '../../src/verify/run-verification.js';
-import { formatNote } from '../../src/note/signed-note.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import type { NoteSignature } from '../../src/format/note/signed-note.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { GenesisEvent, Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
+import type { Signer } from '../../src/format/signature/signer.js';
+import { draftTrustPolicy } from '../../src/rules/trust/draft-policy.js';
+import { parseTrustPolicy } from '../../src/rules/trust/trust-policy.js';
+import { parseWitnessPolicy, type WitnessPolicy } from '../../src/rules/trust/witness-policy.js';
+import type { Anchor } from '../../src/rules/verify/anchors.js';
+import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
 import { bare, brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, ORIGIN, attestationOf, keyEvent, logLine, witnessLine } from './seal-kit.js';
 import { rememberingBackend } from './support.js';

@@ -2,11 +2,11 @@
 
 import { deserialize } from 'node:v8';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { bytesSource } from '../../src/fs/source.js';
-import { useQuickPath } from '../../src/ledger/quick-line.js';
-import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
-import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
-import { UsualStep } from '../../src/verify/usual-step.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { UsualStep } from '../../src/fast/usual-step.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/quick-kit.js';
 import { times } from '../slow.js';

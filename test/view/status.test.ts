@@ -4,9 +4,9 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readLedgerStatus } from '../../src/report/status.js';
-import { LedgerView } from '../../src/view/ledger-view.js';
-import { maintainIndex } from '../../src/view/maintain-index.js';
+import { readLedgerStatus } from '../../src/rules/report/status.js';
+import { LedgerView } from '../../src/log/read/ledger-view.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { FILE_CASES, FIXTURES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 

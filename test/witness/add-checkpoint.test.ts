@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { makeNoteKey, signNote } from '../../src/note/note-key.js';
-import { formatNote, formatSignatureLine, parseNote } from '../../src/note/signed-note.js';
-import { createSigner } from '../../src/signature/signer.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { makeNoteKey, signNote } from '../../src/format/note/note-key.js';
+import { formatNote, formatSignatureLine, parseNote } from '../../src/format/note/signed-note.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
-import { decideAddCheckpoint, decodeAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { decideAddCheckpoint, decodeAddCheckpoint } from '../../src/proof/witness/add-checkpoint.js';
 import { valueOf } from '../value-of.js';
 import { TestLog } from './support.js';
 

@@ -5,7 +5,7 @@
 
 import { readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/fs/file-system.js';
+import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
 
 export class ForgetfulFileSystem implements FileSystem {
   /** Operations made since the last {@link ForgetfulFileSystem.startProcess}. */

@@ -1,19 +1,19 @@
 /** Logs whose key name is not their origin, keys of ML-DSA-44, and notes whose signature lines are malformed. */
 
 import { describe, expect, test } from 'vitest';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { verifyNoteSignatures } from '../../src/note/verify-note.js';
-import { makeNoteKey, signNote } from '../../src/note/note-key.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
+import { makeNoteKey, signNote } from '../../src/format/note/note-key.js';
 import {
   formatNote,
   formatSignatureLine,
   parseNote,
   readSignatureLine,
   type NoteSignature,
-} from '../../src/note/signed-note.js';
+} from '../../src/format/note/signed-note.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
-import { createSigner } from '../../src/signature/signer.js';
-import { createWitness, originHash, originOf } from '../../src/witness/witness-service.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import { createWitness, originHash, originOf } from '../../src/proof/witness/witness-service.js';
 import { NOW, openWitness, submit, temporaryFolder, TestLog, witnessKey, WITNESS_NAME } from './support.js';
 
 const ORIGIN = 'go.sum database tree';

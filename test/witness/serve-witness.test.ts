@@ -1,8 +1,12 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { MAX_REQUEST_BYTES, originHash, type Witness } from '../../src/witness/witness-service.js';
-import { serveWitness, type ServeOptions, type WitnessServer } from '../../src/witness/serve-witness.js';
+import { MAX_REQUEST_BYTES, originHash, type Witness } from '../../src/proof/witness/witness-service.js';
+import {
+  serveWitness,
+  type ServeOptions,
+  type WitnessServer,
+} from '../../src/proof/witness/serve-witness.js';
 import { openWitness, temporaryFolder, TestLog } from './support.js';
 
 const log = new TestLog('log.example/a');

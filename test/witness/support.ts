@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { makeNoteKey, signNote, type NoteKey } from '../../src/note/note-key.js';
-import { formatNote } from '../../src/note/signed-note.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
-import { consistencyRanges, RangeHasher } from '../../src/tree/proof.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { makeNoteKey, signNote, type NoteKey } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
+import { consistencyRanges, RangeHasher } from '../../src/format/tree/proof.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
-import { createWitness, type Witness, type WitnessOptions } from '../../src/witness/witness-service.js';
+import { createWitness, type Witness, type WitnessOptions } from '../../src/proof/witness/witness-service.js';
 
 /** A log of lines `VIEW 0`, `VIEW 1`, …: two views agree in nothing, or in the first `shared` lines. */
 export class TestLog {

@@ -1,14 +1,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { cosignNote, makeNoteKey } from '../../src/note/note-key.js';
-import { formatSignatureLine } from '../../src/note/signed-note.js';
-import { createSigner } from '../../src/signature/signer.js';
-import { decodeAddCheckpoint } from '../../src/witness/add-checkpoint.js';
-import { serveWitness } from '../../src/witness/serve-witness.js';
-import { collectCosignatures, verifyCosignatures, type Collected } from '../../src/witness/witness-client.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { cosignNote, makeNoteKey } from '../../src/format/note/note-key.js';
+import { formatSignatureLine } from '../../src/format/note/signed-note.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import { decodeAddCheckpoint } from '../../src/proof/witness/add-checkpoint.js';
+import { serveWitness } from '../../src/proof/witness/serve-witness.js';
+import {
+  collectCosignatures,
+  verifyCosignatures,
+  type Collected,
+} from '../../src/proof/witness/witness-client.js';
 import { valueOf } from '../value-of.js';
 import {
   NOW,

@@ -9,13 +9,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { makePublicKey } from '../../src/key/public-key.js';
-import { parseCheckpoint } from '../../src/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../src/note/verify-note.js';
-import { formatNote, parseNote, readSignatureLine } from '../../src/note/signed-note.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
-import { createSigner } from '../../src/signature/signer.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { makePublicKey } from '../../src/format/key/public-key.js';
+import { parseCheckpoint } from '../../src/format/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
+import { formatNote, parseNote, readSignatureLine } from '../../src/format/note/signed-note.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
+import { createSigner } from '../../src/format/signature/signer.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import {
   createWitness,
@@ -23,7 +23,7 @@ import {
   originHash,
   type WitnessEvent,
   type WitnessResponse,
-} from '../../src/witness/witness-service.js';
+} from '../../src/proof/witness/witness-service.js';
 import { FaultyFileSystem, OPERATIONS } from '../writer/file-systems.js';
 import { ForgetfulFileSystem } from './forgetful-file-system.js';
 import {

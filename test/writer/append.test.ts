@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { buildEvent, buildExecution } from '../../src/event/build.js';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
-import { sha256Digest } from '../../src/value/digest.js';
-import { signEvent } from '../../src/signature/signer.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { buildEvent, buildExecution } from '../../src/format/event/build.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
+import { signEvent } from '../../src/format/signature/signer.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import {
   draft,
   expectSound,

@@ -3,16 +3,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { formatPublicKey } from '../../src/key/public-key.js';
-import { formatNote, parseNote } from '../../src/note/signed-note.js';
-import { cosignNote } from '../../src/note/note-key.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { Report } from '../../src/report/report.js';
-import { createSigner, type Signer } from '../../src/signature/signer.js';
-import { digestFromBase64url } from '../../src/value/digest.js';
-import type { Ledger, Appended, CheckpointResult, LedgerOptions } from '../../src/writer/ledger.js';
+import { buildEvent } from '../../src/format/event/build.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { formatPublicKey } from '../../src/format/key/public-key.js';
+import { formatNote, parseNote } from '../../src/format/note/signed-note.js';
+import { cosignNote } from '../../src/format/note/note-key.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { Report } from '../../src/rules/report/report.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { digestFromBase64url } from '../../src/base/value/digest.js';
+import type { Ledger, Appended, CheckpointResult, LedgerOptions } from '../../src/log/writer/ledger.js';
 import { FaultyFileSystem, type Fault } from './file-systems.js';
 import {
   codeOf,

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { EventError } from '../../src/event/validate.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { ownKeyEntry } from '../../src/writer/genesis.js';
-import { Ledger } from '../../src/writer/ledger.js';
+import { EventError } from '../../src/format/event/validate.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { ownKeyEntry } from '../../src/log/writer/genesis.js';
+import { Ledger } from '../../src/log/writer/ledger.js';
 import {
   codeOf,
   draft,

@@ -3,9 +3,9 @@
 import { appendFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { repairLedger } from '../../src/writer/repair.js';
-import type { Appended, Ledger } from '../../src/writer/ledger.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { repairLedger } from '../../src/log/writer/repair.js';
+import type { Appended, Ledger } from '../../src/log/writer/ledger.js';
 import { times } from '../slow.js';
 import { FaultyFileSystem, OPERATIONS, type Fault } from './file-systems.js';
 import {

@@ -5,8 +5,8 @@
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/fs/file-system.js';
-import { toIoError } from '../../src/fs/io-error.js';
+import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
+import { toIoError } from '../../src/log/fs/io-error.js';
 
 export const OPERATIONS = [
   'kindOf',

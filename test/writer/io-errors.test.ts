@@ -5,9 +5,9 @@ import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { NorthrootError } from '../../src/error.js';
-import { readFileChunks, readSmallFile, replaceFile, writeNewFile } from '../../src/fs/file-system.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { readFileChunks, readSmallFile, replaceFile, writeNewFile } from '../../src/log/fs/file-system.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
 import { draft, errorOf, expectSound, makeLedger, openLedger, temporaryFolder } from './support.js';
 
 /** What every open file does. */

@@ -3,12 +3,12 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sha256Digest } from '../../src/value/digest.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { meters } from '../../src/value/meter.js';
-import type { Ledger } from '../../src/writer/ledger.js';
-import { type Entry } from '../../src/writer/ledger.js';
-import { StrictError } from '../../src/writer/strict-error.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { meters } from '../../src/base/value/meter.js';
+import type { Ledger } from '../../src/log/writer/ledger.js';
+import { type Entry } from '../../src/log/writer/ledger.js';
+import { StrictError } from '../../src/log/writer/strict-error.js';
 import { codeOf, draft, openLedger, readRecords, temporaryFolder } from './support.js';
 
 const intents = { intent_digest: sha256Digest(Buffer.from('intent')) };

@@ -4,7 +4,7 @@ import type * as ChildProcess from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { Ledger } from '../../src/writer/ledger.js';
+import type { Ledger } from '../../src/log/writer/ledger.js';
 import {
   codeOf,
   draft,

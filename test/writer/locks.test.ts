@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { nodeFileSystem, type FileSystem } from '../../src/fs/file-system.js';
+import { nodeFileSystem, type FileSystem } from '../../src/log/fs/file-system.js';
 import { times } from '../slow.js';
 import { runWriter, Writer } from './processes.js';
 import {

@@ -2,18 +2,24 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Turn } from '../../src/store/ledger-store.js';
-import { MemoryStore } from '../../src/store/memory-store.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
-import type { Ledger } from '../../src/writer/ledger.js';
-import { Ledger as LedgerClass } from '../../src/writer/ledger.js';
-import type { LedgerOptions } from '../../src/writer/ledger.js';
-import type { MissedRecords, OtherRecord, StateCache, StateView, WatchedRecords } from '../../src/index.js';
-import type { VerifyState } from '../../src/verify/state.js';
-import { startVerification } from '../../src/verify/state.js';
-import { verifyLine } from '../../src/verify/verify-line.js';
-import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import { nodeBackend } from '../../src/signature/node-backend.js';
+import type { Turn } from '../../src/log/store/ledger-store.js';
+import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import type { Ledger } from '../../src/log/writer/ledger.js';
+import { Ledger as LedgerClass } from '../../src/log/writer/ledger.js';
+import type { LedgerOptions } from '../../src/log/writer/ledger.js';
+import type {
+  MissedRecords,
+  OtherRecord,
+  StateCache,
+  StateView,
+  WatchedRecords,
+} from '../../src/api/index.js';
+import type { VerifyState } from '../../src/rules/verify/state.js';
+import { startVerification } from '../../src/rules/verify/state.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
+import { LineSplitter } from '../../src/format/record/line-splitter.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import {
   codeOf,
   draft,

@@ -4,7 +4,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Ledger } from '../../src/writer/ledger.js';
+import type { Ledger } from '../../src/log/writer/ledger.js';
 import {
   draft,
   expectSound,

@@ -3,8 +3,8 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Appended, Ledger } from '../../src/writer/ledger.js';
-import { repairLedger } from '../../src/writer/repair.js';
+import type { Appended, Ledger } from '../../src/log/writer/ledger.js';
+import { repairLedger } from '../../src/log/writer/repair.js';
 import { VolatileFileSystem } from './file-systems.js';
 import {
   draft,

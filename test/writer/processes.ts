@@ -3,7 +3,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import type { LedgerOptions } from '../../src/writer/ledger.js';
+import type { LedgerOptions } from '../../src/log/writer/ledger.js';
 
 const SCRIPT = fileURLToPath(new URL('children/writer.js', import.meta.url));
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, type TestContext } from 'vitest';
-import type { Appended } from '../../src/writer/ledger.js';
+import type { Appended } from '../../src/log/writer/ledger.js';
 import { runWriter, type Writer } from './processes.js';
 import {
   codeOf,
@@ -148,7 +148,7 @@ describe('someone who may not', () => {
     onTestFinished(() => chmodSync(folder, 0o755));
     if (isRoot) {
       const read = `process.exit(require('fs').readdirSync(${JSON.stringify(folder)}).length)`;
-      const dist = new URL('../../dist/index.js', import.meta.url).href;
+      const dist = new URL('../../dist/api/index.js', import.meta.url).href;
       for (const script of [read, `import(${JSON.stringify(dist)}).catch(() => process.exit(1))`]) {
         const { status } = spawnSync(process.execPath, ['-e', script], { uid: NOBODY, gid: NOBODY });
         if (status !== 0) context.skip('nobody else can run the package here');

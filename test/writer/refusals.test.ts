@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { buildEvent, type AnyEvent } from '../../src/event/build.js';
-import { EventError } from '../../src/event/validate.js';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
-import type { JsonValue } from '../../src/json/value.js';
-import { signEvent } from '../../src/signature/signer.js';
-import type { CheckpointEvent } from '../../src/schema/generated/types.js';
-import { appendLeaf, emptyRange, leafHash } from '../../src/tree/compact-range.js';
-import { makeCheckpoint } from '../../src/writer/checkpoint.js';
-import { makeGenesis, ownKeyEntry } from '../../src/writer/genesis.js';
-import type { Entry, Ledger, LedgerOptions } from '../../src/writer/ledger.js';
+import { buildEvent, type AnyEvent } from '../../src/format/event/build.js';
+import { EventError } from '../../src/format/event/validate.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import type { JsonValue } from '../../src/base/json/value.js';
+import { signEvent } from '../../src/format/signature/signer.js';
+import type { CheckpointEvent } from '../../src/format/schema/generated/types.js';
+import { appendLeaf, emptyRange, leafHash } from '../../src/format/tree/compact-range.js';
+import { makeCheckpoint } from '../../src/log/writer/checkpoint.js';
+import { makeGenesis, ownKeyEntry } from '../../src/log/writer/genesis.js';
+import type { Entry, Ledger, LedgerOptions } from '../../src/log/writer/ledger.js';
 import {
   codeOf,
   draft,

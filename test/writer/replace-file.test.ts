@@ -4,7 +4,7 @@ import type * as FsPromises from 'node:fs/promises';
 import { readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { replaceFile, writeNewFile } from '../../src/fs/file-system.js';
+import { replaceFile, writeNewFile } from '../../src/log/fs/file-system.js';
 import { FaultyFileSystem, VolatileFileSystem, type Operation } from './file-systems.js';
 import { codeOf, temporaryFolder } from './support.js';
 

@@ -15,8 +15,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { nodeFileSystem, type FileSystem } from '../../src/fs/file-system.js';
-import type { Ledger, LedgerOptions } from '../../src/writer/ledger.js';
+import { nodeFileSystem, type FileSystem } from '../../src/log/fs/file-system.js';
+import type { Ledger, LedgerOptions } from '../../src/log/writer/ledger.js';
 import {
   codeOf,
   draft,

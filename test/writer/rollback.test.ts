@@ -14,15 +14,15 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { LiveLedger } from '../../src/agent/live-ledger.js';
-import { nodeFileSystem, type FileSystem } from '../../src/fs/file-system.js';
-import { toIoError } from '../../src/fs/io-error.js';
-import { generatePrivateKey } from '../../src/key/private-key.js';
-import { createSigner } from '../../src/signature/signer.js';
-import type { LedgerStore } from '../../src/store/ledger-store.js';
-import { MemoryStore } from '../../src/store/memory-store.js';
-import { maintainIndex } from '../../src/view/maintain-index.js';
-import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
+import { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import { nodeFileSystem, type FileSystem } from '../../src/log/fs/file-system.js';
+import { toIoError } from '../../src/log/fs/io-error.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import type { LedgerStore } from '../../src/log/store/ledger-store.js';
+import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 import { codeOf, noticeBoard } from './support.js';
 
 /** The hash of the empty tree. */

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openLedger as openSource } from '../../src/tile/open-ledger.js';
-import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { openLedger as openSource } from '../../src/log/tile/open-ledger.js';
+import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
 import {
   codeOf,
   draft,
@@ -217,7 +217,7 @@ describe('a folder is refused', () => {
 
   test('when it is empty and no ledger is to be made', async () => {
     const path = temporaryFolder();
-    const { repairLedger } = await import('../../src/writer/repair.js');
+    const { repairLedger } = await import('../../src/log/writer/repair.js');
     expect(await codeOf(repairLedger(path))).toBe('NOT_A_LEDGER');
     expect(readdirSync(path)).toEqual([]);
   });

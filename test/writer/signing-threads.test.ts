@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { canonicalBytes } from '../../src/json/canonicalize.js';
-import { signEvent } from '../../src/signature/signer.js';
-import { Ledger } from '../../src/writer/ledger.js';
-import { SigningThreads } from '../../src/writer/signing-threads.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { signEvent } from '../../src/format/signature/signer.js';
+import { Ledger } from '../../src/log/writer/ledger.js';
+import { SigningThreads } from '../../src/log/writer/signing-threads.js';
 import { signer, temporaryFolder } from './support.js';
 
 const EVENTS = 700;

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { repairLedger } from '../../src/writer/repair.js';
+import { repairLedger } from '../../src/log/writer/repair.js';
 import { samplePositions } from '../slow.js';
 import {
   codeOf,

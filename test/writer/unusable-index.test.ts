@@ -3,11 +3,11 @@
 import { mkdirSync } from 'node:fs';
 import { Level } from 'level';
 import { afterEach, expect, test, vi } from 'vitest';
-import { indexPath } from '../../src/cache/ledger-index.js';
-import { openLevelEntries } from '../../src/cache/level-entries.js';
-import { FileStore } from '../../src/store/file-store.js';
-import { IndexCache } from '../../src/writer/index-cache.js';
-import type { Ledger } from '../../src/writer/ledger.js';
+import { indexPath } from '../../src/log/cache/ledger-index.js';
+import { openLevelEntries } from '../../src/log/cache/level-entries.js';
+import { FileStore } from '../../src/log/store/file-store.js';
+import { IndexCache } from '../../src/log/writer/index-cache.js';
+import type { Ledger } from '../../src/log/writer/ledger.js';
 import { draft, expectSound, openLedger, temporaryFolder } from './support.js';
 
 afterEach(() => vi.restoreAllMocks());

@@ -2,7 +2,7 @@
 
 import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
-import type { NorthrootError } from '../../index.js';
+import type { NorthrootError } from '../../api/index.js';
 import {
   digestFromBase64url,
   draftAdjustment,
@@ -15,7 +15,7 @@ import {
   type ReadRecord,
   type LedgerView,
   toDigestText,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -10,7 +10,7 @@ import {
   printable,
   type Appended,
   type Key,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context } from '../context.js';

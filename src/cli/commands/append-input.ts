@@ -14,7 +14,7 @@ import {
   type JsonObject,
   type JsonText,
   type JsonValue,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { firstIssue, ingestError } from '../ingest-error.js';

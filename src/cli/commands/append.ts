@@ -19,7 +19,7 @@ import {
   type Finding,
   type Notice,
   type Signer,
-} from '../../index.js';
+} from '../../api/index.js';
 import { Backlog } from '../backlog.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

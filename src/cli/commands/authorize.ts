@@ -14,7 +14,7 @@ import {
   type Digest,
   type Meter,
   type ResourceRef,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';

@@ -25,7 +25,7 @@ import {
   type VerifyState,
   fromDigestText,
   writeJson,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';

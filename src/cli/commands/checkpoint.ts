@@ -20,7 +20,7 @@ import {
   type NoteSignature,
   type Signer,
   type WitnessPolicy,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';

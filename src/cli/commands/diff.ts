@@ -1,7 +1,7 @@
 /** `northroot diff`: where two ledgers part. */
 
 import { Option, type Command } from 'commander';
-import { diffLedgers, renderLedgerDiff } from '../../index.js';
+import { diffLedgers, renderLedgerDiff } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput } from '../input.js';

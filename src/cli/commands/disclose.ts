@@ -8,7 +8,7 @@ import {
   printable,
   writeNewFile,
   type FoundContent,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readBundleInput, readInput, STDIN } from '../input.js';

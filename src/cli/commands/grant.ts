@@ -15,7 +15,7 @@ import {
   type Meter,
   type ResourceRef,
   type Source,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -29,7 +29,7 @@ import {
   type Paint,
   type HostReadOptions,
   type Signer,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {

@@ -1,7 +1,7 @@
 /** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
 
 import type { Command } from 'commander';
-import type { NorthrootError } from '../../index.js';
+import type { NorthrootError } from '../../api/index.js';
 import {
   compareTimestamps,
   describePredecessor,
@@ -16,7 +16,7 @@ import {
   type Key,
   type PublicKey,
   type Signer,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';

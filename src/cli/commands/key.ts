@@ -22,7 +22,7 @@ import {
   type PublicKey,
   type PublicKeyForm,
   type Role,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -9,7 +9,7 @@ import {
   writeNewFile,
   type KeyAlgorithm,
   type PrivateKeyForm,
-} from '../../index.js';
+} from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];

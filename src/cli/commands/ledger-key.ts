@@ -20,7 +20,7 @@ import {
   Ledger,
   type LedgerOptions,
   type Signer,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { Context } from '../context.js';

@@ -15,7 +15,7 @@ import {
   type Quantity,
   type ReadRecord,
   shortenDigestText,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, Outcome } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';

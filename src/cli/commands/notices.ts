@@ -1,6 +1,6 @@
 /** The words for a writer's notices. */
 
-import { printable, type Notice } from '../../index.js';
+import { printable, type Notice } from '../../api/index.js';
 
 /** One line for standard error. */
 export function describeNotice(notice: Notice): string {

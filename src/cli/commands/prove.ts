@@ -1,7 +1,7 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import { Option, type Command } from 'commander';
-import { MAX_NOTE_BYTES, printable, readSmallFile, writeNewFile } from '../../index.js';
+import { MAX_NOTE_BYTES, printable, readSmallFile, writeNewFile } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, STDIN } from '../input.js';

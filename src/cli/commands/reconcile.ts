@@ -20,7 +20,7 @@ import {
   type Paint,
   type ReconcileReport,
   type ReconcileSource,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {

@@ -31,7 +31,7 @@ import {
   type Permission,
   type Unmetered,
   type VerifyState,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus, Outcome } from '../context.js';

@@ -8,7 +8,7 @@ import {
   printable,
   schemaDocument,
   schemaNames,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { remedyFor } from '../remedies.js';

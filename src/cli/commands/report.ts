@@ -12,7 +12,7 @@ import {
   type ActivityGrouping,
   type ActivityReport,
   type Paint,
-} from '../../index.js';
+} from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput } from '../input.js';

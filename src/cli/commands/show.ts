@@ -12,7 +12,7 @@ import {
   toDsseEnvelope,
   type PublicKey,
   type ReadRecord,
-} from '../../index.js';
+} from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -1,7 +1,7 @@
 /** `northroot status`: how a ledger stands, on one screen. */
 
 import { Option, type Command } from 'commander';
-import { renderStatus, writeJson } from '../../index.js';
+import { renderStatus, writeJson } from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readAnchors, readTrustPolicy } from '../input.js';
 import { safeSink } from '../json-text.js';

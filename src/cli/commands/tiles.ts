@@ -9,7 +9,7 @@ import {
   writeTiles,
   type FileCount,
   toDigestText,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';

@@ -16,7 +16,7 @@ import {
   type LedgerKey as SavedKey,
   type TrustPolicy,
   type VerifyState,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';

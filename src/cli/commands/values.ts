@@ -14,7 +14,7 @@ import {
   type Ingested,
   type JsonValue,
   type NumberMode,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';

@@ -7,7 +7,7 @@ import {
   type BundleResult,
   type TrustPolicy,
   type WitnessPolicy,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';

@@ -10,7 +10,7 @@ import {
   readFileChunks,
   type LedgerSource,
   type TrustPolicy,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';

@@ -25,7 +25,7 @@ import {
   type ProofOutcome,
   type ProofTrust,
   type PublicKey,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readInput, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';

@@ -33,7 +33,7 @@ import {
   type TrustPolicy,
   type VerificationResult,
   type WitnessPolicy,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome } from '../context.js';
 import type { Terminal } from '../terminal.js';

@@ -1,7 +1,7 @@
 /** `northroot why`: the history of one event. */
 
 import { Option, type Command } from 'commander';
-import { renderEventHistory } from '../../index.js';
+import { renderEventHistory } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, readTrustPolicy } from '../input.js';

@@ -16,7 +16,7 @@ import {
   type LogKey,
   type NoteKey,
   type WitnessEvent,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, Outcome } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';

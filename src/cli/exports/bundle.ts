@@ -8,7 +8,7 @@ import {
   type BundleExport,
   type RecordSelection,
   type Stretch,
-} from '../../index.js';
+} from '../../api/index.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';

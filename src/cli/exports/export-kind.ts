@@ -1,6 +1,6 @@
 /** What `northroot export` can write. Each kind is one option of it, whose value is where to. */
 
-import type { Anchor, RecordSelection, TrustPolicy, WitnessPolicy } from '../../index.js';
+import type { Anchor, RecordSelection, TrustPolicy, WitnessPolicy } from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 
 /** One export that was asked for. */

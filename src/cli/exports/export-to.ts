@@ -8,7 +8,7 @@ import {
   type ExportPass,
   type LedgerSource,
   type Report,
-} from '../../index.js';
+} from '../../api/index.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import { writeTarget } from '../targets.js';

@@ -7,7 +7,7 @@ import {
   printable,
   writeThrough,
   type FocusOptions,
-} from '../../index.js';
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExportKind } from './export-kind.js';

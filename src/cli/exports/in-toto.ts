@@ -1,6 +1,6 @@
 /** `export --in-toto`: what verification found, as a signed in-toto statement. */
 
-import { makeStatement, openLedger, printable } from '../../index.js';
+import { makeStatement, openLedger, printable } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { instant } from '../options.js';

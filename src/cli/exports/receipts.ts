@@ -1,6 +1,6 @@
 /** `export --receipts`: a COSE receipt of each selected record, in a folder. */
 
-import { exportReceipts, openLedger, writeFilesThrough } from '../../index.js';
+import { exportReceipts, openLedger, writeFilesThrough } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { ExportKind } from './export-kind.js';

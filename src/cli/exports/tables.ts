@@ -9,7 +9,7 @@ import {
   type ExportOptions,
   type LedgerSource,
   type TableExport,
-} from '../../index.js';
+} from '../../api/index.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';

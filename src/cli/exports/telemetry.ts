@@ -1,6 +1,6 @@
 /** `export --ocsf`, `--otlp`: records as events for SIEMs, and as spans for tracing. */
 
-import { exportOcsf, exportOtlp } from '../../index.js';
+import { exportOcsf, exportOtlp } from '../../api/index.js';
 import type { ExportKind } from './export-kind.js';
 import { exportTo } from './export-to.js';
 

@@ -1,7 +1,7 @@
 /** Entries put together: episodes with what they are attributed to, and what each request of them went through. */
 
-import type { Fault } from '../../fault.js';
-import type { HostFile, HostFinding, HostOptions } from '../host.js';
+import type { Fault } from '../../base/fault.js';
+import type { HostFile, HostFinding, HostOptions } from '../shared/host.js';
 import {
   deriveNonce,
   parseToolIntent,

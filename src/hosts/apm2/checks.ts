@@ -1,10 +1,10 @@
 /** The rules AP-1 to AP-11, held against what the files say. */
 
-import { printable } from '../../bytes/printable.js';
-import { decodeUtf8 } from '../../bytes/text.js';
-import type { HostFinding, HostOptions } from '../host.js';
-import { textAt } from '../values.js';
-import { blake3Hex, cacBytes } from '../forms/cac.js';
+import { printable } from '../../base/bytes/printable.js';
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import type { HostFinding, HostOptions } from '../shared/host.js';
+import { textAt } from '../shared/values.js';
+import { blake3Hex, cacBytes } from '../shared/forms/cac.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
 import { Fields } from './events.js';
 import {
@@ -15,7 +15,7 @@ import {
   verifyRowSignature,
   type LedgerRow,
 } from './ledger-rows.js';
-import { RAN_UNDECIDED } from '../severities.js';
+import { RAN_UNDECIDED } from '../shared/severities.js';
 import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
 import { isKeyText, verifyToolReceipt, type ToolLogIndex, type ToolReceipt } from './receipt.js';

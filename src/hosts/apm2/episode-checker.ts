@@ -3,10 +3,18 @@
  * do not show has not been proved, so it fails; and what fails must be recorded as a blocked review, by a reason's name.
  */
 
-import { printable } from '../../bytes/printable.js';
-import { checkOptions } from '../../options.js';
-import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostRule } from '../host.js';
-import { ReadingBuilder } from '../reading.js';
+import { printable } from '../../base/bytes/printable.js';
+import { checkOptions } from '../../base/options.js';
+import type {
+  Checker,
+  HostFile,
+  HostFinding,
+  HostItem,
+  HostOptions,
+  HostPlace,
+  HostRule,
+} from '../shared/host.js';
+import { ReadingBuilder } from '../shared/reading.js';
 import { casesOf, type Case, type Cases, type Episode } from './cases.js';
 import { checkAll, decisionOf, pinnedKeys } from './checks.js';
 import type { Fields } from './events.js';

@@ -3,9 +3,9 @@
  * in hexadecimal, base64 or as arrays of numbers.
  */
 
-import { encodeHex, tryDecodeBase64, tryDecodeBase64url, tryDecodeHex } from '../../bytes/encoding.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { numberAt, timeOf, timeOfText } from '../values.js';
+import { encodeHex, tryDecodeBase64, tryDecodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { numberAt, timeOf, timeOfText } from '../shared/values.js';
 import { bytesOf } from './receipt.js';
 
 /** What events say that is held against rules or mapped; everything else is `other`. */

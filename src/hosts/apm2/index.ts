@@ -3,9 +3,9 @@
  * docs/hosts/apm2.md says what becomes of each field.
  */
 
-import { checkOptions, type OptionTypes } from '../../options.js';
-import type { Host, HostFile, HostOptions, HostPlace, HostReading } from '../host.js';
-import { ReadingBuilder } from '../reading.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
+import type { Host, HostFile, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import { ReadingBuilder } from '../shared/reading.js';
 import { casesOf } from './cases.js';
 import { checkAll, pinnedKeys } from './checks.js';
 import { mapEntries } from './mapping.js';
@@ -19,8 +19,8 @@ export {
   canonicalizeCac,
   decodeCacSource,
   type CacCode,
-} from '../forms/cac.js';
-export { serdeBytes, type SerdeStruct } from '../forms/serde.js';
+} from '../shared/forms/cac.js';
+export { serdeBytes, type SerdeStruct } from '../shared/forms/serde.js';
 export {
   deriveNonce,
   formatToolIntent,

@@ -5,13 +5,13 @@
  */
 
 import { blake3 } from '@noble/hashes/blake3.js';
-import { concatBytes } from '../../bytes/concat.js';
-import { encodeHex } from '../../bytes/encoding.js';
-import { sha256 } from '../../bytes/sha256.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import { SourceObject } from '../../json/source-json.js';
-import { cacBytes, decodeCacSource } from '../forms/cac.js';
-import { textAt } from '../values.js';
+import { concatBytes } from '../../base/bytes/concat.js';
+import { encodeHex } from '../../base/bytes/encoding.js';
+import { sha256 } from '../../base/bytes/sha256.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { SourceObject } from '../../base/json/source-json.js';
+import { cacBytes, decodeCacSource } from '../shared/forms/cac.js';
+import { textAt } from '../shared/values.js';
 import { anyBytesOf, Fields, hashOf } from './events.js';
 import { verifyEd25519 } from './receipt.js';
 

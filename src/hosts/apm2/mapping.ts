@@ -1,13 +1,13 @@
 /** Entries as claims: decisions, executions, and evidence of the rest. docs/hosts/apm2.md has the table. */
 
-import { encodeBase64url, encodeHex, tryDecodeHex } from '../../bytes/encoding.js';
-import { sha256, sha256Base64url } from '../../bytes/sha256.js';
-import type { JsonObject } from '../../json/value.js';
-import type { Bounds, Check } from '../../schema/generated/types.js';
-import type { Digest } from '../../value/digest.js';
-import type { Meter, MeterVector } from '../../value/meter.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import { notStated } from '../claims.js';
+import { encodeBase64url, encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
+import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
+import type { JsonObject } from '../../base/json/value.js';
+import type { Bounds, Check } from '../../format/schema/generated/types.js';
+import type { Digest } from '../../base/value/digest.js';
+import type { Meter, MeterVector } from '../../base/value/meter.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { notStated } from '../shared/claims.js';
 import type {
   Claim,
   ExecutionClaim,
@@ -16,11 +16,11 @@ import type {
   HostItem,
   HostPlace,
   Observation,
-} from '../host.js';
-import { codeOf, principalOf, toolOf, wellFormed } from '../names.js';
-import type { ReadingBuilder } from '../reading.js';
-import { amountOf, timeOf } from '../values.js';
-import { blake3Hex } from '../forms/cac.js';
+} from '../shared/host.js';
+import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
+import type { ReadingBuilder } from '../shared/reading.js';
+import { amountOf, timeOf } from '../shared/values.js';
+import { blake3Hex } from '../shared/forms/cac.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
 import { decisionOf, outcomeTextOf } from './checks.js';
 import type { Fields } from './events.js';

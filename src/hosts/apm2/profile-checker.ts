@@ -1,11 +1,19 @@
 /** `northroot check --as adapter-profile`: adapter profiles against their schema, limits, canonical form and content address. */
 
-import { printable } from '../../bytes/printable.js';
-import { decodeUtf8 } from '../../bytes/text.js';
-import { checkOptions } from '../../options.js';
-import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostRule } from '../host.js';
-import { MAX_ITEM_BYTES, splitLines } from '../reading.js';
-import { decodeCacSource } from '../forms/cac.js';
+import { printable } from '../../base/bytes/printable.js';
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import { checkOptions } from '../../base/options.js';
+import type {
+  Checker,
+  HostFile,
+  HostFinding,
+  HostItem,
+  HostOptions,
+  HostPlace,
+  HostRule,
+} from '../shared/host.js';
+import { MAX_ITEM_BYTES, splitLines } from '../shared/reading.js';
+import { decodeCacSource } from '../shared/forms/cac.js';
 import { isRemark, readAdapterProfile, type ProfileCode } from './profile.js';
 
 const RULES: readonly HostRule[] = [

@@ -3,13 +3,13 @@
  * so that whoever knows the hash knows the profile.
  */
 
-import { printable } from '../../bytes/printable.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import type { ValueFault } from '../../fault.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { jsonPointer } from '../../json/pointer.js';
-import { blake3Hex, cacBytes, decodeCacSource } from '../forms/cac.js';
-import { numberAt, textAt } from '../values.js';
+import { printable } from '../../base/bytes/printable.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import type { ValueFault } from '../../base/fault.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { jsonPointer } from '../../base/json/pointer.js';
+import { blake3Hex, cacBytes, decodeCacSource } from '../shared/forms/cac.js';
+import { numberAt, textAt } from '../shared/values.js';
 import { MAX_ARGS_SIZE } from './tool-intent.js';
 
 /** `schema` of a profile. */

@@ -1,14 +1,19 @@
 /** apm2's files as entries: what each line, member or artifact is, before anything is held against anything. */
 
-import { tryDecodeHex } from '../../bytes/encoding.js';
-import { sha256Base64url } from '../../bytes/sha256.js';
-import { decodeUtf8, encodeUtf8 } from '../../bytes/text.js';
-import type { Fault } from '../../fault.js';
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { HostFile, HostFinding, HostItem, HostPlace } from '../host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../reading.js';
-import { textAt } from '../values.js';
-import { blake3Hex, decodeCacSource } from '../forms/cac.js';
+import { tryDecodeHex } from '../../base/bytes/encoding.js';
+import { sha256Base64url } from '../../base/bytes/sha256.js';
+import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
+import type { Fault } from '../../base/fault.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../base/json/source-json.js';
+import type { HostFile, HostFinding, HostItem, HostPlace } from '../shared/host.js';
+import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
+import { textAt } from '../shared/values.js';
+import { blake3Hex, decodeCacSource } from '../shared/forms/cac.js';
 import { Fields, kernelEventOf, kindOf, type KernelEvent } from './events.js';
 import { ledgerRowOf, type LedgerRow } from './ledger-rows.js';
 import { checkAdapterProfile, PROFILE_SCHEMA, type ProfileReading } from './profile.js';

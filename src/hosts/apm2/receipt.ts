@@ -1,15 +1,15 @@
 /** What apm2 keeps of an execution as artifacts: the signed ToolExecutionReceipt, and ToolLogIndexV1 over an episode's receipts. */
 
-import { concatBytes } from '../../bytes/concat.js';
-import { encodeHex, tryDecodeHex } from '../../bytes/encoding.js';
-import { printable } from '../../bytes/printable.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import { fail, succeed, type Fault, type Result } from '../../fault.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { makePublicKey } from '../../key/public-key.js';
-import { defaultBackend } from '../../signature/default-backend.js';
-import { blake3Hex } from '../forms/cac.js';
-import { serdeBytes, type SerdeStruct } from '../forms/serde.js';
+import { concatBytes } from '../../base/bytes/concat.js';
+import { encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
+import { printable } from '../../base/bytes/printable.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { makePublicKey } from '../../format/key/public-key.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import { blake3Hex } from '../shared/forms/cac.js';
+import { serdeBytes, type SerdeStruct } from '../shared/forms/serde.js';
 
 /** `schema` of a receipt. */
 export const RECEIPT_SCHEMA = 'apm2.tool_execution_receipt.v1';

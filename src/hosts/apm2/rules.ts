@@ -1,4 +1,4 @@
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 /** What holds for whatever apm2 recorded, as its sources state it. */
 export const APM2_RULES: readonly HostRule[] = [

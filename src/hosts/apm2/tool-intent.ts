@@ -4,13 +4,13 @@
  */
 
 import { blake3 } from '@noble/hashes/blake3.js';
-import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../bytes/encoding.js';
-import { concatBytes } from '../../bytes/concat.js';
-import { printable } from '../../bytes/printable.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import { fail, succeed, type Fault, type Result } from '../../fault.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { cacBytes, decodeCacSource } from '../forms/cac.js';
+import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { concatBytes } from '../../base/bytes/concat.js';
+import { printable } from '../../base/bytes/printable.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { cacBytes, decodeCacSource } from '../shared/forms/cac.js';
 
 /** The longest line, in bytes of UTF-8. */
 export const MAX_INTENT_LINE_BYTES = 256 * 1024;

@@ -1,9 +1,9 @@
 /** What a proposal estimates and what an outcome reports, as meters. */
 
-import type { SourceObject } from '../../json/source-json.js';
-import type { Meter, MeterVector } from '../../value/meter.js';
-import { unitOf } from '../names.js';
-import { amountOf, numberAt, objectAt } from '../values.js';
+import type { SourceObject } from '../../base/json/source-json.js';
+import type { Meter, MeterVector } from '../../base/value/meter.js';
+import { unitOf } from '../shared/names.js';
+import { amountOf, numberAt, objectAt } from '../shared/values.js';
 import type { Done } from './cases.js';
 
 /** The most kinds of cost that are taken over of one proposal or outcome. */

@@ -4,8 +4,8 @@
  * server's log; within one of them the first.
  */
 
-import type { SourceObject } from '../../json/source-json.js';
-import { objectAt, textAt, valueAt } from '../values.js';
+import type { SourceObject } from '../../base/json/source-json.js';
+import { objectAt, textAt, valueAt } from '../shared/values.js';
 import { decisionIn, failModeIn, SOURCES, type Statement } from './reader.js';
 import { isFailMode, type Decision, type FailMode, type Kind } from './vocabulary.js';
 

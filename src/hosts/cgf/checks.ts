@@ -1,11 +1,11 @@
 /** Rules CGF-1 to CGF-13, held against one case after the other. CGF-11 is held where items are read, CGF-14 and CGF-15 in `policy-checks.ts`. */
 
-import type { SourceObject, SourceValue } from '../../json/source-json.js';
-import { compareQuantities, formatQuantity } from '../../value/quantity.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import { pythonJson, pythonSha256, PYTHON_FORMS, type PythonForm } from '../forms/python.js';
-import type { HostFinding, HostPlace } from '../host.js';
-import { listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
+import { compareQuantities, formatQuantity } from '../../base/value/quantity.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { pythonJson, pythonSha256, PYTHON_FORMS, type PythonForm } from '../shared/forms/python.js';
+import type { HostFinding, HostPlace } from '../shared/host.js';
+import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { costOf, estimateOf, useOf } from './amounts.js';
 import {
   constraintIn,

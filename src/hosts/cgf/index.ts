@@ -3,10 +3,18 @@
  * becomes of each field.
  */
 
-import { decodeSourceJson } from '../../json/source-json.js';
-import type { Host, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostReading } from '../host.js';
-import { MAX_ITEM_BYTES, ReadingBuilder } from '../reading.js';
-import { checkOptions, type OptionTypes } from '../../options.js';
+import { decodeSourceJson } from '../../base/json/source-json.js';
+import type {
+  Host,
+  HostFile,
+  HostFinding,
+  HostItem,
+  HostOptions,
+  HostPlace,
+  HostReading,
+} from '../shared/host.js';
+import { MAX_ITEM_BYTES, ReadingBuilder } from '../shared/reading.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { casesOf } from './cases.js';
 import { checkCase, checkUnlinked, type CheckContext } from './checks.js';
 import { mapCases } from './mapping.js';
@@ -26,7 +34,7 @@ export {
   type PolicyRule,
 } from './policy.js';
 export { pythonSearch, SearchBudget } from './regex.js';
-export { PYTHON_FORMS, pythonJson, pythonSha256, type PythonForm } from '../forms/python.js';
+export { PYTHON_FORMS, pythonJson, pythonSha256, type PythonForm } from '../shared/forms/python.js';
 
 const AIDS = {
   'policy-bundle':

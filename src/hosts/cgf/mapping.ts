@@ -1,16 +1,16 @@
 /** Cases as claims: decisions and fail modes as authorizations, what was done as executions, the rest as evidence; and what became of each item. */
 
-import { encodeBase64url, tryDecodeHex } from '../../bytes/encoding.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { JsonObject, JsonValue } from '../../json/value.js';
-import type { Check } from '../../schema/generated/types.js';
-import { sha256Digest, type Digest } from '../../value/digest.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import { notStated } from '../claims.js';
-import type { Claim, ForeignDigest, HostItem, Observation } from '../host.js';
-import { codeOf, principalOf, wellFormed } from '../names.js';
-import { jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../values.js';
+import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import type { Check } from '../../format/schema/generated/types.js';
+import { sha256Digest, type Digest } from '../../base/value/digest.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { notStated } from '../shared/claims.js';
+import type { Claim, ForeignDigest, HostItem, Observation } from '../shared/host.js';
+import { codeOf, principalOf, wellFormed } from '../shared/names.js';
+import { jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 import { estimateOf, useOf } from './amounts.js';
 import {
   authorityOf,

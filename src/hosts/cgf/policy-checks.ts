@@ -1,8 +1,8 @@
 /** Rules CGF-14 and CGF-15: the policy bundle that the user gives, and the decisions held against it. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { HostFinding, HostPlace } from '../host.js';
-import { listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { HostFinding, HostPlace } from '../shared/host.js';
+import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { ranked, type Case } from './cases.js';
 import {
   evaluatePolicy,

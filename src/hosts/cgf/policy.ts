@@ -3,8 +3,8 @@
  * regular expression that is not decided (`regex.ts`) leaves the whole decision undecided wherever it would matter.
  */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { parseDecimal } from '../../json/decimal.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { parseDecimal } from '../../base/json/decimal.js';
 import {
   compareCodePoints,
   isPythonInt,
@@ -12,8 +12,8 @@ import {
   pythonJson,
   pythonNumber,
   pythonSha256,
-} from '../forms/python.js';
-import { listAt, numberAt, objectAt, textAt } from '../values.js';
+} from '../shared/forms/python.js';
+import { listAt, numberAt, objectAt, textAt } from '../shared/values.js';
 import { pythonSearch, SearchBudget } from './regex.js';
 
 /** The most rules of a bundle, and the most conditions of a rule, that are evaluated. */

@@ -3,10 +3,24 @@
  * Rule CGF-11 (versions, vocabularies, required members) is held against each item here, where its shape is at hand.
  */
 
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { HostFile, HostFinding, HostPlace } from '../host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder, type SourceItem } from '../reading.js';
-import { amountOf, listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../base/json/source-json.js';
+import type { HostFile, HostFinding, HostPlace } from '../shared/host.js';
+import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import {
+  amountOf,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+  timeOf,
+  timeOfText,
+  valueAt,
+} from '../shared/values.js';
 import { readFailModes } from './policy.js';
 import {
   ACTION_TYPES,

@@ -1,6 +1,6 @@
 /** The rules of CGF, by the ids that docs/hosts/cgf.md lists. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 /** CGF-1 to CGF-15. */
 export const CGF_RULES: readonly HostRule[] = [

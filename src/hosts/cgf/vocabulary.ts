@@ -3,9 +3,9 @@
  * They share names and differ in the envelope, in what a payload must hold, and in which events there are at all.
  */
 
-import type { SourceObject } from '../../json/source-json.js';
-import { SourceNumber } from '../../json/source-json.js';
-import { textAt, valueAt } from '../values.js';
+import type { SourceObject } from '../../base/json/source-json.js';
+import { SourceNumber } from '../../base/json/source-json.js';
+import { textAt, valueAt } from '../shared/values.js';
 
 /** Which vocabulary an event is written in. */
 export type Vocabulary = 'draft' | 'ratified' | 'sdk' | 'plugin';

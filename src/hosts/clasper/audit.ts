@@ -1,11 +1,11 @@
 /** The audit chain, the audit log, stored traces and the bundles that hold them. */
 
-import { SourceObject } from '../../json/source-json.js';
-import type { PublicKey } from '../../key/public-key.js';
-import type { HostPlace } from '../host.js';
-import { codeOf } from '../names.js';
-import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
-import { stableText } from '../forms/stable.js';
+import { SourceObject } from '../../base/json/source-json.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import type { HostPlace } from '../shared/host.js';
+import { codeOf } from '../shared/names.js';
+import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
+import { stableText } from '../shared/forms/stable.js';
 import { checkBundle } from './bundle.js';
 import { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
 import { adapterPrincipal, hostPrincipal, mark, type Desk } from './desk.js';

@@ -3,12 +3,17 @@
  * perhaps a signature, and of 1.0.0, which says itself that nobody else vouches for it.
  */
 
-import { decodeUtf8 } from '../../bytes/text.js';
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { PublicKey } from '../../key/public-key.js';
-import { hashText, stableBytes } from '../forms/stable.js';
-import type { HostFile, HostFindingClass, HostPlace } from '../host.js';
-import { listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../base/json/source-json.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import { hashText, stableBytes } from '../shared/forms/stable.js';
+import type { HostFile, HostFindingClass, HostPlace } from '../shared/host.js';
+import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { tryReadJwk, verifiesText } from './keys.js';
 
 /** One thing found about a bundle. */

@@ -1,8 +1,8 @@
 /** Clasper's audit chain: one for each tenant, each entry naming the hash of the one before it. */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { stableHash } from '../forms/stable.js';
-import { numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { stableHash } from '../shared/forms/stable.js';
+import { numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 
 /** An entry, read. */
 export interface ChainEntry {

@@ -1,12 +1,19 @@
 /** What every part of the reading writes with: claims, each once; items; findings; times. */
 
-import { encodeHex } from '../../bytes/encoding.js';
-import { sha256 } from '../../bytes/sha256.js';
-import type { JsonObject, JsonValue } from '../../json/value.js';
-import type { Claim, EvidenceClaim, ForeignDigest, HostFinding, HostPlace, ItemFate } from '../host.js';
-import { principalOf, wellFormed } from '../names.js';
-import type { ReadingBuilder } from '../reading.js';
-import { amountOf } from '../values.js';
+import { encodeHex } from '../../base/bytes/encoding.js';
+import { sha256 } from '../../base/bytes/sha256.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import type {
+  Claim,
+  EvidenceClaim,
+  ForeignDigest,
+  HostFinding,
+  HostPlace,
+  ItemFate,
+} from '../shared/host.js';
+import { principalOf, wellFormed } from '../shared/names.js';
+import type { ReadingBuilder } from '../shared/reading.js';
+import { amountOf } from '../shared/values.js';
 import type { Part } from './parts.js';
 
 /** The name of the host, in events and ids. */

@@ -1,9 +1,9 @@
 /** Clasper's signed envelope (v1): the host's own checks in the host's own order, and what it does not check. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import { parseTimestamp } from '../../value/timestamp.js';
-import { stableBytes, stableHash } from '../forms/stable.js';
-import { objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
+import { stableBytes, stableHash } from '../shared/forms/stable.js';
+import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { verifiesText, type TelemetryKey } from './keys.js';
 
 /** The host's own words for what is wrong, in the order in which it looks; `invalid_payload` is the shape of the envelope. */

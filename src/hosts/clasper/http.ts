@@ -1,12 +1,12 @@
 /** Recordings of the adapter API: one request with its answer on each line. */
 
-import { withoutTrailing } from '../../bytes/trim.js';
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { Check } from '../../schema/generated/types.js';
-import { stableHash, STABLE_FORM } from '../forms/stable.js';
-import type { ForeignDigest, HostPlace } from '../host.js';
-import { codeOf, wellFormed } from '../names.js';
-import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { withoutTrailing } from '../../base/bytes/trim.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { Check } from '../../format/schema/generated/types.js';
+import { stableHash, STABLE_FORM } from '../shared/forms/stable.js';
+import type { ForeignDigest, HostPlace } from '../shared/host.js';
+import { codeOf, wellFormed } from '../shared/names.js';
+import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { adapterPrincipal, hostPrincipal, mark, type Desk, type Facts } from './desk.js';
 import { readTelemetryKey } from './keys.js';
 import type { Part } from './parts.js';

@@ -3,15 +3,23 @@
  * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in docs/hosts/clasper.md.
  */
 
-import { NorthrootError } from '../../error.js';
-import { decodeSourceJson, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
-import { checkOptions } from '../../options.js';
-import { printable } from '../../bytes/printable.js';
-import type { Host, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostReading } from '../host.js';
-import { hashText } from '../forms/stable.js';
-import { ReadingBuilder } from '../reading.js';
-import { listAt, numberAt, textAt, timeOfText } from '../values.js';
+import { NorthrootError } from '../../base/error.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
+import { checkOptions } from '../../base/options.js';
+import { printable } from '../../base/bytes/printable.js';
+import type {
+  Host,
+  HostFile,
+  HostFinding,
+  HostItem,
+  HostOptions,
+  HostPlace,
+  HostReading,
+} from '../shared/host.js';
+import { hashText } from '../shared/forms/stable.js';
+import { ReadingBuilder } from '../shared/reading.js';
+import { listAt, numberAt, textAt, timeOfText } from '../shared/values.js';
 import { AuditReader, type ChainHead } from './audit.js';
 import { Desk, hostPrincipal, mark } from './desk.js';
 import { HttpReader, pathOf } from './http.js';
@@ -35,7 +43,7 @@ export {
 } from './envelope.js';
 export { readTelemetryKey, type TelemetryKey } from './keys.js';
 export { checkSteps, stepHash, type StepFault } from './steps.js';
-export { stableBytes, stableHash, stableText, STABLE_FORM } from '../forms/stable.js';
+export { stableBytes, stableHash, stableText, STABLE_FORM } from '../shared/forms/stable.js';
 
 const AIDS = {
   'pinned-key': 'the public key by which evidence bundles are signed, in any form of keys',

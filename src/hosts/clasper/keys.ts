@@ -1,14 +1,14 @@
 /** Public keys as Clasper's files have them: JSON Web Keys with the name of an algorithm beside them. */
 
-import { tryDecodeBase64url } from '../../bytes/encoding.js';
-import { NorthrootError } from '../../error.js';
-import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
-import type { SourceObject, SourceValue } from '../../json/source-json.js';
-import type { VerificationKey } from '../../signature/backend.js';
-import { defaultBackend } from '../../signature/default-backend.js';
-import { tryDecodeEcdsaDer } from '../../signature/ecdsa-der.js';
-import { stableText } from '../forms/stable.js';
-import { objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { NorthrootError } from '../../base/error.js';
+import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
+import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
+import type { VerificationKey } from '../../format/signature/backend.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import { tryDecodeEcdsaDer } from '../../format/signature/ecdsa-der.js';
+import { stableText } from '../shared/forms/stable.js';
+import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 
 /** A key by which an adapter signs what it reports. */
 export interface TelemetryKey {

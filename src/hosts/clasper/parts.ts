@@ -1,11 +1,11 @@
 /** Clasper's files taken apart: archives into members, files into items, each by what it looks like, and what belongs to one bundle. */
 
-import { decodeSourceJson, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { isArchive, readArchive } from '../archive.js';
-import { stableBytes } from '../forms/stable.js';
-import type { HostFile, HostPlace } from '../host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../reading.js';
-import { listAt, numberAt, textAt } from '../values.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { isArchive, readArchive } from '../shared/archive.js';
+import { stableBytes } from '../shared/forms/stable.js';
+import type { HostFile, HostPlace } from '../shared/host.js';
+import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
+import { listAt, numberAt, textAt } from '../shared/values.js';
 import { BUNDLE_NAMES } from './bundle.js';
 import { isChainEntry } from './chain.js';
 import { isEnvelope } from './envelope.js';

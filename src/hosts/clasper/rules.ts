@@ -1,6 +1,6 @@
 /** The rules of Clasper's adapter contract, as far as its files are about them. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 /** CLA-1 to CLA-12. Each is decided; what its files leave open is in docs/hosts/clasper.md. */
 export const CLASPER_RULES: readonly HostRule[] = [

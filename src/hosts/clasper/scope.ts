@@ -1,13 +1,13 @@
 /** What an execution may do, as Clasper grants it: capabilities, steps, cost, an end. Capabilities are not tools: which tool needs which is told apart. */
 
-import type { SourceObject, SourceValue } from '../../json/source-json.js';
-import type { Bounds } from '../../schema/generated/types.js';
-import type { Meter } from '../../value/meter.js';
-import { compareQuantities, type Quantity } from '../../value/quantity.js';
-import { parseTimestamp } from '../../value/timestamp.js';
-import { isToolPattern } from '../../value/tool.js';
-import { toolOf } from '../names.js';
-import { amountOf, listAt, numberAt, objectAt, textAt, timeOfText } from '../values.js';
+import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
+import type { Bounds } from '../../format/schema/generated/types.js';
+import type { Meter } from '../../base/value/meter.js';
+import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
+import { isToolPattern } from '../../base/value/tool.js';
+import { toolOf } from '../shared/names.js';
+import { amountOf, listAt, numberAt, objectAt, textAt, timeOfText } from '../shared/values.js';
 
 /** The tool under which cost and metrics of a whole execution are recorded. */
 export const EXECUTION_TOOL = 'clasper.execution';

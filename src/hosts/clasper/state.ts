@@ -1,7 +1,7 @@
 /** What was read so far: what each later item is held against. */
 
-import type { Digest } from '../../value/digest.js';
-import type { HostPlace } from '../host.js';
+import type { Digest } from '../../base/value/digest.js';
+import type { HostPlace } from '../shared/host.js';
 import type { TelemetryKey } from './keys.js';
 import { Capabilities, type Scope } from './scope.js';
 

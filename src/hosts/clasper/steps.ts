@@ -1,8 +1,8 @@
 /** The chain of a trace's steps. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import { stableHash } from '../forms/stable.js';
-import { listAt, textAt, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { stableHash } from '../shared/forms/stable.js';
+import { listAt, textAt, valueAt } from '../shared/values.js';
 
 /** What is wrong with a step, in the host's own words; those without a number are about the trace. */
 export interface StepFault {

@@ -1,12 +1,12 @@
 /** What adapters report: envelopes, and the five types of payloads in them. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { Meter } from '../../value/meter.js';
-import { formatQuantity, type Quantity } from '../../value/quantity.js';
-import { stableHash, STABLE_FORM } from '../forms/stable.js';
-import type { ForeignDigest, HostPlace } from '../host.js';
-import { codeOf, wellFormed } from '../names.js';
-import { amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { Meter } from '../../base/value/meter.js';
+import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
+import { stableHash, STABLE_FORM } from '../shared/forms/stable.js';
+import type { ForeignDigest, HostPlace } from '../shared/host.js';
+import { codeOf, wellFormed } from '../shared/names.js';
+import { amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { adapterPrincipal, amountFact, mark, type Desk, type Facts } from './desk.js';
 import { checkEnvelope, type EnvelopeCheck } from './envelope.js';
 import type { TelemetryKey } from './keys.js';

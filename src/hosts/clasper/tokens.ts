@@ -3,11 +3,11 @@
  * nobody offline verifies them; what they claim is read, and of the token itself no more than its SHA-256 is kept.
  */
 
-import { encodeHex, tryDecodeBase64url } from '../../bytes/encoding.js';
-import { sha256 } from '../../bytes/sha256.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import { decodeSourceJson, SourceObject } from '../../json/source-json.js';
-import { numberAt, textAt, timeOf } from '../values.js';
+import { encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { sha256 } from '../../base/bytes/sha256.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { decodeSourceJson, SourceObject } from '../../base/json/source-json.js';
+import { numberAt, textAt, timeOf } from '../shared/values.js';
 
 const MAX_TOKEN_LENGTH = 65_536;
 

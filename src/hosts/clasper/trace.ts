@@ -1,14 +1,23 @@
 /** Traces: one execution for each call of a tool, and the trace itself as evidence. */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { Digest } from '../../value/digest.js';
-import type { Meter } from '../../value/meter.js';
-import { encodeBase64url, tryDecodeHex } from '../../bytes/encoding.js';
-import { notStated } from '../claims.js';
-import { STABLE_FORM } from '../forms/stable.js';
-import type { ForeignDigest, HostPlace } from '../host.js';
-import { codeOf } from '../names.js';
-import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { Digest } from '../../base/value/digest.js';
+import type { Meter } from '../../base/value/meter.js';
+import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
+import { notStated } from '../shared/claims.js';
+import { STABLE_FORM } from '../shared/forms/stable.js';
+import type { ForeignDigest, HostPlace } from '../shared/host.js';
+import { codeOf } from '../shared/names.js';
+import {
+  amountOf,
+  jcsDigest,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+  timeOfText,
+  valueAt,
+} from '../shared/values.js';
 import { adapterPrincipal, amountFact, evidenceOf, SYSTEM, type Desk } from './desk.js';
 import type { Part } from './parts.js';
 import { firstBeyond, isMore, isNotBefore, readScope, textsAt, type Scope } from './scope.js';

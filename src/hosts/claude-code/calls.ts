@@ -1,9 +1,9 @@
 /** Tool uses as all files together show them: who proposed them, what was decided, how they ended. */
 
-import type { Digest } from '../../value/digest.js';
-import { toDigestText } from '../../value/digest.js';
-import type { MeterVector } from '../../value/meter.js';
-import type { HostPlace } from '../host.js';
+import type { Digest } from '../../base/value/digest.js';
+import { toDigestText } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import type { HostPlace } from '../shared/host.js';
 
 /** Where something was said. */
 export type Speaker = 'hook' | 'transcript';

@@ -3,11 +3,11 @@
  * may be new. What tells it are its message's id or its results' ids, with the same content, and its place before others of these.
  */
 
-import { encodeUtf8 } from '../../bytes/text.js';
-import { sha256Digest } from '../../value/digest.js';
-import { compactJson } from '../members.js';
-import type { HostPlace } from '../host.js';
-import { jcsDigest, textAt } from '../values.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { sha256Digest } from '../../base/value/digest.js';
+import { compactJson } from '../shared/members.js';
+import type { HostPlace } from '../shared/host.js';
+import { jcsDigest, textAt } from '../shared/values.js';
 import { blocksOf, type TranscriptLine } from './lines.js';
 
 /** The line that another is a copy of. */

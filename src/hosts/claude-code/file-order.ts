@@ -1,6 +1,6 @@
 /** The order of items and findings of several files that are read by who is heard first. */
 
-import type { HostFile, HostReading } from '../host.js';
+import type { HostFile, HostReading } from '../shared/host.js';
 
 /** The reading with its items and findings in the order of the files and their lines. */
 export function inFileOrder(reading: HostReading, files: readonly HostFile[]): HostReading {

@@ -1,10 +1,10 @@
 /** Hook logs: what hooks were told, and what they answered. */
 
-import type { JsonObject } from '../../json/value.js';
-import { sha256Digest, toDigestText } from '../../value/digest.js';
-import type { Meter } from '../../value/meter.js';
-import { toolOf, wellFormed } from '../names.js';
-import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { sha256Digest, toDigestText } from '../../base/value/digest.js';
+import type { Meter } from '../../base/value/meter.js';
+import { toolOf, wellFormed } from '../shared/names.js';
+import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { Call } from './calls.js';
 import type { AnswerLine, HookAnswer, HookLine } from './lines.js';
 import { INVALID, WARNING, type Recorder } from './recorder.js';

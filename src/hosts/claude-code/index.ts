@@ -1,10 +1,10 @@
 /** Claude Code: logs of its hooks, and its transcripts. docs/hosts/claude-code.md says what becomes of each field. */
 
-import type { Host, HostFile, HostOptions, HostReading } from '../host.js';
-import { checkReadOptions } from '../read-options.js';
-import { readDocument, ReadingBuilder, splitLines, type SourceItem } from '../reading.js';
-import { inTimeOrder } from '../time-order.js';
-import { decodeSourceJson } from '../../json/source-json.js';
+import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
+import { checkReadOptions } from '../shared/read-options.js';
+import { readDocument, ReadingBuilder, splitLines, type SourceItem } from '../shared/reading.js';
+import { inTimeOrder } from '../shared/time-order.js';
+import { decodeSourceJson } from '../../base/json/source-json.js';
 import { Calls } from './calls.js';
 import { inFileOrder } from './file-order.js';
 import { HookReader } from './hooks.js';

@@ -1,8 +1,8 @@
 /** Lines of hook logs and of transcripts, read. */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { SourceItem } from '../reading.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { SourceItem } from '../shared/reading.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 
 /** What a hook was told, and what it answered where that was logged. */
 export interface HookLine {

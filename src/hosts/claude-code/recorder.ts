@@ -1,9 +1,9 @@
 /** What hooks and transcripts say of tool uses, as claims: each decision and each execution once, whoever says it. */
 
-import type { Digest } from '../../value/digest.js';
-import type { HostFinding, HostPlace } from '../host.js';
-import { principalOf } from '../names.js';
-import type { ReadingBuilder, SourceItem } from '../reading.js';
+import type { Digest } from '../../base/value/digest.js';
+import type { HostFinding, HostPlace } from '../shared/host.js';
+import { principalOf } from '../shared/names.js';
+import type { ReadingBuilder, SourceItem } from '../shared/reading.js';
 import {
   differs,
   proposalOf,

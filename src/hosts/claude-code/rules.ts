@@ -1,6 +1,6 @@
 /** What hook logs and transcripts of Claude Code can be held against. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 export const CLAUDE_CODE_RULES: readonly HostRule[] = [
   { id: 'CC-1', statement: 'an id of a tool use names one tool use' },

@@ -1,8 +1,8 @@
 /** What logs of sessions say of tool uses that hooks are not told: when, and whose they are. */
 
-import { compareTimestamps } from '../../value/timestamp.js';
-import type { ReadingBuilder } from '../reading.js';
-import { listAt, textAt } from '../values.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { ReadingBuilder } from '../shared/reading.js';
+import { listAt, textAt } from '../shared/values.js';
 import type { Actor } from './calls.js';
 import type { AnswerLine, HookLine } from './lines.js';
 

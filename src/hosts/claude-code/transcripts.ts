@@ -1,13 +1,13 @@
 /** Transcripts: what the model proposed, what came of it, and what its messages used. */
 
-import { SourceNumber } from '../../json/source-json.js';
-import type { JsonObject } from '../../json/value.js';
-import { compareQuantities, type Quantity } from '../../value/quantity.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import type { HostPlace, ItemFate } from '../host.js';
-import { toolOf, wellFormed } from '../names.js';
-import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../usage.js';
-import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../values.js';
+import { SourceNumber } from '../../base/json/source-json.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { HostPlace, ItemFate } from '../shared/host.js';
+import { toolOf, wellFormed } from '../shared/names.js';
+import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
+import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../shared/values.js';
 import { proposalOf } from './calls.js';
 import { Copies } from './copies.js';
 import { ONE_CALL } from './hooks.js';

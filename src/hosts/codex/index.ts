@@ -1,17 +1,17 @@
 /** Codex CLI: rollouts of its sessions, and logs of its hooks. docs/hosts/codex.md says what becomes of each field. */
 
-import { decodeSourceJson } from '../../json/source-json.js';
+import { decodeSourceJson } from '../../base/json/source-json.js';
 import { Calls } from '../claude-code/calls.js';
 import { inFileOrder } from '../claude-code/file-order.js';
 import { HookReader } from '../claude-code/hooks.js';
 import type { AnswerLine, HookLine } from '../claude-code/lines.js';
 import { Recorder, type HookedHost } from '../claude-code/recorder.js';
 import { ToolUses } from '../claude-code/tool-uses.js';
-import type { Host, HostFile, HostOptions, HostReading } from '../host.js';
-import { checkReadOptions } from '../read-options.js';
-import { readDocument, ReadingBuilder, splitLines } from '../reading.js';
-import { inTimeOrder } from '../time-order.js';
-import { textAt } from '../values.js';
+import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
+import { checkReadOptions } from '../shared/read-options.js';
+import { readDocument, ReadingBuilder, splitLines } from '../shared/reading.js';
+import { inTimeOrder } from '../shared/time-order.js';
+import { textAt } from '../shared/values.js';
 import { isOwnLine, readLine, type RolloutLine } from './lines.js';
 import { RolloutReader } from './rollouts.js';
 import { CODEX_RULES } from './rules.js';

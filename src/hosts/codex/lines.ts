@@ -1,14 +1,14 @@
 /** Lines of rollouts, read. */
 
-import { SourceObject } from '../../json/source-json.js';
+import { SourceObject } from '../../base/json/source-json.js';
 import {
   isCodexHook,
   readLine as readHookLine,
   type AnswerLine,
   type HookLine,
 } from '../claude-code/lines.js';
-import type { SourceItem } from '../reading.js';
-import { objectAt, textAt, timeOfText } from '../values.js';
+import type { SourceItem } from '../shared/reading.js';
+import { objectAt, textAt, timeOfText } from '../shared/values.js';
 
 /** A line of a rollout. */
 export interface RolloutLine {

@@ -1,9 +1,9 @@
 /** How calls ended: outputs are texts for the model, most of which say it in words of Codex's own. */
 
-import { encodeUtf8 } from '../../bytes/text.js';
-import { decodeSourceJson, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { Quantity } from '../../value/quantity.js';
-import { amountOf, listAt, numberAt, textAt, valueAt } from '../values.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { Quantity } from '../../base/value/quantity.js';
+import { amountOf, listAt, numberAt, textAt, valueAt } from '../shared/values.js';
 
 /** How a call ended. */
 export interface Outcome {

@@ -1,18 +1,18 @@
 /** Rollouts: what the model proposed, what came of it, and what its answers used. */
 
-import { encodeUtf8 } from '../../bytes/text.js';
-import { decodeSourceJson, type SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { JsonObject } from '../../json/value.js';
-import type { Meter } from '../../value/meter.js';
-import type { Quantity } from '../../value/quantity.js';
-import { compareTimestamps } from '../../value/timestamp.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { decodeSourceJson, type SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { JsonObject } from '../../base/json/value.js';
+import type { Meter } from '../../base/value/meter.js';
+import type { Quantity } from '../../base/value/quantity.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
 import { proposalOf, type Call } from '../claude-code/calls.js';
 import { ONE_CALL } from '../claude-code/hooks.js';
 import { INVALID, WARNING, type Recorder } from '../claude-code/recorder.js';
-import type { HostPlace, ItemFate } from '../host.js';
-import { toolOf, wellFormed } from '../names.js';
-import { amountFacts, metersOf } from '../usage.js';
-import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import type { HostPlace, ItemFate } from '../shared/host.js';
+import { toolOf, wellFormed } from '../shared/names.js';
+import { amountFacts, metersOf } from '../shared/usage.js';
+import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { RolloutLine } from './lines.js';
 import { outcomeOf, outcomeOfEvent, type Outcome } from './outcomes.js';
 import type { Session } from './sessions.js';

@@ -1,6 +1,6 @@
 /** What hook logs and rollouts of Codex CLI can be held against. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 export const CODEX_RULES: readonly HostRule[] = [
   { id: 'CX-1', statement: 'an id of a call names one call of its session' },

@@ -1,10 +1,10 @@
 /** Sessions, one a file: whose they are, and which lines were there before they began. */
 
-import { encodeUtf8 } from '../../bytes/text.js';
-import { sha256Digest } from '../../value/digest.js';
-import { compactJson } from '../members.js';
-import type { ReadingBuilder } from '../reading.js';
-import { textAt } from '../values.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { sha256Digest } from '../../base/value/digest.js';
+import { compactJson } from '../shared/members.js';
+import type { ReadingBuilder } from '../shared/reading.js';
+import { textAt } from '../shared/values.js';
 import type { Actor } from '../claude-code/calls.js';
 import type { RolloutLine } from './lines.js';
 

@@ -1,7 +1,7 @@
 /** What answers of models used: totals that are told again and again, and what the last answer added to them. */
 
-import { SourceNumber, type SourceObject } from '../../json/source-json.js';
-import { amountOf, objectAt } from '../values.js';
+import { SourceNumber, type SourceObject } from '../../base/json/source-json.js';
+import { amountOf, objectAt } from '../shared/values.js';
 
 /** Amounts of one kind of tokens each; those that are not stated are left out. */
 export type Tokens = Readonly<Record<string, bigint>>;

@@ -1,21 +1,26 @@
 /** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
 
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { JsonObject } from '../../json/value.js';
-import { sha256Digest, toDigestText } from '../../value/digest.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import { formatQuantity, type Quantity } from '../../value/quantity.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import { documentsOf, peekDocuments } from '../documents.js';
-import { compactJson, membersOf } from '../members.js';
-import { inTimeOrder } from '../time-order.js';
-import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
-import { meterText } from '../left-out.js';
-import { codeOf, principalOf, toolOf, wellFormed } from '../names.js';
-import { placeOrder } from '../place-order.js';
-import { checkReadOptions } from '../read-options.js';
-import { ReadingBuilder, type SourceItem } from '../reading.js';
-import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../usage.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../base/json/source-json.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { sha256Digest, toDigestText } from '../../base/value/digest.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { documentsOf, peekDocuments } from '../shared/documents.js';
+import { compactJson, membersOf } from '../shared/members.js';
+import { inTimeOrder } from '../shared/time-order.js';
+import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import { meterText } from '../shared/left-out.js';
+import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
+import { placeOrder } from '../shared/place-order.js';
+import { checkReadOptions } from '../shared/read-options.js';
+import { ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
 import {
   amountOf,
   jcsDigest,
@@ -26,7 +31,7 @@ import {
   timeOf,
   timeOfText,
   valueAt,
-} from '../values.js';
+} from '../shared/values.js';
 import { findCopies, type Copy, type Request } from './copies.js';
 import { LITELLM_RULES } from './rules.js';
 

@@ -1,6 +1,6 @@
 /** What LiteLLM's spend logs can be held against. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 export const LITELLM_RULES: readonly HostRule[] = [
   { id: 'LL-1', statement: 'a request is logged once' },

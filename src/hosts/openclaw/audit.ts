@@ -1,11 +1,11 @@
 /** The audit ledger of 2026.9 and its decision receipts: metadata without parameters, exported newest first. */
 
-import type { SourceObject } from '../../json/source-json.js';
-import type { Check } from '../../schema/generated/types.js';
-import type { ActionClaim, ExecutionClaim } from '../host.js';
-import { codeOf, principalOf } from '../names.js';
-import { RAN_UNDECIDED } from '../severities.js';
-import { amountOf, listAt, numberAt, textAt, timeOf } from '../values.js';
+import type { SourceObject } from '../../base/json/source-json.js';
+import type { Check } from '../../format/schema/generated/types.js';
+import type { ActionClaim, ExecutionClaim } from '../shared/host.js';
+import { codeOf, principalOf } from '../shared/names.js';
+import { RAN_UNDECIDED } from '../shared/severities.js';
+import { amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { Call, Calls } from './calls.js';
 import { factsOf, hexOf, SYSTEM, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';

@@ -1,16 +1,16 @@
 /** What the readers of all of OpenClaw's sources share: fates, evidence, who and when, and the sessions that they learn of. */
 
-import { encodeHex } from '../../bytes/encoding.js';
-import { sha256 } from '../../bytes/sha256.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import type { SourceValue } from '../../json/source-json.js';
-import type { JsonObject } from '../../json/value.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import { toDigestText, type Digest } from '../../value/digest.js';
-import type { Claim, HostFinding, HostPlace, ItemFate } from '../host.js';
-import { principalOf, wellFormed } from '../names.js';
-import type { ReadingBuilder } from '../reading.js';
-import { jcsDigest, textAt } from '../values.js';
+import { encodeHex } from '../../base/bytes/encoding.js';
+import { sha256 } from '../../base/bytes/sha256.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import type { SourceValue } from '../../base/json/source-json.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { toDigestText, type Digest } from '../../base/value/digest.js';
+import type { Claim, HostFinding, HostPlace, ItemFate } from '../shared/host.js';
+import { principalOf, wellFormed } from '../shared/names.js';
+import type { ReadingBuilder } from '../shared/reading.js';
+import { jcsDigest, textAt } from '../shared/values.js';
 import type { Entry } from './entries.js';
 
 /** {@link Host.name} */

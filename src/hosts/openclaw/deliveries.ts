@@ -1,10 +1,10 @@
 /** Messages that were sent and agents that were started, as hooks show them: a decision, and what was done. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { ExecutionClaim, HostPlace } from '../host.js';
-import { codeOf } from '../names.js';
-import { RAN_UNDECIDED } from '../severities.js';
-import { textAt, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { ExecutionClaim, HostPlace } from '../shared/host.js';
+import { codeOf } from '../shared/names.js';
+import { RAN_UNDECIDED } from '../shared/severities.js';
+import { textAt, valueAt } from '../shared/values.js';
 import { digestOf } from './calls.js';
 import { shortDigest, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';

@@ -1,11 +1,11 @@
 /** Items of OpenClaw's files, each told by its members: one file may hold several kinds. */
 
-import { encodeUtf8 } from '../../bytes/text.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { decodeSourceJson, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { HostFile, HostPlace } from '../host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../reading.js';
-import { listAt, numberAt, objectAt, plainJson, textAt, valueAt } from '../values.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { HostFile, HostPlace } from '../shared/host.js';
+import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
+import { listAt, numberAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 
 /** What an item is. */
 export type EntryKind =

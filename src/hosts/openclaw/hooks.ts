@@ -1,7 +1,7 @@
 /** Recordings of plugin hooks: one line for each call of a handler, with what it returned. They take precedence over all else. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 import type { AgentEvents } from './agent-events.js';
 import type { Audit } from './audit.js';
 import { digestOf, type Calls } from './calls.js';

@@ -3,14 +3,14 @@
  * print, decision receipts. docs/hosts/openclaw.md says what becomes of each field.
  */
 
-import { decodeSourceJson } from '../../json/source-json.js';
-import { checkOptions } from '../../options.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import type { Claim, Host, HostFile, HostOptions, HostReading } from '../host.js';
-import { principalOf } from '../names.js';
-import { placeOrder } from '../place-order.js';
-import { ReadingBuilder } from '../reading.js';
-import { numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
+import { decodeSourceJson } from '../../base/json/source-json.js';
+import { checkOptions } from '../../base/options.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { Claim, Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
+import { principalOf } from '../shared/names.js';
+import { placeOrder } from '../shared/place-order.js';
+import { ReadingBuilder } from '../shared/reading.js';
+import { numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 import { AgentEvents } from './agent-events.js';
 import { Audit } from './audit.js';
 import { Calls, digestOf } from './calls.js';

@@ -1,6 +1,6 @@
 /** What must hold of events and stages of the canonical pipeline: the parts of OC-9. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 /** OC-9.1 to OC-9.15. */
 export const PIPELINE_RULES: readonly HostRule[] = [

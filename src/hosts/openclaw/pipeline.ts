@@ -3,12 +3,12 @@
  * defines. What the handlers gave is merged again, and held against what the trace says came of the stage.
  */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { equalNumberTexts, parseDecimal } from '../../json/decimal.js';
-import { checkOptions } from '../../options.js';
-import type { Checker, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
-import { ReadingBuilder, type SourceItem } from '../reading.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { equalNumberTexts, parseDecimal } from '../../base/json/decimal.js';
+import { checkOptions } from '../../base/options.js';
+import type { Checker, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import { ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import {
   DOWNSTREAM,
   HANDLER_CLASSES,

@@ -1,6 +1,6 @@
 /** What must hold of OpenClaw's recordings, and what such recordings do not decide. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 /** OC-1 to OC-10; OC-11 to OC-13 follow from them. */
 export const OPENCLAW_RULES: readonly HostRule[] = [

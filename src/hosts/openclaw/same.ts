@@ -1,7 +1,7 @@
 /** Whether two foreign values say the same, whatever the order of their members and the spelling of their numbers. */
 
-import { equalNumberTexts } from '../../json/decimal.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
+import { equalNumberTexts } from '../../base/json/decimal.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 
 /** Numbers are compared exactly, as no digest of a canonical form could do for those that no double holds. */
 export function isSame(a: SourceValue | undefined, b: SourceValue | undefined): boolean {

@@ -1,13 +1,13 @@
 /** Transcripts of sessions: a tree of entries, of which none is a decision. They keep what the model asked for, not what ran. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { HostPlace } from '../host.js';
-import { listAt, textAt, timeOf, numberAt, timeOfText, valueAt } from '../values.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { HostPlace } from '../shared/host.js';
+import { listAt, textAt, timeOf, numberAt, timeOfText, valueAt } from '../shared/values.js';
 import { digestOf, type Calls } from './calls.js';
 import { factsOf, hexOf, SYSTEM, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
 import type { ModelCalls } from './model-calls.js';
-import { principalOf } from '../names.js';
+import { principalOf } from '../shared/names.js';
 
 interface Asked {
   readonly at: HostPlace;

@@ -1,20 +1,20 @@
 /** OTLP JSON: spans with the GenAI attributes of OpenTelemetry. docs/hosts/otlp.md says what becomes of each. */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import type { JsonObject } from '../../json/value.js';
-import { sha256Digest, toDigestText } from '../../value/digest.js';
-import { formatQuantity, type Quantity } from '../../value/quantity.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import { documentsOf, peekDocuments } from '../documents.js';
-import { membersOf } from '../members.js';
-import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
-import { meterText } from '../left-out.js';
-import { principalOf, toolOf, unitOf, wellFormed } from '../names.js';
-import { checkReadOptions } from '../read-options.js';
-import { ReadingBuilder, type SourceItem } from '../reading.js';
-import { inTimeOrder } from '../time-order.js';
-import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../usage.js';
-import { amountOf, jcsDigest, listAt } from '../values.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { sha256Digest, toDigestText } from '../../base/value/digest.js';
+import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { documentsOf, peekDocuments } from '../shared/documents.js';
+import { membersOf } from '../shared/members.js';
+import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import { meterText } from '../shared/left-out.js';
+import { principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
+import { checkReadOptions } from '../shared/read-options.js';
+import { ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { inTimeOrder } from '../shared/time-order.js';
+import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
+import { amountOf, jcsDigest, listAt } from '../shared/values.js';
 import { OTLP_RULES } from './rules.js';
 import {
   attributesAt,

@@ -1,6 +1,6 @@
 /** What OTLP spans with GenAI attributes can be held against. */
 
-import type { HostRule } from '../host.js';
+import type { HostRule } from '../shared/host.js';
 
 export const OTLP_RULES: readonly HostRule[] = [
   { id: 'OT-1', statement: 'the id of a span is its own within its trace' },

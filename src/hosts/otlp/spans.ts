@@ -1,9 +1,14 @@
 /** Spans as OTLP JSON has them: attributes as plain values, times and ids as the protocol states them. */
 
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
-import { encodeUtf8 } from '../../bytes/text.js';
-import type { SourceItem } from '../reading.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../base/json/source-json.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import type { SourceItem } from '../shared/reading.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 
 /** Attributes by key. */
 export type Attributes = ReadonlyMap<string, SourceValue>;

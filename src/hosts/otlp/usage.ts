@@ -3,8 +3,8 @@
  * the sum of all below. What is counted is what the innermost state; an outer one counts where nothing below it states the same unit.
  */
 
-import { compareQuantities, type Quantity } from '../../value/quantity.js';
-import { excessOf, sumOf, type StatedAmounts } from '../usage.js';
+import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
+import { excessOf, sumOf, type StatedAmounts } from '../shared/usage.js';
 
 /** A span, as far as this is about it. */
 export interface UsageSpan {

@@ -4,7 +4,7 @@
  */
 
 import { once } from 'node:events';
-import { LiveLedger, createSigner, parsePrivateKey } from '../../../dist/index.js';
+import { LiveLedger, createSigner, parsePrivateKey } from '../../../dist/api/index.js';
 
 const { path, key, agents, principalId, reserve, hangs } = JSON.parse(process.argv[2]);
 const say = (said) => process.stdout.write(`${JSON.stringify(said)}\n`);

@@ -1,7 +1,7 @@
 /** The two checkers: profiles against their schema and address, episodes against what conformance must prove. */
 
 import { describe, expect, it } from 'vitest';
-import { verdictOf } from '../../../src/hosts/account.js';
+import { verdictOf } from '../../../src/hosts/shared/account.js';
 import {
   adapterProfileChecker,
   episodeChecker,

@@ -2,7 +2,7 @@
 
 import { blake3 } from '@noble/hashes/blake3.js';
 import { describe, expect, it } from 'vitest';
-import { verdictOf } from '../../../src/hosts/account.js';
+import { verdictOf } from '../../../src/hosts/shared/account.js';
 import { codesOf, coreLedger, drafts, fileOf, KEYS, ledger, profile, read, type CoreDraft } from './kit.js';
 
 const EVENTS = drafts(profile());

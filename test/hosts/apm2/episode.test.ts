@@ -1,10 +1,10 @@
 /** A whole episode, and single things wrong with it: each gives its finding and no other. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, verdictOf } from '../../../src/hosts/account.js';
-import { planImport, type ImportPlan, type KnownLedger } from '../../../src/index.js';
+import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';
+import { planImport, type ImportPlan, type KnownLedger } from '../../../src/api/index.js';
 import { apm2, deriveNonce, formatToolIntent, formatToolResponse } from '../../../src/hosts/apm2/index.js';
-import type { HostFile } from '../../../src/hosts/host.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
 import type { drafts } from './kit.js';
 import {
   ANSWER,

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { accountFor, verdictOf } from '../../../src/hosts/account.js';
+import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';
 import {
   apm2,
   blake3Hex,
@@ -22,7 +22,7 @@ import {
   verifyRowSignature,
   verifyToolReceipt,
 } from '../../../src/hosts/apm2/index.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import { hasRecordings, recorded, recordedFile, recordedText } from '../recorded.js';
 import { ANSWER, ASK, codesOf, episode, fileOf, KEYS, NONCE, read, sourceOf, verifyClaims } from './kit.js';
 

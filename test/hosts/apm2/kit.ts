@@ -1,8 +1,8 @@
 /** Episodes of apm2, made with the published test key of RFC 8032, so that single members can be made wrong and signed again. */
 
 import { createPrivateKey, sign } from 'node:crypto';
-import { accountFor } from '../../../src/hosts/account.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import {
   apm2,
   blake3Hex,
@@ -15,11 +15,11 @@ import {
   readToolReceipt,
   receiptSigningBytes,
 } from '../../../src/hosts/apm2/index.js';
-import type { HostFile, HostFinding, HostOptions, HostReading } from '../../../src/hosts/host.js';
-import { canonicalText } from '../../../src/json/canonicalize.js';
-import { decodeSourceJson, type SourceObject } from '../../../src/json/source-json.js';
-import type { Report } from '../../../src/report/report.js';
-import { verifyLedger } from '../../../src/report/verify-ledger.js';
+import type { HostFile, HostFinding, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
+import { canonicalText } from '../../../src/base/json/canonicalize.js';
+import { decodeSourceJson, type SourceObject } from '../../../src/base/json/source-json.js';
+import type { Report } from '../../../src/rules/report/report.js';
+import { verifyLedger } from '../../../src/rules/report/verify-ledger.js';
 
 /** RFC 8032, test 1. */
 export const PUBLIC = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';

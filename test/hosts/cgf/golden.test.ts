@@ -1,7 +1,7 @@
 /** What the recorded runs give, as docs/hosts/cgf.md explains it. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, verdictOf } from '../../../src/hosts/account.js';
+import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';
 import { hasRecordings, recordedFile, recordedText } from '../recorded.js';
 import {
   BUNDLE,

@@ -10,8 +10,8 @@ import {
   SearchBudget,
   type PolicyResult,
 } from '../../../src/hosts/cgf/index.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
-import { decodeSourceJson, type SourceObject } from '../../../src/json/source-json.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
+import { decodeSourceJson, type SourceObject } from '../../../src/base/json/source-json.js';
 import { inTime } from '../../in-time.js';
 import { hasRecordings, recordedText } from '../recorded.js';
 import { DOWN, fileOf, HTTP, LANGGRAPH, LIVE, linesOf, PACK, read, SERVER } from './kit.js';

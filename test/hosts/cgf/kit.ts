@@ -1,12 +1,12 @@
 /** Recordings of CGF, read, edited and verified. */
 
 import { cgf } from '../../../src/hosts/cgf/index.js';
-import { accountFor } from '../../../src/hosts/account.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
-import type { HostFile, HostOptions, HostReading } from '../../../src/hosts/host.js';
-import { canonicalText } from '../../../src/json/canonicalize.js';
-import { verifyLedger } from '../../../src/report/verify-ledger.js';
-import type { Report } from '../../../src/report/report.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
+import type { HostFile, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
+import { canonicalText } from '../../../src/base/json/canonicalize.js';
+import { verifyLedger } from '../../../src/rules/report/verify-ledger.js';
+import type { Report } from '../../../src/rules/report/report.js';
 import { recordedFile } from '../recorded.js';
 
 export const SERVER = 'cgf/run/contract-suite/server.events.jsonl';

@@ -1,7 +1,7 @@
 /** Each rule, broken by the smallest edit of a recording that breaks it: exactly its finding is new. */
 
 import { describe, expect, it } from 'vitest';
-import type { HostFile, HostOptions } from '../../../src/hosts/host.js';
+import type { HostFile, HostOptions } from '../../../src/hosts/shared/host.js';
 import { hasRecordings, recordedFile, recordedText } from '../recorded.js';
 import {
   BUNDLE,

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { cgf } from '../../../src/hosts/cgf/index.js';
-import type { HostReading } from '../../../src/hosts/host.js';
+import type { HostReading } from '../../../src/hosts/shared/host.js';
 import { codesOf, countsOf, fileOf, ledgerCodes, linesOf, read, verifyClaims } from './kit.js';
 
 type Event = readonly [type: string, payload: Readonly<Record<string, unknown>>];

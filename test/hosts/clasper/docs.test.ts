@@ -8,7 +8,7 @@ it('every code stands in the documentation', () => {
   const folder = new URL('src/hosts/clasper/', root);
   const sources = [
     ...readdirSync(folder).map((name) => new URL(name, folder)),
-    new URL('src/hosts/archive.ts', root),
+    new URL('src/hosts/shared/archive.ts', root),
   ];
   const documentation = readFileSync(new URL('docs/hosts/clasper.md', root), 'utf8');
   const codes = sources.flatMap((source) =>

@@ -12,7 +12,7 @@ import {
   type TelemetryKey,
 } from '../../../src/hosts/clasper/index.js';
 import { readChainEntry } from '../../../src/hosts/clasper/index.js';
-import { SourceObject } from '../../../src/json/source-json.js';
+import { SourceObject } from '../../../src/base/json/source-json.js';
 import { hasRecordings, recordedText } from '../recorded.js';
 import { bundleTexts, parse, parseObject, PUBLIC_JWK } from './kit.js';
 

@@ -1,11 +1,11 @@
 /** The recorded run, as docs/hosts/clasper.md explains it: what became of each item, what was found, and the accounts of the ledger. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, verdictOf } from '../../../src/hosts/account.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
+import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import { clasper } from '../../../src/hosts/clasper/index.js';
-import { planImport } from '../../../src/hosts/import.js';
-import type { HostFile, HostReading } from '../../../src/hosts/host.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
+import type { HostFile, HostReading } from '../../../src/hosts/shared/host.js';
 import { hasRecordings, recordedFile } from '../recorded.js';
 import { BUNDLE, claimOf, codesOf, file, http, httpLines, ledgerOf, read, RUN } from './kit.js';
 

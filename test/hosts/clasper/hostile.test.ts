@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { accountFor } from '../../../src/hosts/account.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import { clasper } from '../../../src/hosts/clasper/index.js';
-import type { HostFile, HostReading } from '../../../src/hosts/host.js';
+import type { HostFile, HostReading } from '../../../src/hosts/shared/host.js';
 import { inTime } from '../../in-time.js';
 import { hasRecordings } from '../recorded.js';
 import {

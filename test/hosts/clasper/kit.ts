@@ -2,17 +2,17 @@
 
 import { gzipSync } from 'node:zlib';
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { encodeBase64url, tryDecodeHex } from '../../../src/bytes/encoding.js';
-import { encodeUtf8 } from '../../../src/bytes/text.js';
-import { accountFor } from '../../../src/hosts/account.js';
-import { eventsOfClaims } from '../../../src/hosts/claims.js';
+import { encodeBase64url, tryDecodeHex } from '../../../src/base/bytes/encoding.js';
+import { encodeUtf8 } from '../../../src/base/bytes/text.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import { clasper, envelopeSigningInput } from '../../../src/hosts/clasper/index.js';
-import { hashText, stableHash } from '../../../src/hosts/forms/stable.js';
-import type { Claim, HostFile, HostOptions, HostReading } from '../../../src/hosts/host.js';
-import { canonicalBytes } from '../../../src/json/canonicalize.js';
-import { decodeSourceJson, SourceObject, type SourceValue } from '../../../src/json/source-json.js';
-import { verifyLedger } from '../../../src/report/verify-ledger.js';
-import type { Report } from '../../../src/report/report.js';
+import { hashText, stableHash } from '../../../src/hosts/shared/forms/stable.js';
+import type { Claim, HostFile, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
+import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../../src/base/json/source-json.js';
+import { verifyLedger } from '../../../src/rules/report/verify-ledger.js';
+import type { Report } from '../../../src/rules/report/report.js';
 import { recordedText } from '../recorded.js';
 
 export const RUN = 'clasper/run/';

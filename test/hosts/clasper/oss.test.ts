@@ -1,9 +1,9 @@
 /** Clasper 1.0.0: no signatures, no tokens, no chain. Made for this, in the shape that it writes. */
 
 import { describe, expect, it } from 'vitest';
-import { encodeUtf8 } from '../../../src/bytes/text.js';
-import { hashText } from '../../../src/hosts/forms/stable.js';
-import type { HostFile } from '../../../src/hosts/host.js';
+import { encodeUtf8 } from '../../../src/base/bytes/text.js';
+import { hashText } from '../../../src/hosts/shared/forms/stable.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
 import { codesOf, errorsOf, file, http, ledgerCodes, ledgerOf, read } from './kit.js';
 
 type Members = Record<string, unknown>;

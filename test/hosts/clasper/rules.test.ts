@@ -1,7 +1,7 @@
 /** Each rule against a recording that keeps it, and against the same one, edited as little as it takes, that breaks it. */
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { HostFile, HostOptions } from '../../../src/hosts/host.js';
+import type { HostFile, HostOptions } from '../../../src/hosts/shared/host.js';
 import { clasper, stepHash } from '../../../src/hosts/clasper/index.js';
 import { hasRecordings } from '../recorded.js';
 import {
@@ -23,7 +23,7 @@ import {
   token,
   without,
 } from './kit.js';
-import { stableBytes, stableHash } from '../../../src/hosts/forms/stable.js';
+import { stableBytes, stableHash } from '../../../src/hosts/shared/forms/stable.js';
 
 function dataOf(step: Record<string, unknown>): Record<string, unknown> {
   return step['data'] as Record<string, unknown>;

@@ -1,7 +1,7 @@
 /** Sessions of Claude Code that go on from others begin with copies of their lines, which count once. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, type HostFile } from '../../../src/index.js';
+import { accountFor, type HostFile } from '../../../src/api/index.js';
 import { claudeCode } from '../../../src/hosts/claude-code/index.js';
 import { fileOf, found, linesOf, sample } from '../samples.js';
 

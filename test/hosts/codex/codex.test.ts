@@ -1,7 +1,7 @@
 /** Codex CLI's rollouts and hook logs: what becomes of each line, tokens counted once, and each rule broken. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, HOSTS, planImport, recogniseHost, type HostFile } from '../../../src/index.js';
+import { accountFor, HOSTS, planImport, recogniseHost, type HostFile } from '../../../src/api/index.js';
 import { codex } from '../../../src/hosts/codex/index.js';
 import { inTime } from '../../in-time.js';
 import { fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';

@@ -11,8 +11,8 @@ import {
   pythonNumber,
   PYTHON_FORMS,
   type PythonForm,
-} from '../../../src/hosts/forms/python.js';
-import { decodeSourceJson, type SourceValue } from '../../../src/json/source-json.js';
+} from '../../../src/hosts/shared/forms/python.js';
+import { decodeSourceJson, type SourceValue } from '../../../src/base/json/source-json.js';
 
 function source(text: string): SourceValue {
   const decoded = decodeSourceJson(Buffer.from(text));

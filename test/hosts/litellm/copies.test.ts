@@ -1,11 +1,11 @@
 /** Rows of one request count once, and requests that only share an id count each. */
 
 import { expect, it } from 'vitest';
-import { planImport, reconcileLedger } from '../../../src/index.js';
+import { planImport, reconcileLedger } from '../../../src/api/index.js';
 import { litellm } from '../../../src/hosts/litellm/index.js';
-import { readSource } from '../../../src/hosts/reconcile-sources.js';
-import { sumLeftOut } from '../../../src/hosts/left-out.js';
-import { formatQuantity } from '../../../src/value/quantity.js';
+import { readSource } from '../../../src/hosts/shared/reconcile-sources.js';
+import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
+import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { fileOf, found } from '../samples.js';
 
 interface Parts {

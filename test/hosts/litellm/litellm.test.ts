@@ -1,7 +1,7 @@
 /** LiteLLM's spend logs: what becomes of each row, and each rule broken. */
 
 import { expect, it } from 'vitest';
-import { accountFor, planImport } from '../../../src/index.js';
+import { accountFor, planImport } from '../../../src/api/index.js';
 import { litellm } from '../../../src/hosts/litellm/index.js';
 import { edited, fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { openclaw, openclawPipeline } from '../../../src/hosts/openclaw/index.js';
-import { accountFor, planImport, type HostFile } from '../../../src/index.js';
+import { accountFor, planImport, type HostFile } from '../../../src/api/index.js';
 import { hasRecordings } from '../recorded.js';
 import { inTime } from '../../in-time.js';
 import { cliText, fileOf, hooks, hooksText, linesOf, transcriptText } from './kit.js';

@@ -1,8 +1,14 @@
 /** What the tests of OpenClaw share: the recorded run, edits of it, and files of lines made here. */
 
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import { accountFor, planImport, verifyLedger, type HostFile, type HostOptions } from '../../../src/index.js';
-import { canonicalText } from '../../../src/json/canonicalize.js';
+import {
+  accountFor,
+  planImport,
+  verifyLedger,
+  type HostFile,
+  type HostOptions,
+} from '../../../src/api/index.js';
+import { canonicalText } from '../../../src/base/json/canonicalize.js';
 import { recordedText } from '../recorded.js';
 
 const RUN = 'openclaw/run-2026.3.13';

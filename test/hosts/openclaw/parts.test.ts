@@ -9,7 +9,7 @@ import {
   type HostFile,
   type ImportPlan,
   type KnownLedger,
-} from '../../../src/index.js';
+} from '../../../src/api/index.js';
 import { hasRecordings } from '../recorded.js';
 import {
   cli,

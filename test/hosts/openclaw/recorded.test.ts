@@ -2,11 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import type { ActionClaim, ExecutionClaim } from '../../../src/index.js';
-import { jcsDigest } from '../../../src/hosts/values.js';
-import { formatQuantity, fromRational, toRational } from '../../../src/value/quantity.js';
-import { addRationals, ZERO, type Rational } from '../../../src/value/rational.js';
-import { SourceObject } from '../../../src/json/source-json.js';
+import type { ActionClaim, ExecutionClaim } from '../../../src/api/index.js';
+import { jcsDigest } from '../../../src/hosts/shared/values.js';
+import { formatQuantity, fromRational, toRational } from '../../../src/base/value/quantity.js';
+import { addRationals, ZERO, type Rational } from '../../../src/base/value/rational.js';
+import { SourceObject } from '../../../src/base/json/source-json.js';
 import { hasRecordings } from '../recorded.js';
 import {
   cli,

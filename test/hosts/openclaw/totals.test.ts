@@ -2,8 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import { sumLeftOut } from '../../../src/hosts/left-out.js';
-import { formatQuantity } from '../../../src/value/quantity.js';
+import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
+import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { linesOf, transcript } from './kit.js';
 
 /** A transcript with one answer of a model that used this. */

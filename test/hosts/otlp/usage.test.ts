@@ -1,10 +1,10 @@
 /** Usage of spans in one another counts once, and what is in no sum is told of with its amount. */
 
 import { expect, it } from 'vitest';
-import { planImport, reportImport } from '../../../src/index.js';
+import { planImport, reportImport } from '../../../src/api/index.js';
 import { otlp } from '../../../src/hosts/otlp/index.js';
-import { sumLeftOut } from '../../../src/hosts/left-out.js';
-import { formatQuantity } from '../../../src/value/quantity.js';
+import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
+import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { fileOf, found } from '../samples.js';
 
 interface Parts {

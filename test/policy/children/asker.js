@@ -3,7 +3,7 @@
  * on standard output.
  */
 
-import { authorizeAction } from '../../../dist/index.js';
+import { authorizeAction } from '../../../dist/api/index.js';
 
 const { path, times, request } = JSON.parse(process.argv[2]);
 for (let n = 0; n < times; n += 1) {

@@ -4,7 +4,7 @@
  */
 
 import { writeSync } from 'node:fs';
-import { createSigner, Ledger, parsePrivateKey } from '../../../dist/index.js';
+import { createSigner, Ledger, parsePrivateKey } from '../../../dist/api/index.js';
 
 const task = JSON.parse(process.argv[2]);
 const { path, tag, sessions = 1, groups = 1, groupSize = 1, text = '', hold = false } = task;

@@ -1,0 +1,214 @@
+/**
+ * `northroot/verify`: what verifies, and nothing else. Records, rules, reports, proofs, notes and public keys, from bytes alone: no
+ * files, no network, no private keys, nothing of Node. A bundler makes a browser's script of it. Everything here is exported by
+ * `northroot` too.
+ */
+
+export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
+export type { Fault, FileFault, Result, ValueFault } from '../base/fault.js';
+export { VERSION } from '../base/version.js';
+
+// Canonical JSON (SPEC §1)
+export { canonicalBytes, canonicalText } from '../base/json/canonicalize.js';
+export {
+  diagnoseCanonical,
+  parseCanonical,
+  type JsonFault,
+  type JsonFaultCode,
+} from '../base/json/diagnose.js';
+export { type JsonObject, type JsonValue } from '../base/json/value.js';
+
+// Values (SPEC §2)
+export { examinePart, type PartOptions } from '../fast/blocks/examine-part.js';
+export { openParts, type PartInput } from '../fast/blocks/open-parts.js';
+export { MAX_PARTS } from '../fast/blocks/part-file.js';
+export {
+  digestFromBase64url,
+  formatDigest,
+  isDigest,
+  parseDigest,
+  sha256Digest,
+  tryParseDigest,
+  type Digest,
+} from '../base/value/digest.js';
+export { compareQuantities, formatQuantity, quantity, type Quantity } from '../base/value/quantity.js';
+export { compareTimestamps, isTimestamp, parseTimestamp } from '../base/value/timestamp.js';
+
+// Events (SPEC §3)
+export { eventId, payloadDigest } from '../format/event/identity.js';
+export { EventError, assertEvent, validateEvent, type EventFaultCode } from '../format/event/validate.js';
+export { checkKey, checkReport, checkTrustPolicy, type ShapeCode } from '../format/schema/check.js';
+export type * from '../format/schema/generated/types.js';
+
+// Keys and signatures (SPEC §5, §7)
+export { type KeyAlgorithm } from '../format/key/key-form.js';
+export {
+  checkPublicKey,
+  formatPublicKey,
+  formatPublicKeyAs,
+  makePublicKey,
+  parsePublicKey,
+  type PublicKey,
+  type PublicKeyFault,
+  type PublicKeyForm,
+} from '../format/key/public-key.js';
+export {
+  PAYLOAD_TYPE,
+  fromDsseEnvelope,
+  preAuthEncoding,
+  toDsseEnvelope,
+  type DsseEnvelope,
+  type EventSignature,
+  type FindAlgorithm,
+  type SignedEvent,
+} from '../format/signature/dsse.js';
+export { type VerificationKey, type SignatureBackend } from '../format/signature/backend.js';
+export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../rules/trust/trust-policy.js';
+
+// The ledger file (SPEC §4)
+export {
+  type ExaminedLine,
+  type Layout,
+  type LineFacts,
+  type SignatureEntry,
+  type WellFormedLine,
+} from '../format/record/examine-line.js';
+export { type EventTypes, type TypeName } from '../format/event/typed-event.js';
+export { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js';
+
+// Verification and its report (SPEC §8, §9)
+export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from '../format/finding/catalog.js';
+export {
+  type Finding,
+  type FindingClass,
+  type Place,
+  type RelatedRecord,
+  type Severity,
+} from '../format/finding/finding.js';
+export { describeFinding, hintFor } from '../format/finding/words.js';
+export { type Anchor, type AnchorOutcome, type AnchorRelation } from '../rules/verify/anchors.js';
+export { finishVerification, type Ending, type EndOptions } from '../rules/verify/ending.js';
+export {
+  DEFAULT_MAX_FINDINGS,
+  MAX_THREADS,
+  MIN_MAX_MEMORY,
+  runVerification,
+  type VerificationResult,
+  type VerifyOptions,
+} from '../rules/verify/run-verification.js';
+export { type FoldedFinding, type SignatureOutcome } from '../rules/verify/line-findings.js';
+export {
+  startVerification,
+  type EventVerdict,
+  type TrustMode,
+  type VerifyState,
+} from '../rules/verify/state.js';
+export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from '../log/fs/source.js';
+export { type VerifiedRecord } from '../rules/verify/verified-record.js';
+export { verifyLine, type LineResult, type SegmentName } from '../rules/verify/verify-line.js';
+export {
+  buildLazyReport,
+  buildReport,
+  toFindingJson,
+  type LazyReport,
+  type ReadableList,
+  type Report,
+} from '../rules/report/report.js';
+export type { Guide } from '../out/text/guide.js';
+export { plainPaint, renderFinding, renderReport, type Paint } from '../out/text/report.js';
+export {
+  verifyChunks,
+  type ByteBlob,
+  type ByteStream,
+  type LedgerBytes,
+  type VerifyChunksOptions,
+} from '../rules/report/verify-chunks.js';
+
+// Proofs (SPEC §6)
+export {
+  formatConsistencyProof,
+  parseConsistencyProof,
+  decodeConsistencyProof,
+  type ConsistencyProof,
+} from '../proof/consistency-proof.js';
+export {
+  parseProofKey,
+  type CheckpointSigners,
+  type ProofKey,
+  type ProofProblem,
+  type ProofTrust,
+} from '../proof/proof-keys.js';
+export { renderConsistencyResult, renderProofResult, renderReceiptResult } from '../out/text/proof-result.js';
+export { MAX_PROOF_BYTES } from '../proof/proof-text.js';
+export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from '../proof/tlog-proof.js';
+export { verifyConsistencyProof, type ConsistencyResult } from '../proof/verify-consistency.js';
+export { MAX_RECEIPT_BYTES } from '../format/cose/receipt.js';
+export { isReceipt, verifyReceipt, type ReceiptResult } from '../proof/verify-receipt.js';
+export {
+  MAX_ENTRY_BYTES,
+  verifyProof,
+  type ProofEntry,
+  type ProofEventSignature,
+  type ProofGap,
+  type ProofOutcome,
+  type ProofResult,
+  type ProofVerdict,
+  type StatedTree,
+  type VerifyProofOptions,
+} from '../proof/verify-proof.js';
+
+// Signed notes, checkpoints and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature)
+export {
+  formatCheckpoint,
+  parseCheckpoint,
+  type Checkpoint,
+  type SignedCheckpoint,
+} from '../format/note/checkpoint.js';
+export { verifyNoteSignatures, type NoteVerification, type NoteSigner } from '../format/note/verify-note.js';
+export {
+  canBeLogKey,
+  canBeWitnessKey,
+  formatNoteKey,
+  makeNoteKey,
+  parseNoteKey,
+  type NoteKey,
+} from '../format/note/note-key.js';
+export { formatNote, parseNote, type NoteSignature, type SignedNote } from '../format/note/signed-note.js';
+
+// Witness policies (C2SP tlog-policy)
+export {
+  describeQuorum,
+  describeSkipped,
+  MAX_WITNESS_POLICY_BYTES,
+  meetsQuorum,
+  parseWitnessPolicy,
+  witnessPolicyKeys,
+  type PolicyGroup,
+  type PolicyLog,
+  type PolicyWitness,
+  type SkippedPolicyKey,
+  type WitnessPolicy,
+  type WitnessPolicyKeys,
+} from '../rules/trust/witness-policy.js';
+
+// Bundles: records with what proves them, in one file
+export { isBundle } from '../proof/bundle/bundle-start.js';
+export {
+  decodeBundle,
+  MAX_BUNDLE_BYTES,
+  type Bundle,
+  type BundleDecoded,
+  type BundledRecord,
+  type BundleFile,
+  type Stretch,
+} from '../proof/bundle/bundle-file.js';
+export {
+  digestOf,
+  formsOfContent,
+  isSalted,
+  listDigests,
+  type ContentForm,
+  type NamedDigest,
+} from '../proof/bundle/contents.js';
+export { verifyBundle, type VerifyBundleOptions } from '../proof/bundle/verify-bundle.js';
+export { renderBundleResult } from '../out/text/bundle-result.js';

@@ -1,0 +1,211 @@
+/**
+ * What can be said of the lines of a block without knowing any other: where each ends, its leaf hash, which of its signatures are
+ * valid, the nodes of the Merkle tree over them, and what its records have to do with each other. It is the part of verification that
+ * takes most of the time and needs no order, so that other threads can do it. What it gives is numbers, a few for each line.
+ */
+
+import { examineFully, type ExaminedLine } from '../../format/record/examine-line.js';
+import {
+  closingQuote,
+  eventOf,
+  isQuickPathOn,
+  keyidOf,
+  signatureAt,
+  signatureCountOf,
+} from '../scan/quick-line.js';
+import { ROW_WIDTH, SEQ_LOW } from '../scan/quick-scan.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { SEQ_BASE } from '../scan/quick-tables.js';
+import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import { NorthrootError } from '../../base/error.js';
+import { scannerFor } from './line-scanner.js';
+import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
+import { SignatureQueue } from './signature-queue.js';
+import { NOT_COMPUTED, VALID } from './verdicts.js';
+
+const HASH_BYTES = 32;
+/** Of so many lines that are not usual records what was examined is kept: a block may have 100,000 lines of two bytes. */
+const MAX_EXAMINED = 2_048;
+/** A line of fewer bytes has no signatures, and declares no key. */
+const MIN_SIGNED_BYTES = 24;
+
+/** What is known of the lines of a block. Plain data, which another thread can hand over. */
+export interface BlockFacts {
+  readonly lines: number;
+  /** Where each line ends in the block: its `\n`, or the block's end. */
+  readonly ends: Int32Array;
+  /** The RFC 6962 leaf hash of each line; of a blank one zeros. */
+  readonly leaves: Uint8Array;
+  /**
+   * Nodes of the Merkle tree, where they were computed; else empty. The root of the perfect subtree over the lines [i, i + 2^k), k > 0,
+   * is hash i + 2^(k-1), for every i of which `ordinal` + i is a multiple of 2^k. Every line takes a place then.
+   */
+  readonly nodes: Uint8Array;
+  /** How many lines before the block take a place, modulo 2^30, as its records say. */
+  readonly ordinal: number;
+  /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
+  readonly rowAt: Int32Array;
+  /** What is where in the usual records: places in the block. Their ids and digests are true; see `quick-row.ts`. */
+  readonly rows: Int32Array;
+  /** Where the verdicts of each line begin; one number more than there are lines. */
+  readonly verdictsAt: Int32Array;
+  /** See `verdicts.ts`, for each signature, in their order. */
+  readonly verdicts: Uint8Array;
+  /** Keys that lines of the block declare and that were not known before. */
+  readonly declared: readonly DeclaredKey[];
+}
+
+/** The same, with the first lines that are not usual records as they were examined, for whoever goes on in the same thread. */
+export interface ExaminedBlock extends BlockFacts {
+  readonly examined: ReadonlyMap<number, ExaminedLine>;
+}
+
+/** What one thread examines blocks with. */
+export interface Examiner {
+  readonly keys: KnownKeys;
+  readonly signatures: SignatureQueue;
+}
+
+/**
+ * @param backend - The default one alone is spared what its tables can do.
+ * @param threads - See {@link SignatureQueue}.
+ */
+export function makeExaminer(
+  backend: SignatureBackend,
+  declared: readonly DeclaredKey[] = [],
+  threads = 1,
+): Examiner {
+  const keys = new KnownKeys(backend);
+  keys.add(declared);
+  const signatures = new SignatureQueue(backend.name === defaultBackend.name, threads);
+  return { keys, signatures };
+}
+
+/** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
+export type Depth = 'hashes' | 'all';
+
+/**
+ * Examines the lines of a block.
+ *
+ * @param bytes - See `Block.bytes`; unchanged as long as `examined` may be asked.
+ * @param given - Verdicts that others came to: those that say VALID are believed but for a sample, all others are computed.
+ * @throws NorthrootError `PART_WRONG` where `given` is not about these lines, or not true.
+ */
+export function examineBlock(
+  bytes: Uint8Array,
+  { keys, signatures }: Examiner,
+  depth: Depth,
+  given?: Uint8Array,
+): ExaminedBlock {
+  const scanner = scannerFor(bytes.length);
+  const ends = scanner.begin(bytes);
+  const lines = ends.length;
+  const leaves = new Uint8Array(lines * HASH_BYTES);
+  const verdictsAt = new Int32Array(lines + 1);
+  const verdicts: number[] = [];
+  const declared: DeclaredKey[] = [];
+  const examined = new Map<number, ExaminedLine>();
+  const rowAt = new Int32Array(lines).fill(-1);
+  const isQuick = depth === 'all' && isQuickPathOn();
+  let usual = 0;
+  /** Whether there is a line that takes no place. */
+  let hasBlank = false;
+  /** The key by which the next verdict is computed; where there is none, that verdict is given. */
+  const keyOfNext = (keyid: string): VerificationKey | undefined => {
+    // So many of the verdicts that others came to are believed, and the rest is a sample.
+    const isBelieved = given?.[verdicts.length] === VALID && Math.random() * SAMPLE >= 1;
+    const key = isBelieved ? undefined : keys.find(keyid);
+    // Where the key is not known here, whoever orders the lines computes it.
+    if (key === undefined) verdicts.push(isBelieved ? VALID : NOT_COMPUTED);
+    return key;
+  };
+  let end = -1;
+  for (let i = 0; i < lines; i += 1) {
+    const start = end + 1;
+    end = ends[i] as number;
+    verdictsAt[i] = verdicts.length;
+    if (end === start) {
+      hasBlank = true;
+      continue;
+    }
+    writeHash(leaves, i * HASH_BYTES, scanner.leafHash(start, end));
+    if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
+    if (isQuick && scanner.scan(start, end, usual)) {
+      const { rows } = scanner;
+      rowAt[i] = usual;
+      const count = signatureCountOf(rows, usual);
+      for (let index = 0; index < count; index += 1) {
+        const key = keyOfNext(keyidOf(bytes, rows, usual, index));
+        if (key === undefined) continue;
+        const at = signatureAt(bytes, rows, usual, index);
+        const event = eventOf(bytes, rows, usual);
+        const end = closingQuote(bytes, at);
+        verdicts.push(signatures.addAt(key, event, bytes, at, end, verdicts.length));
+      }
+      usual += 1;
+      continue;
+    }
+    const isKept = examined.size < MAX_EXAMINED;
+    if (!isKept && end - start < MIN_SIGNED_BYTES) continue;
+    const line = bytes.subarray(start, end);
+    const facts = examineFully(line, undefined);
+    if (isKept) examined.set(i, facts);
+    for (const key of keysDeclaredBy(facts)) {
+      declared.push(key);
+      keys.add([key]);
+    }
+    if (facts.signatures === undefined || facts.span === undefined) continue;
+    const event = line.subarray(facts.span.start, facts.span.end);
+    for (const { keyid, sig } of facts.signatures) {
+      const key = keyOfNext(keyid);
+      if (key !== undefined) verdicts.push(signatures.add(key, event, sig, verdicts.length));
+    }
+  }
+  signatures.flush(verdicts);
+  if (usual > 0) scanner.relate(rowAt, leaves);
+  const rows = scanner.rows.slice(0, usual * ROW_WIDTH);
+  const first = rowAt.indexOf(0);
+  const ordinal = first === -1 ? 0 : (rows[SEQ_LOW]! - first) & (SEQ_BASE - 1);
+  const hasNodes = first !== -1 && !hasBlank;
+  if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
+  verdictsAt[lines] = verdicts.length;
+  return {
+    lines,
+    ends,
+    leaves,
+    nodes: hasNodes ? scanner.hashNodes(leaves, ordinal) : new Uint8Array(),
+    ordinal,
+    rowAt,
+    rows,
+    verdictsAt,
+    verdicts: new Uint8Array(verdicts),
+    declared,
+    examined,
+  };
+}
+
+/** Writes a hash, a binary string of 32 characters: for so few a loop costs less than `writeLatin1`. */
+function writeHash(target: Uint8Array, at: number, hash: string): void {
+  for (let i = 0; i < HASH_BYTES; i += 1) target[at + i] = hash.charCodeAt(i);
+}
+
+/** One of so many verdicts that others came to is computed again. */
+const SAMPLE = 256;
+
+function assertTrue(given: Uint8Array, verdicts: readonly number[]): void {
+  if (given.length !== verdicts.length) {
+    throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
+  }
+  for (const [index, verdict] of verdicts.entries()) {
+    const said = given[index];
+    if (said === NOT_COMPUTED || verdict === NOT_COMPUTED || said === verdict) continue;
+    throw partIsWrong(`says ${said === VALID ? 'valid' : 'invalid'} of a signature that is not`);
+  }
+}
+
+function partIsWrong(what: string): NorthrootError {
+  return new NorthrootError('PART_WRONG', `a part of the verification ${what}`, {
+    hint: 'it was changed, or made of another ledger: make it again',
+  });
+}

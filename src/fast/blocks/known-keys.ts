@@ -1,0 +1,72 @@
+/**
+ * The keys by which signatures are computed ahead of the verification in order: those that policies pin and those that lines declare.
+ * A keyid is the thumbprint of its key, so whether a signature is valid does not depend on when, or whether, the key was declared.
+ */
+
+import { tryParseWirePublicKey } from '../../format/key/public-key.js';
+import type { ExaminedLine } from '../../format/record/examine-line.js';
+import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
+
+/** So many keys are kept; signatures by others are computed in order, where the key is known. */
+const MAX_KEYS = 10_000;
+
+/** Keys by keyid. Each is prepared when a signature names it first. */
+export class KnownKeys {
+  readonly #backend: SignatureBackend;
+  readonly #declared = new Map<string, string>();
+  readonly #prepared = new Map<string, VerificationKey | undefined>();
+
+  constructor(backend: SignatureBackend) {
+    this.#backend = backend;
+  }
+
+  /** @param declared - keyids and `public_key`s (SPEC §7). What is not a key is one by which nothing is computed. */
+  add(declared: readonly DeclaredKey[]): void {
+    for (const { keyid, publicKey } of declared) {
+      if (this.#declared.size < MAX_KEYS && !this.#declared.has(keyid)) {
+        this.#declared.set(keyid, publicKey);
+      }
+    }
+  }
+
+  find(keyid: string): VerificationKey | undefined {
+    if (this.#prepared.has(keyid)) return this.#prepared.get(keyid);
+    const text = this.#declared.get(keyid);
+    if (text === undefined) return undefined;
+    const publicKey = tryParseWirePublicKey(text);
+    const key = publicKey?.keyid === keyid ? this.#backend.importKey(publicKey) : undefined;
+    this.#prepared.set(keyid, key);
+    return key;
+  }
+}
+
+/** A key as an event declares it. */
+export interface DeclaredKey {
+  readonly keyid: string;
+  readonly publicKey: string;
+}
+
+/** The keys that a line declares, whether anybody entitled signed it or not. */
+export function keysDeclaredBy(line: ExaminedLine): readonly DeclaredKey[] {
+  if (line.type === 'genesis') return line.event().keys.map(toDeclared);
+  if (line.type !== 'key') return [];
+  const { action, key } = line.event();
+  return action === 'add' ? [toDeclared(key)] : [];
+}
+
+function toDeclared(key: { readonly keyid: string; readonly public_key: string }): DeclaredKey {
+  return { keyid: key.keyid, publicKey: key.public_key };
+}
+
+/** A backend that prepares each key once, whoever asks for it. */
+export function rememberKeys(backend: SignatureBackend): SignatureBackend {
+  const prepared = new Map<string, VerificationKey>();
+  return {
+    name: backend.name,
+    importKey: (publicKey) => {
+      const known = prepared.get(publicKey.keyid) ?? backend.importKey(publicKey);
+      prepared.set(publicKey.keyid, known);
+      return known;
+    },
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * The usual record, recognised over its bytes: canonical form (SPEC §1), shape and values (§2–§4) in one pass that makes no objects.
+ *
+ * It says *yes* only where `examineFully` finds no fault but perhaps the identity's, and *no* wherever it is not sure: of grants, genesis,
+ * keys and checkpoints, of amounts other than whole numbers and decimals, of whatever is unusual, and of all that is wrong. So *no*
+ * means nothing; the line is then examined fully. Canonical JSON has its keys in one order, so the members of a record are expected in
+ * that order.
+ *
+ * Of a usual record it keeps in a row of numbers where those members lie that verification asks for. A row can be sent to another
+ * thread, and `QuickLine` reads it.
+ */
+
+import { decodeLatin1 } from '../../base/bytes/text.js';
+import { MemberMarks, scanCanonical } from '../../base/json/scan.js';
+import { isKnownEventType } from '../../format/schema/check.js';
+import { endOfExtension } from './quick-extension.js';
+import { after, isText } from './quick-primitives.js';
+import {
+  ROW_WIDTH,
+  OTHER,
+  TYPE,
+  LINE_START,
+  LINE_END,
+  EVENT_START,
+  EVENT_END,
+  EVENT_TYPE,
+  TOOL,
+} from './quick-row.js';
+import {
+  QUOTE,
+  ENVELOPE,
+  FIRST,
+  TEXT_AT,
+  TEXTS,
+  REQUIRED,
+  EVENT_MEMBER,
+  TOOL_MEMBER,
+  AUTHORIZATION_MEMBER,
+  MAX_LINE_BYTES,
+} from './quick-tables.js';
+import { endOfEvent, endOfRecord, endOfValue, typeOf } from './quick-walk.js';
+
+export * from './quick-row.js';
+export { MAX_META_BYTES, SEQ_BASE } from './quick-tables.js';
+
+/** Free when the line was scanned: the row has the places. */
+const marks = new MemberMarks();
+
+/**
+ * Scans one line. It computes no hash: whether the event's ids are true is for `hasTrueIdentity`.
+ *
+ * @param bytes - `[start, end)` of them is the line, without `\n`.
+ * @param rows - Row `at`, {@link ROW_WIDTH} numbers, is filled; what it holds after *no* means nothing.
+ * @returns Whether it is a usual record.
+ */
+export function scanRecord(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  rows: Int32Array,
+  at: number,
+): boolean {
+  const base = at * ROW_WIDTH;
+  if (end - start > MAX_LINE_BYTES || base + ROW_WIDTH > rows.length || end > bytes.length) return false;
+  rows.fill(0, base, base + ROW_WIDTH);
+  rows[base + LINE_START] = start;
+  rows[base + LINE_END] = end;
+  const event = after(EVENT_MEMBER, bytes, start);
+  if (event < 0) return false;
+  rows[base + EVENT_START] = event;
+  let type = typeOf(bytes, event);
+  let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, base);
+  // What begins like one of the three may be another: an extension names its members as it likes.
+  if (next < 0) {
+    type = OTHER;
+    forgetEvent(rows, base);
+    next = endOfExtension(bytes, event, rows, base);
+  }
+  if (next < 0) {
+    forgetEvent(rows, base);
+    next = endOfOther(bytes, start, end, rows, base);
+  }
+  if (next < 0 || endOfRecord(bytes, next, rows, base) !== end) return false;
+  rows[base + EVENT_END] = next;
+  rows[base + TYPE] = type;
+  return true;
+}
+
+function forgetEvent(rows: Int32Array, base: number): void {
+  rows.fill(0, base + TYPE, base + LINE_START);
+  rows.fill(0, base + EVENT_END, base + ROW_WIDTH);
+}
+
+/** An event of any type without a schema of its own, in a line that is looked at whole: it may hold anything. */
+function endOfOther(bytes: Uint8Array, start: number, end: number, rows: Int32Array, base: number): number {
+  if (scanCanonical(bytes, start, end, marks) !== -1) return -1;
+  const { rows: marked, count } = marks;
+  // The first member of the record is the event; whether it is an object shows by the members in it.
+  const eventEnd = marked[4]!;
+  const last = FIRST[ENVELOPE + 1]!;
+  let m = FIRST[ENVELOPE]!;
+  for (let row = 5; row < 5 * count; row += 5) {
+    const from = marked[row + 1]!;
+    if (from >= eventEnd) break;
+    const valueEnd = marked[row + 4]!;
+    const valueStart = marked[row + 3]!;
+    if (isMember(TOOL_MEMBER, bytes, from, valueStart)) {
+      if (bytes[valueStart] !== QUOTE) return -1;
+      rows[base + TOOL] = valueStart + 1;
+      rows[base + TOOL + 1] = valueEnd - 1;
+      continue;
+    }
+    // A known type's, or something that only looks like it: what tool it names is not for here.
+    if (isMember(AUTHORIZATION_MEMBER, bytes, from, valueStart)) return -1;
+    let known = m;
+    while (known < last && !isText(TEXTS, TEXT_AT[known]!, TEXT_AT[known + 1]!, bytes, from)) known += 1;
+    if (known === last) continue;
+    for (; m < known; m += 1) if (REQUIRED[m] === 1) return -1;
+    const behind = endOfValue(m, bytes, from + TEXT_AT[m + 1]! - TEXT_AT[m]!, rows, base);
+    if (behind !== valueEnd) return -1;
+    m += 1;
+  }
+  for (; m < last; m += 1) if (REQUIRED[m] === 1) return -1;
+  const type = decodeLatin1(bytes, rows[base + EVENT_TYPE], rows[base + EVENT_TYPE + 1]);
+  return isKnownEventType(type) ? -1 : eventEnd;
+}
+
+function isMember(name: Uint8Array, bytes: Uint8Array, from: number, valueStart: number): boolean {
+  return valueStart - 1 - from === name.length && after(name, bytes, from) >= 0;
+}

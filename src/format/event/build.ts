@@ -1,0 +1,193 @@
+/**
+ * Builders of events (SPEC §3): a draft says what happened, the builder adds the envelope and the two ids and checks the
+ * whole. Builders read no clock unless they are given one.
+ */
+
+import { equalBytes } from '../../base/bytes/compare.js';
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import { checkOptions, describeValue } from '../../base/options.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
+import type { JsonObject } from '../../base/json/value.js';
+import type {
+  AdjustmentEvent,
+  AttestationEvent,
+  AuthorizationEvent,
+  CheckpointEvent,
+  ExecutionEvent,
+  GenesisEvent,
+  KeyEvent,
+} from '../schema/generated/types.js';
+import { checkEvent } from '../schema/check.js';
+import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
+import { completePayload, payloadOf, type CompleteEvent, type Room } from './identity.js';
+import { digestReader, readDigestTexts } from './references.js';
+import { assertEvent, assertShape } from './validate.js';
+
+/** The members that a builder adds: always the ids, the others where the draft leaves them out. */
+type Added = 'event_id' | 'payload_digest';
+type Defaulted = 'event_type' | 'event_version' | 'canonical_profile_id' | 'occurred_at' | 'principal_id';
+
+/** A value in which a digest may be its text, `sha-256:…`. */
+type WithDigestTexts<T> = T extends { readonly alg: unknown; readonly b64: unknown }
+  ? T | string
+  : T extends object
+    ? { [K in keyof T]: WithDigestTexts<T[K]> }
+    : T;
+
+/** An event that lacks its ids, and may lack what a builder can fill in; its digests may be texts. */
+export type Draft<T> = T extends unknown
+  ? WithDigestTexts<Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>>
+  : never;
+
+/** What fills the members that a draft leaves out. */
+export interface EventDefaults {
+  /** For `occurred_at`: a timestamp of SPEC §2. */
+  readonly occurredAt?: string | undefined;
+  /** For `principal_id`. */
+  readonly principalId?: string | undefined;
+  /** For `ledger_id` of any event but a genesis: the event_id of the ledger's genesis, `sha-256:…` or its base64url. */
+  readonly ledgerId?: string | undefined;
+}
+
+/** Any event, known or extension. */
+export interface AnyEvent {
+  readonly event_type: string;
+  readonly event_id: { readonly alg: 'sha-256'; readonly b64: string };
+  readonly payload_digest: { readonly alg: 'sha-256'; readonly b64: string };
+  readonly principal_id: string;
+  readonly occurred_at: string;
+  readonly [member: string]: unknown;
+}
+
+/**
+ * Completes a draft of any type.
+ *
+ * @param draft - The event without `event_id` and `payload_digest`; of the envelope only `event_type` is required. Digests may be
+ *   texts, `sha-256:…`: all in the types of SPEC §3, those of the envelope in others.
+ * @throws EventError with the code of the first fault; TypeError for what is not plain JSON.
+ * @example
+ * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
+ */
+export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
+  checkOptions('buildEvent', defaults, { occurredAt: 'string', principalId: 'string', ledgerId: 'string' });
+  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
+    throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
+  }
+  const { event } = completeDraft(draft, defaults);
+  return event;
+}
+
+/** An event that is complete, and of the right form: no value of its maker's is in it. */
+export interface CompleteDraft extends CompleteEvent {
+  readonly event: AnyEvent;
+}
+
+/** The same, as its canonical bytes say it. @throws EventError, TypeError as {@link buildEvent}. */
+export function completeDraft(draft: object, defaults: EventDefaults): CompleteDraft {
+  const complete = writeDraft(draft, defaults);
+  return { ...complete, event: readWritten(complete) };
+}
+
+/**
+ * Writes the event that a draft makes; of its form nothing is known.
+ *
+ * @throws TypeError, NorthrootError as {@link buildEvent} for what is not plain JSON.
+ */
+export function writeDraft(draft: object, defaults: EventDefaults, room?: Room): CompleteEvent {
+  const { event_type: type } = draft as { readonly event_type?: unknown };
+  const parts = {
+    members: draft,
+    defaults: defaultMembers(type, defaults),
+    replace: digestReader(type),
+  };
+  return completePayload(parts, () => fillDraft(draft, defaults), room);
+}
+
+/** An event that was written, read again. @throws EventError when its shape or its values are not valid. */
+export function readWritten({ bytes }: CompleteEvent): AnyEvent {
+  const event = JSON.parse(decodeUtf8(bytes)) as JsonObject;
+  assertShape(event);
+  return event as unknown as AnyEvent;
+}
+
+/**
+ * The same of a whole event, which has its ids.
+ *
+ * @throws EventError for what is wrong with it, its ids among that; TypeError for what is not plain JSON.
+ */
+export function completeWhole(event: object, room?: Room): CompleteDraft {
+  const complete = completePayload({ members: event }, () => payloadOf(event), room);
+  const { identity, bytes } = complete;
+  const copy = JSON.parse(decodeUtf8(bytes)) as JsonObject;
+  const claimed = event as Readonly<Record<string, { readonly b64?: unknown } | null | undefined>>;
+  const isSound =
+    claimed['event_id']?.b64 === identity.eventId &&
+    claimed['payload_digest']?.b64 === identity.payloadDigest &&
+    checkEvent(copy).length === 0 &&
+    equalBytes(canonicalBytes(event), bytes);
+  if (!isSound) {
+    assertEvent(event);
+    assertShape(copy);
+  }
+  return { ...complete, event: copy as unknown as AnyEvent };
+}
+
+function fillDraft(draft: object, defaults: EventDefaults): Record<string, unknown> {
+  const { event_type: type } = draft as { readonly event_type?: unknown };
+  return { ...defaultMembers(type, defaults), ...readDigestTexts(payloadOf(draft)) };
+}
+
+function defaultMembers(
+  type: unknown,
+  { occurredAt, principalId, ledgerId }: EventDefaults,
+): Record<string, unknown> {
+  const members: Record<string, unknown> = {
+    event_version: '1',
+    canonical_profile_id: CANONICAL_PROFILE_ID,
+  };
+  if (occurredAt !== undefined) members['occurred_at'] = occurredAt;
+  if (principalId !== undefined) members['principal_id'] = principalId;
+  // A genesis is what others are bound to.
+  if (ledgerId !== undefined && type !== 'genesis')
+    members['ledger_id'] = digestFromBase64url(fromDigestText(ledgerId));
+  return members;
+}
+
+/** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildAuthorization(
+  draft: Draft<AuthorizationEvent>,
+  defaults?: EventDefaults,
+): AuthorizationEvent {
+  return buildEvent({ ...draft, event_type: 'authorization' }, defaults) as unknown as AuthorizationEvent;
+}
+
+/** Completes an execution (SPEC §3.2). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildExecution(draft: Draft<ExecutionEvent>, defaults?: EventDefaults): ExecutionEvent {
+  return buildEvent({ ...draft, event_type: 'execution' }, defaults) as unknown as ExecutionEvent;
+}
+
+/** Completes an adjustment (SPEC §3.5). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildAdjustment(draft: Draft<AdjustmentEvent>, defaults?: EventDefaults): AdjustmentEvent {
+  return buildEvent({ ...draft, event_type: 'adjustment' }, defaults) as unknown as AdjustmentEvent;
+}
+
+/** Completes a genesis (SPEC §3.3). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildGenesis(draft: Draft<GenesisEvent>, defaults?: EventDefaults): GenesisEvent {
+  return buildEvent({ ...draft, event_type: 'genesis' }, defaults) as unknown as GenesisEvent;
+}
+
+/** Completes a checkpoint (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildCheckpoint(draft: Draft<CheckpointEvent>, defaults?: EventDefaults): CheckpointEvent {
+  return buildEvent({ ...draft, event_type: 'checkpoint' }, defaults) as unknown as CheckpointEvent;
+}
+
+/** Completes an attestation (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildAttestation(draft: Draft<AttestationEvent>, defaults?: EventDefaults): AttestationEvent {
+  return buildEvent({ ...draft, event_type: 'attestation' }, defaults) as unknown as AttestationEvent;
+}
+
+/** Completes a key event (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildKeyEvent(draft: Draft<KeyEvent>, defaults?: EventDefaults): KeyEvent {
+  return buildEvent({ ...draft, event_type: 'key' }, defaults) as unknown as KeyEvent;
+}

@@ -1,0 +1,187 @@
+/** The identity of an event that is a value, not bytes in a line (SPEC §3): its payload, `payload_digest` and `event_id`. */
+
+import { concatBytes } from '../../base/bytes/concat.js';
+import { sha256Base64url } from '../../base/bytes/sha256.js';
+import { takeScratch } from '../../base/bytes/slab.js';
+import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { listNames, PlainWriter, sortNames, UNUSUAL, type Replace } from '../../base/json/plain-writer.js';
+import { digestFromBase64url, type Digest } from '../../base/value/digest.js';
+
+/** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
+export const EVENT_ID_PREFIX = 'northroot:event:v1\0';
+
+/** The two ids of one event, as 43 characters of base64url. */
+export interface EventIdentity {
+  readonly payloadDigest: string;
+  readonly eventId: string;
+}
+
+/**
+ * Both ids of an event, or of a payload: the members `event_id` and `payload_digest` are left out if they are there.
+ *
+ * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
+ */
+export function identifyEvent(event: object): EventIdentity {
+  return identifyPayload(canonicalBytes(payloadOf(event)));
+}
+
+/** Both ids of a payload given as its canonical bytes. */
+export function identifyPayload(payload: Uint8Array): EventIdentity {
+  const prefixed = concatBytes([encodeLatin1(EVENT_ID_PREFIX), payload]);
+  return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
+}
+
+/** An event whose ids were made. */
+export interface CompleteEvent {
+  readonly identity: EventIdentity;
+  /** Its canonical bytes, ids included. */
+  readonly bytes: Uint8Array;
+  /** The same with the {@link Room} around them, in which anything may stand. */
+  readonly whole: Uint8Array;
+  /** How many containers are open at most in it; undefined where that was not seen. */
+  readonly depth: number | undefined;
+}
+
+/** How many bytes are left before and behind an event. */
+export interface Room {
+  readonly before: number;
+  readonly after: number;
+}
+
+/** What a payload is made of. */
+export interface PayloadParts {
+  /** Its `event_id` and `payload_digest` are left out. */
+  readonly members: object;
+  /** Of these the ones that are not among the members. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  readonly replace?: Replace | undefined;
+}
+
+const NO_ROOM: Room = { before: 0, after: 0 };
+const NOTHING: readonly string[] = [];
+const writer = new PlainWriter(encodeLatin1(EVENT_ID_PREFIX));
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COMMA = 0x2c;
+
+/**
+ * Both ids of a payload, and the event that it makes with them: written once, and hashed where it lies.
+ *
+ * @param payloadOfAny - The payload where its parts are not usual.
+ * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
+ */
+export function completePayload(
+  parts: PayloadParts,
+  payloadOfAny: () => object,
+  room: Room = NO_ROOM,
+): CompleteEvent {
+  const complete = writer.use(() => completeUsual(parts, room), parts.replace);
+  return complete === UNUSUAL ? completeAny(payloadOfAny(), room) : complete;
+}
+
+function completeUsual({ members, defaults = {} }: PayloadParts, room: Room): CompleteEvent | typeof UNUSUAL {
+  const names = listNames(members);
+  if (names === undefined) return UNUSUAL;
+  let added = NOTHING;
+  for (const name of Object.keys(defaults)) {
+    if (names.includes(name)) continue;
+    added = [...added, name];
+  }
+  if (added.length > 0) {
+    names.push(...added);
+    sortNames(names);
+  }
+  let idAt = -1;
+  let digestAt = -1;
+  const start = writer.at;
+  writer.byte(OPEN);
+  for (const name of names) {
+    if (name === 'event_id' || name === 'payload_digest') continue;
+    // The two members go before the first that comes after them.
+    if (idAt < 0 && name > 'event_id') idAt = writer.at;
+    if (digestAt < 0 && name > 'payload_digest') digestAt = writer.at;
+    if (writer.at > start + 1) writer.byte(COMMA);
+    const isUsual = added.includes(name)
+      ? writer.named(name, defaults[name], 1)
+      : writer.member(members, name, 1);
+    if (!isUsual) return UNUSUAL;
+  }
+  if (writer.at === start + 1) return UNUSUAL;
+  if (idAt < 0) idAt = writer.at;
+  if (digestAt < 0) digestAt = writer.at;
+  writer.byte(CLOSE);
+  const { bytes: prefixed } = writer;
+  const identity = {
+    payloadDigest: sha256Base64url(prefixed.subarray(start)),
+    eventId: sha256Base64url(prefixed),
+  };
+  const whole = insertIds(prefixed, start, idAt, digestAt, identity, room);
+  const bytes = whole.subarray(room.before, whole.length - room.after);
+  // The ids are two deep themselves.
+  return { identity, bytes, whole, depth: Math.max(2, writer.deepest) };
+}
+
+/** `source` from `start` on with the two members put in, with room around them. */
+function insertIds(
+  source: Uint8Array,
+  start: number,
+  idAt: number,
+  digestAt: number,
+  { eventId, payloadDigest }: EventIdentity,
+  { before, after }: Room,
+): Uint8Array {
+  const first = start + 1;
+  const id = besideOthers(memberText('event_id', eventId), idAt === first);
+  const digest = besideOthers(memberText('payload_digest', payloadDigest), digestAt === first);
+  const whole = takeScratch(before + source.length - start + id.length + digest.length + after);
+  let to = before;
+  whole.set(source.subarray(start, idAt), to);
+  to += idAt - start;
+  writeLatin1(whole, id, to);
+  to += id.length;
+  whole.set(source.subarray(idAt, digestAt), to);
+  to += digestAt - idAt;
+  writeLatin1(whole, digest, to);
+  to += digest.length;
+  whole.set(source.subarray(digestAt), to);
+  return whole;
+}
+
+function memberText(name: string, b64: string): string {
+  return `"${name}":{"alg":"sha-256","b64":"${b64}"}`;
+}
+
+function besideOthers(member: string, isFirst: boolean): string {
+  return isFirst ? `${member},` : `,${member}`;
+}
+
+/** The same of any payload. */
+function completeAny(payload: object, { before, after }: Room): CompleteEvent {
+  const identity = identifyPayload(canonicalBytes(payload));
+  const event = canonicalBytes({
+    ...payload,
+    event_id: digestFromBase64url(identity.eventId),
+    payload_digest: digestFromBase64url(identity.payloadDigest),
+  });
+  const whole = takeScratch(before + event.length + after);
+  whole.set(event, before);
+  return { identity, bytes: whole.subarray(before, before + event.length), whole, depth: undefined };
+}
+
+/** The `event_id` that an event's content has: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */
+export function eventId(event: object): Digest {
+  return digestFromBase64url(identifyEvent(event).eventId);
+}
+
+/** The `payload_digest` that an event's content has: SHA-256 of its canonical payload. */
+export function payloadDigest(event: object): Digest {
+  return digestFromBase64url(identifyEvent(event).payloadDigest);
+}
+
+/** The event without the two members that its identity leaves out. */
+export function payloadOf(event: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(event).filter(([name]) => name !== 'event_id' && name !== 'payload_digest'),
+  );
+}

@@ -1,0 +1,208 @@
+/**
+ * What verification's rules ask of an event, and no more. Of a usual record it is read from the bytes where it lies
+ * (`fast/scan/quick-line.ts`), of any other from the event as it was parsed: the rules see no other difference.
+ *
+ * Ids are base64url, other digests texts, `alg:b64`, by which they are compared.
+ */
+
+import type {
+  AdjustmentEvent,
+  AuthorizationEvent,
+  ExecutionEvent,
+  ResourceRef,
+} from '../schema/generated/types.js';
+import { formatDigest } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { toRational } from '../../base/value/quantity.js';
+import type { Rational } from '../../base/value/rational.js';
+import type { EventTypes, TypeName } from './typed-event.js';
+
+/** So much of one unit. */
+export interface UnitAmount {
+  readonly unit: string;
+  readonly amount: Rational;
+}
+
+/** What a meter vector says; each unit stands in it once. */
+export type UnitAmounts = readonly UnitAmount[];
+
+/** Of a grant, as far as it is an authorization like any other: its bounds are read from the event. */
+export interface GrantOutline {
+  readonly kind: 'grant';
+  readonly decision: 'allow' | 'deny';
+  readonly grantId: string | undefined;
+  /** Whether a check of it failed, or its hygiene is not Ok. */
+  readonly hasDoubts: boolean;
+}
+
+/** Of an action. */
+export interface ActionOutline {
+  readonly kind: 'action';
+  readonly decision: 'allow' | 'deny';
+  readonly grantId: string | undefined;
+  readonly hasDoubts: boolean;
+  readonly principalId: string;
+  readonly occurredAt: string;
+  readonly intent: string;
+  readonly userIntent: string | undefined;
+  readonly toolName: string;
+  readonly params: string;
+  readonly reservation: UnitAmounts;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  /** The asker's own name for the request. */
+  readonly requestKey: string | undefined;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
+  /** The place of the first amount that is a double; -1 for none. */
+  readonly firstDouble: number;
+}
+
+/** What an authorization is, and under which grant: less than its outline, for who asks no more. */
+export type AuthorizationTerms = Pick<ActionOutline | GrantOutline, 'kind' | 'decision' | 'grantId'>;
+
+/** Of an execution. */
+export interface ExecutionOutline {
+  readonly principalId: string;
+  readonly occurredAt: string;
+  readonly startedAt: string | undefined;
+  readonly endedAt: string | undefined;
+  readonly authorizationId: string;
+  readonly previousId: string | undefined;
+  readonly intent: string;
+  readonly toolName: string;
+  readonly params: string | undefined;
+  readonly used: UnitAmounts;
+  /** The place of the first amount that is a double; -1 for none. */
+  readonly firstDouble: number;
+  readonly isEstimated: boolean;
+  /** By unit, where that differs; undefined where no unit has a basis of its own. */
+  readonly isUnitEstimated: ReadonlyMap<string, boolean> | undefined;
+  readonly isFailure: boolean;
+  /** Whether its `error_code` is `ABANDONED`. */
+  readonly isAbandoned: boolean;
+  readonly hasOutputDigest: boolean;
+  readonly hasOutputRef: boolean;
+  readonly resources: readonly ResourceRef[];
+}
+
+/** Of an adjustment. */
+export interface AdjustmentOutline {
+  readonly principalId: string;
+  readonly direction: 'credit' | 'debit';
+  readonly grantId: string;
+  readonly executionId: string | undefined;
+  readonly amounts: UnitAmounts;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
+  /** The place of the first amount that is a double; -1 for none. */
+  readonly firstDouble: number;
+  readonly isEstimated: boolean;
+}
+
+/** The outlines by type; of the others the rules need the event itself. */
+export interface Outlines {
+  readonly authorization: GrantOutline | ActionOutline;
+  readonly execution: ExecutionOutline;
+  readonly adjustment: AdjustmentOutline;
+}
+
+/** The outline of a type, where it has one. */
+export type OutlineOf<T extends TypeName> = T extends keyof Outlines ? Outlines[T] : undefined;
+
+/** The outline of a well-formed event. */
+export function outlineEvent(type: TypeName, event: EventTypes[TypeName]): OutlineOf<TypeName> {
+  if (type === 'execution') return outlineExecution(event as ExecutionEvent);
+  if (type === 'adjustment') return outlineAdjustment(event as AdjustmentEvent);
+  return type === 'authorization' ? outlineAuthorization(event as AuthorizationEvent) : undefined;
+}
+
+function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionOutline {
+  const { authorization, intents, decision, checks, hygiene } = event;
+  const grantId = authorization.grant_event_id?.b64;
+  const hasDoubts =
+    (hygiene !== undefined && hygiene.status !== 'Ok') ||
+    checks?.some(({ result }) => result === 'fail') === true;
+  if (authorization.kind === 'grant') return { kind: 'grant', decision, grantId, hasDoubts };
+  const {
+    tool_name: toolName,
+    tool_params_digest: params,
+    meter_reservation: meters = [],
+    expires_at: expiresAt,
+    request_key: requestKey,
+  } = authorization.action;
+  return {
+    kind: 'action',
+    decision,
+    grantId,
+    hasDoubts,
+    principalId: event.principal_id,
+    occurredAt: event.occurred_at,
+    intent: formatDigest(intents.intent_digest),
+    userIntent: intents.user_intent_digest && formatDigest(intents.user_intent_digest),
+    toolName,
+    params: formatDigest(params),
+    reservation: readAmounts(meters),
+    expiresAt,
+    requestKey,
+    system: event.source?.system,
+    firstDouble: findDouble(meters),
+  };
+}
+
+/** @throws TypeError where the authorization is a grant. */
+export function outlineAction(event: AuthorizationEvent): ActionOutline {
+  const outline = outlineAuthorization(event);
+  if (outline.kind !== 'action') throw new TypeError('expected an action');
+  return outline;
+}
+
+export function outlineExecution(event: ExecutionEvent): ExecutionOutline {
+  const { tool_params_digest: params, meter_used: meters } = event;
+  return {
+    principalId: event.principal_id,
+    occurredAt: event.occurred_at,
+    startedAt: event.started_at,
+    endedAt: event.ended_at,
+    authorizationId: event.auth_event_id.b64,
+    previousId: event.prev_event_id?.b64,
+    intent: formatDigest(event.intents.intent_digest),
+    toolName: event.tool_name,
+    params: params && formatDigest(params),
+    used: readAmounts(meters),
+    firstDouble: findDouble(meters),
+    isEstimated: event.meter_basis === 'estimated',
+    isUnitEstimated:
+      event.meter_basis_by_unit &&
+      new Map(
+        Object.entries(event.meter_basis_by_unit).map(([unit, basis]) => [unit, basis === 'estimated']),
+      ),
+    isFailure: event.outcome === 'failure',
+    isAbandoned: event.error_code === 'ABANDONED',
+    hasOutputDigest: event.output_digest !== undefined,
+    hasOutputRef: event.output_ref !== undefined,
+    resources: event.resources_touched ?? [],
+  };
+}
+
+function outlineAdjustment(event: AdjustmentEvent): AdjustmentOutline {
+  return {
+    principalId: event.principal_id,
+    direction: event.direction,
+    grantId: event.grant_event_id.b64,
+    executionId: event.execution_event_id?.b64,
+    amounts: readAmounts(event.meters),
+    system: event.source?.system,
+    firstDouble: findDouble(event.meters),
+    isEstimated: event.meter_basis === 'estimated',
+  };
+}
+
+/** The amounts of a vector of the right shape. */
+export function readAmounts(vector: MeterVector): UnitAmount[] {
+  return vector.map(({ unit, amount }) => ({ unit, amount: toRational(amount) }));
+}
+
+function findDouble(vector: MeterVector): number {
+  return vector.findIndex(({ amount }) => amount.t === 'f64');
+}

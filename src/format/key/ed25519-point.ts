@@ -1,0 +1,119 @@
+/**
+ * Which 32 bytes SPEC §5 takes as an Ed25519 point: for the public key A the whole rule, for the R of a signature the
+ * part that can be told from its bytes alone.
+ *
+ * A point is encoded (RFC 8032 §5.1.2) as y, little-endian in 255 bits, and the sign of x in the highest bit. An encoding
+ * is canonical when y < p = 2^255 − 19 and the sign is not set where x is 0. The curve's group is Z_L × Z_8: the points
+ * of order 1, 2, 4 and 8 ("small order") are eight, told by their y; a point with any other torsion component
+ * ("mixed order") can only be told by multiplying it with L, which is done once per key, never per signature.
+ */
+
+import { Point } from '@noble/ed25519';
+
+import { tryDecodeHex } from '../../base/bytes/encoding.js';
+import { decodeLatin1 } from '../../base/bytes/text.js';
+import { tryMakeKernel, type Kernel } from './ed25519-kernel.js';
+import { ED25519_LENGTH } from './key-form.js';
+
+export type Ed25519KeyFault =
+  'wrong_length' | 'not_canonical' | 'small_order' | 'not_on_curve' | 'not_torsion_free';
+
+/**
+ * Whether `bytes` are an Ed25519 public key that SPEC §5 accepts: 32 bytes, canonically encoded, on the curve, not of
+ * small order, torsion-free. Takes about 1.5 ms, once per key; a tenth of it where there were many.
+ *
+ * @throws Error when two ways of computing whether a key is torsion-free differ
+ */
+export function checkEd25519PublicKey(bytes: Uint8Array): 'ok' | Ed25519KeyFault {
+  if (bytes.length !== ED25519_LENGTH) return 'wrong_length';
+  if (!isCanonicalPoint(bytes)) return 'not_canonical';
+  if (isSmallOrderPoint(bytes)) return 'small_order';
+  const text = decodeLatin1(bytes);
+  if (found.has(text)) return 'ok';
+  const isRight = isRightByKernel(bytes);
+  if (isRight !== true || Math.random() * SAMPLE < 1) {
+    const fault = checkPoint(bytes);
+    if (isRight !== undefined && isRight !== (fault === 'ok')) {
+      throw new Error('two computations of whether an Ed25519 key is torsion-free differ');
+    }
+    if (fault !== 'ok') return fault;
+  }
+  if (found.size >= MAX_FOUND) found.clear();
+  found.add(text);
+  return 'ok';
+}
+
+/** Keys that were found to be right lately: each is asked about where it is declared, and again where it first verifies something. */
+const found = new Set<string>();
+const MAX_FOUND = 4_096;
+
+function checkPoint(bytes: Uint8Array): 'ok' | Ed25519KeyFault {
+  let point: Point;
+  try {
+    point = Point.fromBytes(bytes);
+  } catch {
+    return 'not_on_curve';
+  }
+  return point.isTorsionFree() ? 'ok' : 'not_torsion_free';
+}
+
+/** After so many keys WebAssembly is compiled: it takes as long as they did. */
+const KERNEL_AFTER = 8;
+/** One of so many keys that it accepts is checked otherwise too; so is each that it refuses. */
+const SAMPLE = 32;
+
+let asked = 0;
+/** Undefined until it pays; `null` where there can be none. */
+let kernel: Kernel | undefined | null;
+
+/** Whether a key is on the curve and torsion-free; undefined where that is to be computed otherwise. */
+function isRightByKernel(bytes: Uint8Array): boolean | undefined {
+  asked += 1;
+  if (asked <= KERNEL_AFTER) return undefined;
+  if (kernel === undefined) kernel = tryMakeKernel() ?? null;
+  if (kernel === null) return undefined;
+  const { value } = kernel.input;
+  new Uint8Array(kernel.memory.buffer, value, ED25519_LENGTH).set(bytes);
+  return kernel.isTorsionFree(value) === 1;
+}
+
+/** Whether the first 32 of `bytes` encode y < p, and do not give x = 0 (y = ±1) the sign bit. They may be off the curve. */
+export function isCanonicalPoint(bytes: Uint8Array): boolean {
+  const low = bytes[0]!;
+  const sign = bytes[31]! & 0x80;
+  const high = bytes[31]! & 0x7f;
+  // Only bytes 1 to 30 all ff (y ≥ p and y = p − 1) or all 00 (y = 1) can be at fault.
+  if (high === 0x7f && low >= 0xec && allEqual(bytes, 0xff)) return low === 0xec && sign === 0;
+  return !(sign !== 0 && high === 0 && low === 1 && allEqual(bytes, 0));
+}
+
+/** Whether the first 32 of `bytes`, a canonical encoding, are one of the eight points of order 1, 2, 4 or 8. */
+export function isSmallOrderPoint(bytes: Uint8Array): boolean {
+  switch (bytes[0]) {
+    case 0x00:
+    case 0x01:
+      return (bytes[31]! & 0x7f) === 0 && allEqual(bytes, 0);
+    case 0xec:
+      return (bytes[31]! & 0x7f) === 0x7f && allEqual(bytes, 0xff);
+    case 0x26:
+      return hasOrdinate(bytes, ORDER_8_LOW);
+    case 0xc7:
+      return hasOrdinate(bytes, ORDER_8_HIGH);
+    default:
+      return false;
+  }
+}
+
+/** The two y of the four points of order 8; they add up to p. */
+const ORDER_8_LOW = tryDecodeHex('26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05')!;
+const ORDER_8_HIGH = tryDecodeHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a')!;
+
+function hasOrdinate(bytes: Uint8Array, y: Uint8Array): boolean {
+  for (let i = 0; i < 31; i++) if (bytes[i] !== y[i]) return false;
+  return (bytes[31]! & 0x7f) === y[31];
+}
+
+function allEqual(bytes: Uint8Array, value: number): boolean {
+  for (let i = 1; i < 31; i++) if (bytes[i] !== value) return false;
+  return true;
+}

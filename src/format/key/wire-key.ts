@@ -1,0 +1,40 @@
+/**
+ * The key material of a Key object in a ledger or trust policy (SPEC §7): its `keyid` and `public_key` must belong
+ * together. Its shape, roles and principals are others' concern; what is wrong is returned, since it is a finding.
+ */
+
+import { fail, succeed, type Result, type ValueFault } from '../../base/fault.js';
+import { checkPublicKey, describeKeyFault, tryParseWirePublicKey, type PublicKey } from './public-key.js';
+
+const NOTE_ROLES: readonly string[] = ['checkpoint', 'witness'];
+
+/**
+ * Decodes `public_key`, checks that it is a key by which signatures can be valid (SPEC §5), and that `keyid` is its own, and that its
+ * roles are such as its algorithm has. Pointers are from the Key object.
+ */
+export function decodeWireKey(key: {
+  readonly keyid: string;
+  readonly public_key: string;
+  readonly roles: readonly string[];
+}): Result<PublicKey, ValueFault<'SCHEMA'>> {
+  const publicKey = tryParseWirePublicKey(key.public_key);
+  if (publicKey === undefined) {
+    const expected = 'ed25519: and 43, p256: and 87, or ml-dsa-44: and 1750 characters of base64url';
+    return refuse('/public_key', expected, key.public_key);
+  }
+  const fault = checkPublicKey(publicKey);
+  if (fault !== 'ok') {
+    return refuse('/public_key', `a usable ${publicKey.alg} public key`, describeKeyFault(fault));
+  }
+  if (publicKey.keyid !== key.keyid) return refuse('/keyid', publicKey.keyid, key.keyid);
+  const unfit = key.roles.filter((role) => publicKey.alg === 'ml-dsa-44' && !NOTE_ROLES.includes(role));
+  if (unfit.length > 0) {
+    const expected = 'checkpoint and witness only: an ml-dsa-44 key signs notes, and no records';
+    return refuse('/roles', expected, unfit.join(', '));
+  }
+  return succeed(publicKey);
+}
+
+function refuse(pointer: string, expected: string, actual: string): Result<never, ValueFault<'SCHEMA'>> {
+  return fail({ code: 'SCHEMA', pointer, expected, actual });
+}

@@ -1,0 +1,203 @@
+/**
+ * The rules of SPEC §2 that the compiled validators leave out: real dates, fractions in lowest terms, finite doubles, each unit
+ * once, no negative amounts, warnings sorted. (Some of them the published schemas say too; here each has its own code.) They look
+ * at the places that SPEC §3 knows and at nothing else.
+ *
+ * A value need not have the right shape: what is no string, object or array is passed over here, since it has a fault already.
+ */
+
+import { isNegativeQuantity, quantityProblem, type Quantity } from '../../base/value/quantity.js';
+import { tryParseRateUnit } from '../../base/value/rate.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import { validateQuantity } from './generated/validators.js';
+import type { FaultList } from './fault-list.js';
+
+/** An object of which nothing is known. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** One kind of value's rules. `shaped` says that the schema holds, so that what it says need not be asked again. */
+export type ValueRule = (value: Members, faults: FaultList, shaped: boolean) => void;
+
+/** Up to here comparing each unit with those before it is faster than a set. */
+const FEW_METERS = 8;
+
+export const checkEnvelopeValues: ValueRule = (event, faults) => {
+  checkTimestamp(event['occurred_at'], '/occurred_at', faults);
+};
+
+export const checkAuthorizationValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  const { authorization, hygiene } = event;
+  if (isObject(authorization)) {
+    const { kind, bounds, action } = authorization;
+    if (kind === 'grant' && isObject(bounds)) {
+      checkTimestamp(bounds['expires_at'], '/authorization/bounds/expires_at', faults);
+      checkTimestamp(bounds['not_before'], '/authorization/bounds/not_before', faults);
+      checkMeters(bounds['action_caps'], '/authorization/bounds/action_caps', faults, shaped);
+      checkMeters(bounds['meter_caps'], '/authorization/bounds/meter_caps', faults, shaped);
+      checkMeters(bounds['rate_limits'], '/authorization/bounds/rate_limits', faults, shaped, rateKey);
+    }
+    if (kind === 'action' && isObject(action)) {
+      checkMeters(action['meter_reservation'], '/authorization/action/meter_reservation', faults, shaped);
+      checkTimestamp(action['expires_at'], '/authorization/action/expires_at', faults);
+    }
+  }
+  if (isObject(hygiene)) checkSorted(hygiene['warnings'], '/hygiene/warnings', faults);
+};
+
+export const checkExecutionValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  checkTimestamp(event['started_at'], '/started_at', faults);
+  checkTimestamp(event['ended_at'], '/ended_at', faults);
+  checkMeters(event['meter_used'], '/meter_used', faults, shaped);
+  checkBasisUnits(event['meter_basis_by_unit'], event['meter_used'], faults);
+};
+
+export const checkAdjustmentValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  checkMeters(event['meters'], '/meters', faults, shaped);
+};
+
+export const checkGenesisValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  checkKeys(event['keys'], faults);
+};
+
+export const checkKeyEventValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  checkValidity(event['key'], '/key', faults);
+};
+
+export const checkKeyValues: ValueRule = (key, faults) => {
+  checkValidity(key, '', faults);
+};
+
+export const checkTrustPolicyValues: ValueRule = (policy, faults) => {
+  checkKeys(policy['keys'], faults);
+};
+
+export const checkReportValues: ValueRule = (report, faults, shaped) => {
+  forEachObject(report['grants'], (grant, i) => {
+    checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, faults);
+    forEachObject(grant['meters'], (meter, j) => {
+      for (const member of ['cap', 'used', 'estimated', 'reserved', 'left']) {
+        if (meter[member] !== undefined)
+          checkQuantity(meter[member], `/grants/${i}/meters/${j}/${member}`, faults, shaped);
+      }
+    });
+  });
+  forEachObject(report['open_starts'], (start, i) => {
+    checkTimestamp(start['started_at'], `/open_starts/${i}/started_at`, faults);
+  });
+};
+
+/** Whether `value` is an object and no array. */
+export function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function checkTimestamp(value: unknown, pointer: string, faults: FaultList): void {
+  if (typeof value === 'string' && !isTimestamp(value)) {
+    faults.add('TIMESTAMP_INVALID', pointer, 'a real date and time', value);
+  }
+}
+
+/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart; `undefined` for neither. */
+function checkMeters(
+  vector: unknown,
+  pointer: string,
+  faults: FaultList,
+  shaped: boolean,
+  keyOf: (unit: string) => string | undefined = sameUnit,
+): void {
+  if (!Array.isArray(vector)) return;
+  const seen = vector.length > FEW_METERS ? new Set<unknown>() : undefined;
+  for (let i = 0; i < vector.length; i++) {
+    const meter: unknown = vector[i];
+    if (!isObject(meter)) continue;
+    const { unit, amount } = meter;
+    if (typeof unit === 'string') {
+      const key = keyOf(unit);
+      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key))) {
+        faults.add('METER_UNIT_DUPLICATE', `${pointer}/${i}/unit`, 'each unit once', unit);
+      }
+      seen?.add(key);
+    }
+    if (!checkQuantity(amount, `${pointer}/${i}/amount`, faults, shaped)) continue;
+    if (isNegativeQuantity(amount as Quantity)) {
+      faults.add('METER_NEGATIVE', `${pointer}/${i}/amount`, 'an amount that is not negative', amount);
+    }
+  }
+}
+
+/** A basis is of a unit that is used. */
+function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): void {
+  if (!isObject(bases) || !Array.isArray(vector)) return;
+  const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
+  for (const unit of Object.keys(bases)) {
+    if (!units.has(unit)) {
+      const pointer = `/meter_basis_by_unit/${unit.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      faults.add('SCHEMA', pointer, 'a unit of meter_used', bases[unit]);
+    }
+  }
+}
+
+/** Whether one of the meters before `index` has that unit. */
+function hasUnit(
+  vector: readonly unknown[],
+  index: number,
+  key: string,
+  keyOf: (unit: string) => string | undefined,
+): boolean {
+  for (let i = 0; i < index; i++) {
+    const unit = (vector[i] as { unit?: unknown } | null)?.unit;
+    if (typeof unit === 'string' && keyOf(unit) === key) return true;
+  }
+  return false;
+}
+
+function sameUnit(unit: string): string {
+  return unit;
+}
+
+/** Two limits of one unit over windows of the same length are one limit twice, however the window is written. */
+function rateKey(unit: string): string | undefined {
+  const rate = tryParseRateUnit(unit);
+  return rate === undefined ? undefined : `${rate.meter} ${rate.window}`;
+}
+
+/** Whether there is a quantity without fault; one of the wrong shape has a fault already. */
+function checkQuantity(value: unknown, pointer: string, faults: FaultList, shaped: boolean): boolean {
+  if (!shaped && !validateQuantity(value)) return false;
+  const problem = quantityProblem(value as Quantity);
+  if (problem !== undefined) faults.add('QUANTITY_INVALID', pointer, problem, value);
+  return problem === undefined;
+}
+
+function checkSorted(codes: unknown, pointer: string, faults: FaultList): void {
+  if (!Array.isArray(codes)) return;
+  for (let i = 1; i < codes.length; i++) {
+    const before: unknown = codes[i - 1];
+    const code: unknown = codes[i];
+    if (typeof code === 'string' && typeof before === 'string' && code <= before) {
+      faults.add('SCHEMA', `${pointer}/${i}`, 'codes in order, each once', code);
+    }
+  }
+}
+
+function checkKeys(keys: unknown, faults: FaultList): void {
+  forEachObject(keys, (key, i) => checkValidity(key, `/keys/${i}`, faults));
+}
+
+function checkValidity(key: unknown, pointer: string, faults: FaultList): void {
+  if (!isObject(key)) return;
+  checkTimestamp(key['valid_from'], `${pointer}/valid_from`, faults);
+  checkTimestamp(key['valid_until'], `${pointer}/valid_until`, faults);
+}
+
+function forEachObject(values: unknown, visit: (value: Members, index: number) => void): void {
+  if (!Array.isArray(values)) return;
+  values.forEach((value: unknown, index) => {
+    if (isObject(value)) visit(value, index);
+  });
+}

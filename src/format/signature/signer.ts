@@ -1,0 +1,116 @@
+/**
+ * Making signatures (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, as the key says, and of events by DSSE.
+ */
+
+import { describeValue } from '../../base/options.js';
+import { createPrivateKey, sign } from 'node:crypto';
+
+import { equalBytes } from '../../base/bytes/compare.js';
+import { encodeBase64url } from '../../base/bytes/encoding.js';
+import { keyError } from '../key/key-form.js';
+import { readPkcs8 } from '../key/pkcs8.js';
+import { expandMlDsa44, signMlDsa44 } from '../key/ml-dsa-44.js';
+import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
+import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
+import { asBuffer } from '../../base/platform/buffer.js';
+import type { EventSignature } from './dsse.js';
+import { eventMessage, writeEventMessage } from './event-signature.js';
+
+/** Something that signs with one key; where the key is kept is its own affair. */
+export interface Signer {
+  readonly publicKey: PublicKey;
+  /** The 64 bytes of a signature of `message`; 2420 of ml-dsa-44. */
+  sign(message: Uint8Array): Uint8Array;
+}
+
+/**
+ * A signer that holds its key in memory.
+ *
+ * @throws NorthrootError `KEY_MALFORMED` when the two halves of the key do not belong together, or when no signature by it
+ *   would be valid (SPEC §5); `KEY_UNSUPPORTED` for another algorithm
+ * @throws TypeError when it is not a key as `parsePrivateKey` gives it
+ * @example
+ * const signer = createSigner(generatePrivateKey());
+ * signEvent(canonicalBytes(event), signer); // { keyid, sig }
+ */
+export function createSigner(privateKey: PrivateKey): Signer {
+  assertPrivateKey(privateKey);
+  const { publicKey, pkcs8 } = readPrivateDer(privateKey.pkcs8);
+  const claimed = privateKey.publicKey;
+  if (
+    claimed.alg !== publicKey.alg ||
+    claimed.keyid !== publicKey.keyid ||
+    !equalBytes(claimed.bytes, publicKey.bytes)
+  ) {
+    throw keyError(
+      'KEY_MALFORMED',
+      'expected the public half that belongs to the private one, found another',
+    );
+  }
+  const fault = checkPublicKey(publicKey);
+  if (fault !== 'ok')
+    throw keyError('KEY_MALFORMED', `expected a usable key, found ${describeKeyFault(fault)}`);
+  if (publicKey.alg === 'ml-dsa-44') {
+    const { secretKey } = expandMlDsa44(readPkcs8(pkcs8).secret);
+    return { publicKey, sign: (message) => signMlDsa44(message, secretKey) };
+  }
+  const key = createPrivateKey({ key: asBuffer(pkcs8), format: 'der', type: 'pkcs8' });
+  const [digest, options] =
+    publicKey.alg === 'ed25519'
+      ? ([null, key] as const)
+      : (['sha256', { key, dsaEncoding: 'ieee-p1363' }] as const);
+  const signer: Signer = { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
+  keys.set(signer, { key, digest, options });
+  return signer;
+}
+
+/** What `crypto.sign` takes. The key is a KeyObject, which the types of those who only verify need not know. */
+interface SigningParts {
+  readonly key: object;
+  readonly digest: 'sha256' | null;
+}
+
+interface OwnParts extends SigningParts {
+  readonly options: Parameters<typeof sign>[2];
+}
+
+const keys = new WeakMap<Signer, OwnParts>();
+
+/** What another thread of this process needs to sign as this signer does; undefined where its key is not here. */
+export function signingKeyOf(signer: Signer): SigningParts | undefined {
+  const own = keys.get(signer);
+  return own && { key: own.key, digest: own.digest };
+}
+
+/**
+ * Signs the canonical bytes of an event, ids included (SPEC §4): what a record holds among its `signatures`.
+ *
+ * @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, which signs notes and no records (SPEC §7)
+ */
+export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignature {
+  assertSignsRecords(signer.publicKey);
+  const { keyid } = signer.publicKey;
+  const own = keys.get(signer);
+  if (own === undefined) return { keyid, sig: encodeBase64url(signer.sign(eventMessage(eventBytes))) };
+  // Used up before the next message is written there.
+  const message = writeEventMessage(eventBytes);
+  return { keyid, sig: sign(own.digest, message, own.options).toString('base64url') };
+}
+
+/** @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key */
+export function assertSignsRecords({ alg }: PublicKey): void {
+  if (alg !== 'ml-dsa-44') return;
+  throw keyError(
+    'KEY_UNSUPPORTED',
+    'expected an ed25519 or p256 key to sign records, found ml-dsa-44',
+    'an ml-dsa-44 key signs the notes of checkpoints, beside an ed25519 key',
+  );
+}
+
+function assertPrivateKey(given: unknown): void {
+  const key = (typeof given === 'object' && given !== null ? given : {}) as Partial<PrivateKey>;
+  if (key.pkcs8 instanceof Uint8Array && typeof key.publicKey === 'object') return;
+  throw new TypeError(
+    `createSigner: expected a private key as parsePrivateKey gives it, found ${describeValue(given)}`,
+  );
+}

@@ -1,0 +1,58 @@
+/** Amounts that several hosts state of calls of models, as meters of one kind, so that sources can be held against each other. */
+
+import type { JsonObject } from '../../base/json/value.js';
+import type { Meter, MeterVector } from '../../base/value/meter.js';
+import { compareQuantities, fromRational, toRational, type Quantity } from '../../base/value/quantity.js';
+import { addRationals, subtractRationals, ZERO, type Rational } from '../../base/value/rational.js';
+
+/** Amounts under the names that the source gives them; undefined ones are left out. */
+export type StatedAmounts = Readonly<Record<string, Quantity | undefined>>;
+
+/** What is kept of them in an event. */
+export function amountFacts(amounts: StatedAmounts): JsonObject {
+  return Object.fromEntries(
+    Object.entries(amounts).flatMap(([name, amount]) =>
+      amount === undefined ? [] : [[name, { ...amount }]],
+    ),
+  );
+}
+
+/** Amounts by unit as a meter vector. */
+export function metersOf(amounts: StatedAmounts): MeterVector {
+  const meters: Meter[] = [];
+  for (const [unit, amount] of Object.entries(amounts)) {
+    if (amount !== undefined) meters.push({ unit, amount });
+  }
+  return meters;
+}
+
+/** The sum of those that are stated; undefined where none is, and where no quantity holds it. */
+export function sumOf(amounts: readonly (Quantity | undefined)[]): Quantity | undefined {
+  const stated = amounts.filter((amount) => amount !== undefined);
+  return stated.length === 0 ? undefined : quantityOf(stated.map(toRational).reduce(addRationals, ZERO));
+}
+
+/** What the first is more than the second; undefined where it is not, and where no quantity holds it. */
+export function excessOf(one: Quantity, other: Quantity): Quantity | undefined {
+  return exceeds(one, other) ? quantityOf(subtractRationals(toRational(one), toRational(other))) : undefined;
+}
+
+/** As a quantity; undefined where none holds it. */
+export function quantityOf(amount: Rational): Quantity | undefined {
+  try {
+    return fromRational(amount);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether both are stated, and the first is more than the second. */
+export function exceeds(part: Quantity | undefined, whole: Quantity | undefined): boolean {
+  return part !== undefined && whole !== undefined && compareQuantities(part, whole) > 0;
+}
+
+/** Whether both are stated, and they differ. */
+export function differ(one: Quantity | undefined, other: Quantity | undefined): boolean {
+  return one !== undefined && other !== undefined && compareQuantities(one, other) !== 0;
+}

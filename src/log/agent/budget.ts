@@ -1,0 +1,80 @@
+/** What is left of grants for a program that goes on spending: what runs and is not recorded counts as reserved. */
+
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { chainIds } from '../../rules/bounds/grant.js';
+import {
+  findGrant,
+  grantAccounts,
+  listOpenStarts,
+  reserveAllStarted,
+  reserveStarted,
+  unstartedActions,
+  type GrantAccount,
+  type StartedAuthorization,
+  type UnstartedAction,
+} from '../../rules/report/accounts.js';
+import { fromDigestText } from '../../base/value/digest.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+
+/** A grant's account, in whose balances what was started and is not recorded counts as reserved. */
+export interface Budget extends GrantAccount {
+  /** What was started under it, or under a grant delegated from it, and is not recorded: in ledger order. */
+  readonly started: readonly StartedAuthorization[];
+  /** What was allowed likewise, and is neither started nor executed; the first 1,000 of it. */
+  readonly unstarted: readonly UnstartedAction[];
+}
+
+/** So many actions of one grant are listed. */
+const MAX_UNSTARTED = 1_000;
+
+/** The budget of every grant that was allowed, in ledger order. Over an index: once its actions were loaded. */
+export function listBudgets(state: VerifyState): Budget[] {
+  const started = byGrant(state, listOpenStarts(state));
+  const unstarted = byGrant(state, unstartedActions(state), MAX_UNSTARTED);
+  return [...reserveAllStarted(state, grantAccounts(state))].map((account) => ({
+    ...account,
+    started: started.get(account.eventId) ?? [],
+    unstarted: unstarted.get(account.eventId) ?? [],
+  }));
+}
+
+/**
+ * The budget of one grant. Over an index: once its actions were loaded.
+ *
+ * @param grantId - `sha-256:…`
+ * @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_DENIED`
+ */
+export function findBudget(state: VerifyState, grantId: string): Budget {
+  const account = findGrant(state, grantId);
+  if (account === undefined) {
+    throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
+  }
+  if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow') {
+    throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
+  }
+  return {
+    ...reserveStarted(state, account),
+    started: byGrant(state, listOpenStarts(state)).get(grantId) ?? [],
+    unstarted: byGrant(state, unstartedActions(state), MAX_UNSTARTED).get(grantId) ?? [],
+  };
+}
+
+/** Each is with its grant and those above it, of each grant at most so many. */
+function byGrant<T extends { readonly grantId: string | undefined }>(
+  state: VerifyState,
+  all: Iterable<T>,
+  most = Infinity,
+): ReadonlyMap<string, readonly T[]> {
+  const found = new Map<string, T[]>();
+  for (const each of all) {
+    const { grantId } = each;
+    const grant = grantId === undefined ? undefined : state.links.grants.get(fromDigestText(grantId));
+    for (const id of chainIds(grant)) {
+      const under = found.get(id);
+      if (under === undefined) found.set(id, [each]);
+      else if (under.length < most) under.push(each);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,388 @@
+/** One guarded call: authorized, claimed, run, recorded. */
+
+import { printable } from '../../base/bytes/printable.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { describeFinding } from '../../format/finding/words.js';
+import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
+import { checkOptions, checkString, describeValue, type OptionTypes } from '../../base/options.js';
+import type { RecordedDecision } from '../policy/authorize.js';
+import {
+  ABORTED,
+  checkDetails,
+  DETAIL_TYPES,
+  draftExecution,
+  draftRelease,
+  draftSettlement,
+  measuredBases,
+  raiseMeters,
+  stateReserved,
+  type ExecutionDetails,
+  type Unmetered,
+} from '../policy/record.js';
+import { startExecution, type StartedExecution } from '../policy/start.js';
+import type { ResourceRef } from '../../format/schema/generated/types.js';
+import { isDigest, sha256Digest, type Digest } from '../../base/value/digest.js';
+import { meters, type AmountsByUnit, type Meter } from '../../base/value/meter.js';
+import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import type { Appended, Ledger } from '../writer/ledger.js';
+import { DeniedError, UnrecordedExecutionError, ViolationError, type GuardedOutcome } from './errors.js';
+import { UsageMeter } from './usage-meter.js';
+import type { LiveRequest } from './live-ledger.js';
+
+/** What a guarded function is given. */
+export interface GuardContext {
+  /** Aborts when the guard's own signal does, or the ledger is closed by a signal. */
+  readonly signal: AbortSignal;
+  /** Where it reports what it uses. `calls` and `time.ms` are measured, and can only be raised. */
+  readonly meter: Pick<UsageMeter, 'add' | 'read'>;
+  /** The decision under which it runs, and where that is recorded. */
+  readonly decision: RecordedDecision;
+  /** The start that its execution will settle: `sha-256:…`. */
+  readonly startId: string;
+  /** Says what the output is, for the execution's `output_digest`. @throws TypeError for what is not a digest. */
+  readonly setOutputDigest: (digest: Digest) => void;
+  /** Says what is known only now of the execution, such as the model that answered; each goes before what the guard was given. @throws TypeError, RangeError */
+  readonly setDetails: (details: ExecutionDetails) => void;
+}
+
+/** A function that is run only when the ledger allows it. */
+export type GuardedFunction<T> = (context: GuardContext) => T | Promise<T>;
+
+/** How a function is guarded. */
+export interface GuardOptions extends ExecutionDetails {
+  /** Who acts. Default: the option `principalId` of the ledger. */
+  readonly principalId?: string | undefined;
+  /** What it may use at most, by unit: `{ usd: '0.10' }`. It is reserved before the function is called. One call is, unless more are given. */
+  readonly reserve?: AmountsByUnit | undefined;
+  /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
+  readonly grantId?: string | undefined;
+  /** What it is for, any JSON: recorded is its digest; members that are undefined are left out. Default: the tool and its parameters. */
+  readonly intent?: unknown;
+  /** The digest instead. */
+  readonly intentDigest?: Digest | undefined;
+  /** What the user asked for. Default: the grant's intent. */
+  readonly userIntentDigest?: Digest | undefined;
+  readonly contextDigest?: Digest | undefined;
+  /** What it will touch. */
+  readonly resources?: readonly ResourceRef[] | undefined;
+  /**
+   * For how long what is reserved is held for a call that is not begun, in milliseconds: a process may be killed in between. What has
+   * expired is released by whoever decides next. A call that has begun has its start, and does not expire. Default 900,000, 15
+   * minutes; `Infinity`: for ever.
+   */
+  readonly ttlMs?: number | undefined;
+  /**
+   * What becomes of what was reserved and not metered when the function has returned, or was aborted: it is charged as estimated use, or
+   * released by stating 0. Default: `charge`. A function that throws gives it back.
+   */
+  readonly unmetered?: Unmetered | undefined;
+  /**
+   * What to do when the recorded execution breaks a bound, such as a use above what was reserved: `warn` emits a process warning
+   * (`NORTHROOT_VIOLATION`), `throw` throws a {@link ViolationError} with the function's result, a function is called with the findings.
+   * Default: `warn`.
+   */
+  readonly onViolation?:
+    'warn' | 'throw' | ((findings: readonly Finding[], recorded: Appended) => void) | undefined;
+  /**
+   * Called for each amount that could not be metered; what was reserved of its unit is charged. Default: a process warning
+   * (`NORTHROOT_UNMETERED`).
+   */
+  readonly onMeterProblem?: ((message: string) => void) | undefined;
+  /** Aborting ends what waits, and tells the function. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told of the execution once it is on disk: where it stands, and what verification says of it. */
+  readonly onRecorded?: ((recorded: Appended) => void) | undefined;
+}
+
+/** What a {@link Guard} works with. */
+export interface GuardParts {
+  readonly authorize: (request: LiveRequest, signal: AbortSignal) => Promise<RecordedDecision>;
+  readonly ledger: Ledger;
+  /** Systems whose imported authority counts. */
+  readonly honourImported: readonly string[] | undefined;
+  readonly now: () => string;
+  readonly ticks: () => number;
+}
+
+/** What is to be done. */
+export interface GuardedCall<T> {
+  readonly toolName: string;
+  readonly params: unknown;
+  readonly run: GuardedFunction<T>;
+  readonly options: GuardOptions;
+}
+
+const OPTION_TYPES: OptionTypes<GuardOptions> = {
+  principalId: 'string',
+  reserve: 'object',
+  grantId: 'string',
+  intent: 'any',
+  intentDigest: 'object',
+  userIntentDigest: 'object',
+  contextDigest: 'object',
+  resources: 'array',
+  ttlMs: 'number',
+  ...DETAIL_TYPES,
+  unmetered: 'string',
+  onViolation: 'any',
+  onMeterProblem: 'function',
+  signal: 'signal',
+  onRecorded: 'function',
+};
+
+const DEFAULT_TTL_MS = 15 * 60_000;
+const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
+const ERROR_CODE = /^[A-Z0-9_]{1,64}$/;
+const NANOSECONDS_PER_MS = 1_000_000n;
+
+/** See the head of this file. */
+export class Guard<T> {
+  /** Settles, and never rejects, when it is over. */
+  readonly ended: Promise<void>;
+  readonly #parts: GuardParts;
+  readonly #call: GuardedCall<T>;
+  readonly #abort = new AbortController();
+  #end: () => void = () => undefined;
+  #leave: () => void = () => undefined;
+  #isLeft = false;
+
+  /** @throws TypeError, RangeError for what is not of its form, by its name */
+  constructor(parts: GuardParts, call: GuardedCall<T>) {
+    checkString('guard', 'toolName', call.toolName);
+    checkOptions('guard', call.options, OPTION_TYPES);
+    checkDetails('guard', detailsOf(call.options));
+    if (typeof call.run !== 'function') {
+      throw new TypeError(`guard: expected a function to run, found ${describeValue(call.run)}`);
+    }
+    const { unmetered, onViolation } = call.options;
+    if (unmetered !== undefined && unmetered !== 'charge' && unmetered !== 'release')
+      throw new RangeError("guard: unmetered: expected 'charge' or 'release'");
+    const isKnown = onViolation === undefined || onViolation === 'warn' || onViolation === 'throw';
+    if (!isKnown && typeof onViolation !== 'function')
+      throw new TypeError("guard: onViolation: expected 'warn', 'throw' or a function");
+    if (call.options.intent !== undefined && call.options.intentDigest !== undefined) {
+      throw new TypeError('guard: intent and intentDigest exclude each other');
+    }
+    this.#parts = parts;
+    this.#call = call;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+  }
+
+  /** Aborts it; what was not begun ends with this reason, and what runs is told. */
+  abort(reason: unknown): void {
+    this.#abort.abort(reason);
+  }
+
+  /** Waits for the function no longer. */
+  leave(): void {
+    this.#isLeft = true;
+    this.#leave();
+  }
+
+  /** Does it all, once. */
+  async perform(): Promise<T> {
+    const { signal } = this.#call.options;
+    const pass = (): void => this.#abort.abort(signal?.reason);
+    if (signal?.aborted === true) pass();
+    else signal?.addEventListener('abort', pass);
+    try {
+      this.#abort.signal.throwIfAborted();
+      return await this.#perform();
+    } finally {
+      signal?.removeEventListener('abort', pass);
+      this.#end();
+    }
+  }
+
+  async #perform(): Promise<T> {
+    const { toolName, params, options } = this.#call;
+    const paramsDigest = sha256Digest(canonicalBytesWithout(params));
+    const decision = await this.#parts.authorize(this.#toRequest(paramsDigest), this.#abort.signal);
+    if (decision.decision === 'deny') throw new DeniedError(toolName, decision);
+    const claim = await this.#claim(decision, paramsDigest);
+    const { outcome, event } = await this.#run(decision, claim);
+    let recorded: Appended;
+    try {
+      recorded = await this.#parts.ledger.append({ event });
+    } catch (error) {
+      throw new UnrecordedExecutionError(claim.recorded.eventId, event, outcome, error);
+    }
+    const { onRecorded } = options;
+    // On its own: what the listener throws is none of the guard's.
+    if (onRecorded !== undefined) queueMicrotask(() => onRecorded(recorded));
+    this.#reportViolation(recorded, outcome);
+    if (outcome.kind === 'returned') return outcome.value as T;
+    throw outcome.kind === 'threw' ? outcome.error : this.#abort.signal.reason;
+  }
+
+  /** The caller learns that a bound was broken; the result is never lost by it. */
+  #reportViolation(recorded: Appended, outcome: GuardedOutcome): void {
+    const findings = recorded.findings.filter(({ severity }) => severity === 'error').sort(worstFirst);
+    const [worst] = findings;
+    if (worst === undefined) return;
+    const { onViolation = 'warn' } = this.#call.options;
+    if (onViolation === 'throw') throw new ViolationError(findings, recorded, outcome);
+    if (typeof onViolation === 'function') {
+      queueMicrotask(() => onViolation(findings, recorded));
+      return;
+    }
+    const text = `${printable(this.#call.toolName)} broke a bound: ${worst.code}: ${describeFinding(worst)}`;
+    process.emitWarning(text, { code: 'NORTHROOT_VIOLATION' });
+  }
+
+  #toRequest(paramsDigest: Digest): LiveRequest {
+    const { toolName, options } = this.#call;
+    const { reserve = {}, intent, intentDigest, principalId, grantId } = options;
+    const { userIntentDigest, contextDigest, resources, ttlMs = DEFAULT_TTL_MS } = options;
+    const meant =
+      intent === undefined
+        ? { tool_name: toolName, tool_params_digest: { alg: paramsDigest.alg, b64: paramsDigest.b64 } }
+        : intent;
+    return {
+      toolName,
+      paramsDigest,
+      intentDigest: intentDigest ?? sha256Digest(canonicalBytesWithout(meant)),
+      meters: raiseMeters([ONE_CALL], meters(reserve)),
+      ttlMs,
+      ...(principalId === undefined ? {} : { principalId }),
+      ...(grantId === undefined ? {} : { grantId }),
+      ...(userIntentDigest === undefined ? {} : { userIntentDigest }),
+      ...(contextDigest === undefined ? {} : { contextDigest }),
+      ...(resources === undefined ? {} : { resources }),
+    };
+  }
+
+  /** Claims what was allowed; where that fails, what was reserved is given back, unless somebody else has begun it. */
+  async #claim({ recorded }: RecordedDecision, paramsDigest: Digest): Promise<StartedExecution> {
+    const { ledger, now, honourImported } = this.#parts;
+    const { signal } = this.#abort;
+    let claim: StartedExecution;
+    try {
+      claim = await startExecution(ledger, recorded.eventId, {
+        paramsDigest,
+        meterUsed: [ONE_CALL],
+        now,
+        signal,
+        honourImported,
+      });
+    } catch (error) {
+      await this.#release(recorded.eventId);
+      throw error;
+    }
+    if (!signal.aborted) return claim;
+    const { permission, startedAt } = claim;
+    const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABORTED } as const;
+    const event = draftExecution(permission, { startedAt, endedAt: startedAt, ...nothing });
+    await ledger.append({ event }).catch(() => undefined);
+    throw signal.reason;
+  }
+
+  /**
+   * Gives back what was reserved and that nobody has begun. Where that fails too, it stays reserved, and open: it is never spent
+   * twice.
+   */
+  async #release(authorizationId: string): Promise<void> {
+    const { ledger, now: clock } = this.#parts;
+    const released = ledger.decide((state) => ({ event: draftRelease(state, authorizationId, clock()) }));
+    await released.catch(() => undefined);
+  }
+
+  /** Runs the function, and drafts what is to be recorded of it. */
+  async #run(
+    decision: RecordedDecision,
+    { permission, startedAt, recorded }: StartedExecution,
+  ): Promise<{ readonly outcome: GuardedOutcome; readonly event: object }> {
+    const { run, options } = this.#call;
+    const { ticks } = this.#parts;
+    const { signal } = this.#abort;
+    const meter = new UsageMeter();
+    let outputDigest: Digest | undefined;
+    let details = detailsOf(options);
+    const context: GuardContext = {
+      signal,
+      meter,
+      decision,
+      startId: recorded.eventId,
+      setOutputDigest: (digest) => {
+        if (!isDigest(digest)) throw new TypeError(`expected a digest, found ${describeValue(digest)}`);
+        outputDigest = digest;
+      },
+      setDetails: (given) => {
+        checkDetails('setDetails', given);
+        details = { ...details, ...withoutUndefined(given) };
+      },
+    };
+    const left = new Promise<GuardedOutcome>((resolve) => {
+      this.#leave = () => resolve({ kind: 'left' });
+      if (this.#isLeft) this.#leave();
+    });
+    const from = ticks();
+    const outcome = await Promise.race([settle(run, context), left]);
+    const elapsed = elapsedSince(from, ticks());
+    meter.close();
+    const said = meter.read();
+    this.#reportProblems(meter.problems);
+    // Of what only the guard has measured it knows where the amounts come from.
+    if (said.length === 0) details = { ...details, meterBasis: details.meterBasis ?? 'measured' };
+    const endedAt = formatInstant(parseTimestamp(startedAt) + BigInt(elapsed) * NANOSECONDS_PER_MS);
+    const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: String(elapsed) } };
+    const measured = [ONE_CALL, time];
+    const meterUsed = raiseMeters(measured, said);
+    const stated = { ...details, meterBasisByUnit: measuredBases(details.meterBasis, measured, meterUsed) };
+    const rest = { unmetered: options.unmetered ?? 'charge', unsure: meter.unsure };
+    if (outcome.kind !== 'returned' && signal.aborted) {
+      return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
+    }
+    const ending =
+      outcome.kind === 'returned'
+        ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)
+        : ({ outcome: 'failure', errorCode: codeOf(outcome) } as const);
+    const done = { ...stated, startedAt, endedAt, meterUsed, ...ending };
+    return { outcome, event: draftExecution(permission, stateReserved(permission, done, rest)) };
+  }
+
+  #reportProblems(problems: readonly string[]): void {
+    const { onMeterProblem } = this.#call.options;
+    for (const problem of problems) {
+      // On its own: what the listener throws is none of the guard's.
+      if (onMeterProblem !== undefined) queueMicrotask(() => onMeterProblem(problem));
+      else process.emitWarning(problem, { code: 'NORTHROOT_UNMETERED' });
+    }
+  }
+}
+
+async function settle<T>(run: GuardedFunction<T>, context: GuardContext): Promise<GuardedOutcome> {
+  try {
+    return { kind: 'returned', value: await run(context) };
+  } catch (error) {
+    return { kind: 'threw', error };
+  }
+}
+
+const CLASSES = ['invalid', 'violation', 'none'];
+
+function worstFirst(a: Finding, b: Finding): number {
+  return CLASSES.indexOf(a.class) - CLASSES.indexOf(b.class);
+}
+
+function detailsOf({ meterBasis, modelId, provider }: GuardOptions): ExecutionDetails {
+  return { meterBasis, modelId, provider };
+}
+
+function withoutUndefined(details: ExecutionDetails): ExecutionDetails {
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
+}
+
+/** Whole milliseconds; of a clock that tells nothing, none: what was done is to be recorded all the same. */
+function elapsedSince(from: number, to: number): number {
+  const elapsed = Math.ceil(to - from);
+  return Number.isSafeInteger(elapsed) && elapsed > 0 ? elapsed : 0;
+}
+
+/** The error's own code, such as `ENOENT`, where it has one that an event may have. */
+function codeOf(outcome: GuardedOutcome): string {
+  const error: unknown = outcome.kind === 'threw' ? outcome.error : undefined;
+  if (typeof error !== 'object' || error === null) return 'ERROR';
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' && ERROR_CODE.test(code) ? code : 'ERROR';
+}

@@ -1,0 +1,99 @@
+/** What a guarded function uses, added up exactly while it runs. */
+
+import { printable } from '../../base/bytes/printable.js';
+import { MAX_METERS, meters, type AmountsByUnit, type Meter } from '../../base/value/meter.js';
+import { fromRational, toRational, type Quantity } from '../../base/value/quantity.js';
+import { addRationals, type Rational } from '../../base/value/rational.js';
+
+/** What is measured has a place of its own among the units of an execution. */
+const MEASURED = ['calls', 'time.ms'];
+const MAX_UNITS = MAX_METERS - MEASURED.length;
+
+/** Collects amounts by unit. What is added is exact: `0.1` and `0.2` are `0.3`. */
+export class UsageMeter {
+  readonly #sums = new Map<string, Rational>();
+  readonly #problems: string[] = [];
+  readonly #unsure = new Set<string>();
+  #isClosed = false;
+
+  /**
+   * Adds what was used: `meter.add('usd', '0.25')`. The work is done when it is metered, so nothing is thrown for what cannot be added:
+   * it is reported, and what was reserved of the unit is charged.
+   *
+   * @param unit - Such as `usd` or `tokens.input`; at most 62 different ones besides `calls` and `time.ms`.
+   * @param amount - Not negative; a text, a number, a bigint or a quantity. A number counts as its shortest decimal, and is rounded up
+   *   where that has more than 38 decimals.
+   * @throws TypeError when the use is recorded already.
+   */
+  add(unit: string, amount: bigint | number | string | Quantity): void;
+  /** Adds several amounts by unit: `meter.add({ usd: '0.25', 'tokens.input': 1042 })`. */
+  add(amounts: AmountsByUnit): void;
+  add(given: string | AmountsByUnit, amount?: bigint | number | string | Quantity): void {
+    if (this.#isClosed) throw new TypeError('the use is recorded already');
+    const amounts = typeof given === 'string' ? { [given]: amount } : given;
+    for (const [unit, each] of Object.entries(amounts ?? {})) this.#addOne(unit, each);
+  }
+
+  #addOne(unit: string, amount: unknown): void {
+    try {
+      const exact = (typeof amount === 'number' ? decimalOf(amount) : amount) as string;
+      const [meter] = meters({ [unit]: exact }) as [Meter];
+      const before = this.#sums.get(unit);
+      const own = toRational(meter.amount);
+      const sum = before === undefined ? own : addRationals(before, own);
+      // It has to be an amount that an event may have.
+      fromRational(sum);
+      const units = new Set([...this.#sums.keys(), unit]);
+      for (const each of MEASURED) units.delete(each);
+      if (units.size > MAX_UNITS) throw new RangeError(`expected at most ${MAX_UNITS} units`);
+      this.#sums.set(unit, sum);
+    } catch (error) {
+      if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+      this.#unsure.add(unit);
+      if (this.#problems.length < MAX_PROBLEMS)
+        this.#problems.push(`an amount of ${printable(unit, 80)} was not metered: ${error.message}`);
+    }
+  }
+
+  /** What was added until now, by unit in order of their names. */
+  read(): Meter[] {
+    return [...this.#sums]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([unit, sum]) => ({ unit, amount: fromRational(sum) }));
+  }
+
+  /** What could not be added, in words; the first of them where they are many. */
+  get problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  /** The units of which something could not be added, as they were given. */
+  get unsure(): ReadonlySet<string> {
+    return this.#unsure;
+  }
+
+  /** Takes nothing any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+}
+
+const MAX_PROBLEMS = 100;
+const MAX_DECIMALS = 38;
+const EXPONENT_FORM = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/;
+
+/** A number's shortest decimal, without exponent; rounded up to 38 decimals. */
+function decimalOf(value: number): string {
+  const text = String(value);
+  const match = EXPONENT_FORM.exec(text);
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? [];
+  if (match === null) return text;
+  const scale = fraction.length - Number(exponent);
+  const digits = BigInt(whole + fraction);
+  if (scale <= 0) return `${sign}${digits * 10n ** BigInt(-scale)}`;
+  const excess = 10n ** BigInt(Math.max(0, scale - MAX_DECIMALS));
+  const kept = ((digits + excess - 1n) / excess).toString();
+  const places = Math.min(scale, MAX_DECIMALS);
+  const padded = kept.padStart(places + 1, '0');
+  return `${sign}${padded.slice(0, -places)}.${padded.slice(-places)}`;
+}

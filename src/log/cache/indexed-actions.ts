@@ -1,0 +1,152 @@
+/**
+ * Actions that are open and those that were denied, over an index. What was asked for or added lately stands in the table that a
+ * verification in memory has. Those that are open are kept apart from the others: they are few. Either stand in the order of the ledger,
+ * so that what is new comes behind what LevelDB has sorted.
+ */
+
+import type { Action } from '../../rules/bounds/grant.js';
+import { ActionTable, type OpenAction } from '../../rules/verify/action-table.js';
+import type { IndexedEvent } from '../../rules/verify/event-index.js';
+import { restoreAction } from '../../rules/verify/state-form.js';
+import { decodeAction, encodeAction } from './action-text.js';
+import type { EntryChange } from './entry-store.js';
+import type { IndexedEvents } from './indexed-events.js';
+import { keyNumber, type Entries, type IndexedGrants } from './tables.js';
+
+const OPEN = 'a:';
+const DENIED = 'd:';
+/** After the two letters, 16 digits and a colon. */
+const ID_IN_KEY = keyOf(OPEN, 0, '').length;
+
+function keyOf(prefix: string, seq: number, id: string): string {
+  return `${prefix}${keyNumber(seq)}:${id}`;
+}
+
+/** See the head of this file. */
+export class IndexedActions extends ActionTable {
+  readonly #entries: Entries;
+  readonly #grants: IndexedGrants;
+  readonly #events: IndexedEvents;
+  /** Those that were added or changed since the last writing, and those that are gone since then, with the keys that they had. */
+  readonly #changed = new Set<string>();
+  readonly #gone = new Map<string, string>();
+  #isLoaded = false;
+
+  constructor(entries: Entries, grants: IndexedGrants, events: IndexedEvents) {
+    super(grants);
+    this.#entries = entries;
+    this.#grants = grants;
+    this.#events = events;
+  }
+
+  override get(id: string): Action | undefined {
+    const known = super.get(id);
+    if (known !== undefined || this.#gone.has(id)) return known;
+    const event = this.#events.find(id);
+    if (event === undefined) return undefined;
+    const action =
+      (this.#isLoaded ? undefined : this.#read(OPEN, event.seq, id)) ?? this.#read(DENIED, event.seq, id);
+    if (action !== undefined) super.set(id, action);
+    return action;
+  }
+
+  override has(id: string): boolean {
+    return this.get(id) !== undefined;
+  }
+
+  override set(id: string, action: Action): void {
+    super.set(id, action);
+    this.#note(id);
+  }
+
+  override delete(id: string): boolean {
+    const action = this.get(id);
+    if (action === undefined) return false;
+    super.delete(id);
+    this.#drop(id, keyOf(prefixOf(action), action.place.seq, id));
+    return true;
+  }
+
+  override place(number: number, row: number): void {
+    super.place(number, row);
+    this.#note(this.#events.idOf(number));
+  }
+
+  override remove(number: number): boolean {
+    const was = super.remove(number);
+    if (!was) return false;
+    const id = this.#events.idOf(number);
+    // What lies in a row is allowed, and its event in memory.
+    this.#drop(id, keyOf(OPEN, (this.#events.find(id) as IndexedEvent).seq, id));
+    return true;
+  }
+
+  /** Those that are open, in ledger order; once they are loaded. */
+  override *values(): Generator<Action, void, void> {
+    if (!this.#isLoaded) throw new TypeError('the table is not loaded');
+    const open = [...super.values()].filter(({ decision }) => decision === 'allow');
+    yield* open.sort((a, b) => a.place.seq - b.place.seq);
+  }
+
+  override countOpen(): number {
+    return [...this.values()].length;
+  }
+
+  override *open(): Generator<OpenAction, void, void> {
+    for (const { place, toolName } of this.values()) {
+      yield { eventId: place.eventId, seq: place.seq, toolName };
+    }
+  }
+
+  /** Reads those that are open. */
+  async load(): Promise<void> {
+    if (this.#isLoaded) return;
+    for await (const [key, form] of this.#entries.list(OPEN)) {
+      const id = key.slice(ID_IN_KEY);
+      if (super.get(id) === undefined && !this.#gone.has(id)) super.set(id, this.#restore(id, form));
+    }
+    this.#isLoaded = true;
+  }
+
+  takeChanges(): EntryChange[] {
+    const changes: EntryChange[] = [];
+    for (const id of this.#changed) {
+      const action = super.get(id) as Action;
+      const key = keyOf(prefixOf(action), action.place.seq, id);
+      changes.push(this.#entries.changeText(key, encodeAction(id, action, this.#entries.names)));
+    }
+    for (const key of this.#gone.values()) changes.push(this.#entries.changeText(key, undefined));
+    this.#changed.clear();
+    this.#gone.clear();
+    return changes;
+  }
+
+  /** Lets go of all that is in memory, but for what was loaded as a whole. To be called when all changes are written. */
+  override clear(): void {
+    super.clear();
+    this.#isLoaded = false;
+  }
+
+  #note(id: string): void {
+    this.#changed.add(id);
+    this.#gone.delete(id);
+  }
+
+  #drop(id: string, key: string): void {
+    this.#changed.delete(id);
+    this.#gone.set(id, key);
+  }
+
+  #read(prefix: string, seq: number, id: string): Action | undefined {
+    const form = this.#entries.get(keyOf(prefix, seq, id));
+    return form === undefined ? undefined : this.#restore(id, form);
+  }
+
+  #restore(id: string, form: unknown): Action {
+    return restoreAction(decodeAction(id, form, this.#entries.names), (index) => this.#grants.at(index));
+  }
+}
+
+function prefixOf({ decision }: Action): string {
+  return decision === 'allow' ? OPEN : DENIED;
+}

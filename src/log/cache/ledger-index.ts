@@ -1,0 +1,415 @@
+/**
+ * The index of a ledger, `LEDGER.index/` beside it (SPEC says nothing of it): a cache, which `verify` never trusts. Before it is
+ * believed it is held against the ledger: its last line must stand where it says, with the hash that it says, and its tree must have
+ * the root that it says. What does not fit is rebuilt. Who can write the folder can lie in it; so it must be nobody else's.
+ */
+
+import { NorthrootError } from '../../base/error.js';
+import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
+import { isOwnFolder } from '../fs/owner.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { sha256Base64url } from '../../base/bytes/sha256.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
+import { isTailSound, noteStored } from '../../rules/verify/damage.js';
+import { positionOf } from '../../rules/verify/position.js';
+import { BlockSteps } from '../../fast/blocks/block-steps.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { FileNames } from './codec.js';
+import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
+import { IndexedState } from './indexed-state.js';
+import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
+import { Entries } from './tables.js';
+
+/** A ledger of fewer bytes has no index: reading it costs less. */
+export const MIN_INDEXED_BYTES = 256 * 1024;
+
+const DEFAULT_WAIT_MS = 5_000;
+/** What a store says of a ledger that does not have, or no longer, what an index knows of it. */
+const MISFIT = new Set(['LEDGER_CONFLICT', 'FILE_CHANGED']);
+
+/** Lines that are verified between two writes to the index. */
+const BATCH_LINES = 1_000;
+
+/** Something that the user should hear of. */
+export interface IndexNotice {
+  readonly code: 'INDEX_REBUILT';
+  /** The folder of the index. */
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** How an index is opened. */
+export interface IndexOptions {
+  /** Whether it is made when it is not there. Default: true. */
+  readonly create?: boolean;
+  /** How long to wait for a process that uses it, in milliseconds. Default 5,000. */
+  readonly waitMs?: number;
+  readonly fileSystem?: FileSystem | undefined;
+  readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
+}
+
+/** How far, and who is told. */
+export interface CatchUpOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called after each write, with the bytes that were verified. */
+  readonly onProgress?: ((bytes: number) => void) | undefined;
+  /** How many lines of the ledger the state has when it is enough. Default: all. */
+  readonly lines?: number | undefined;
+}
+
+/** What was met on the way. */
+export interface CaughtUp {
+  /** Whether something follows the last whole line of a file. */
+  readonly isTorn: boolean;
+}
+
+/**
+ * Whether a ledger has an index, or is so large that it is to have one.
+ *
+ * @param bytes - The size of the ledger, where it is known.
+ */
+export async function isIndexed(
+  path: string,
+  fileSystem: FileSystem = nodeFileSystem,
+  bytes?: number,
+): Promise<boolean> {
+  if ((await fileSystem.kindOf(indexPath(path))) !== 'missing') return true;
+  return (bytes ?? (await sizeOf(path, fileSystem, MIN_INDEXED_BYTES))) >= MIN_INDEXED_BYTES;
+}
+
+/** The size of a file, or of the files in a folder; 0 for anything else. @param enough - Nothing is added to what is no less. */
+export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infinity): Promise<number> {
+  const kind = await fileSystem.kindOf(path);
+  if (kind !== 'file' && kind !== 'folder') return 0;
+  const names = kind === 'file' ? [path] : (await fileSystem.list(path)).map((name) => `${path}/${name}`);
+  let size = 0;
+  for (const name of names) {
+    if (size >= enough) break;
+    const file = await fileSystem.open(name, 'read');
+    try {
+      size += await file.size();
+    } finally {
+      await file.close();
+    }
+  }
+  return size;
+}
+
+/** The folder of a ledger's index. */
+export function indexPath(ledger: string): string {
+  return `${ledger.replace(/\/+$/, '')}.index`;
+}
+
+/** Entries that are there while the index is open. */
+class OpenEntries implements EntryStore {
+  current: EntryStore | undefined;
+
+  get(key: string): string | undefined {
+    return this.#opened().get(key);
+  }
+
+  has(keys: readonly string[]): Promise<readonly boolean[]> {
+    return this.#opened().has(keys);
+  }
+
+  list(range: EntryRange): AsyncIterable<readonly [string, string]> {
+    return this.#opened().list(range);
+  }
+
+  write(changes: readonly EntryChange[]): Promise<void> {
+    return this.#opened().write(changes);
+  }
+
+  async close(): Promise<void> {
+    const { current } = this;
+    this.current = undefined;
+    await current?.close();
+  }
+
+  #opened(): EntryStore {
+    if (this.current === undefined) throw new TypeError('the index is not open');
+    return this.current;
+  }
+}
+
+type StampedStore = Pick<LedgerStore, 'read' | 'stamp' | 'ownStamp'>;
+
+interface View {
+  readonly indexed: IndexedState;
+  /** The head as it was read or written last: while it stands, nobody else has written. */
+  head: string | undefined;
+}
+
+/** An index that is open. LevelDB admits one process at a time: keep it open no longer than it is used, and open it again. */
+export class LedgerIndex {
+  /** The ledger's path. */
+  readonly path: string;
+  readonly #names: FileNames;
+  readonly #options: IndexOptions;
+  readonly #entries = new OpenEntries();
+  readonly #views = new Map<string, View>();
+
+  private constructor(path: string, options: IndexOptions) {
+    this.path = path;
+    this.#options = options;
+    this.#names = namesOf(path);
+  }
+
+  /**
+   * Opens the index of a ledger.
+   *
+   * @returns undefined where there is none and none is to be made; where it can be neither used nor rebuilt, such as in a folder that
+   *   may only be read; and when other processes use it all the time. Everything works without.
+   */
+  static async open(path: string, options: IndexOptions = {}): Promise<LedgerIndex | undefined> {
+    const index = new LedgerIndex(path, options);
+    return (await index.reopen()) ? index : undefined;
+  }
+
+  /**
+   * Opens it again after {@link LedgerIndex.close}. What its views know is kept where nobody has written meanwhile.
+   *
+   * @param waitMs - As `IndexOptions.waitMs`, which is the default.
+   * @returns false as `open` returns undefined.
+   */
+  async reopen(waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS): Promise<boolean> {
+    const { create = true, fileSystem = nodeFileSystem, onNotice } = this.#options;
+    const folder = indexPath(this.path);
+    const isThere = (await fileSystem.kindOf(folder)) !== 'missing';
+    if (!isThere && !create) return false;
+    if (isThere && !(await isOwnFolder(folder, this.path))) return false;
+    try {
+      this.#entries.current = await openLevelEntries(folder, { create: true, waitMs });
+      for (const [name, { head }] of this.#views)
+        if (this.#entries.current?.get(headKey(name)) !== head) this.#views.delete(name);
+    } catch (error) {
+      if (!(error instanceof IndexFault)) throw error;
+      await this.#entries.close();
+      this.#views.clear();
+      this.#entries.current = await remake(folder, waitMs);
+      if (this.#entries.current !== undefined)
+        onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason: error.message });
+    }
+    return this.#entries.current !== undefined;
+  }
+
+  /**
+   * The state that the index keeps under a trust policy, held against the ledger; the state before the first line where it keeps none,
+   * or none that fits.
+   *
+   * @throws NorthrootError as the store does.
+   */
+  async view(store: StampedStore, trust?: TrustPolicy, signal?: AbortSignal): Promise<IndexedState> {
+    const name = viewName(trust);
+    const known = this.#views.get(name);
+    const stamp = await store.stamp?.();
+    // What this process has seen it goes on with, as it would without an index. The next one asks: of each view, as the store tells of
+    // changes since now only.
+    for (const { indexed } of this.#views.values()) if (indexed.stamp !== stamp) indexed.stamp = undefined;
+    if (known !== undefined) return known.indexed;
+    let view: IndexedState;
+    try {
+      view = await this.#open(name, trust);
+      await assertBelongs(view.state, store);
+      if (stamp === undefined || view.stamp !== stamp) {
+        await assertSame(view, store, signal);
+        view.stamp = stamp;
+        view.isStampNew = true;
+      }
+    } catch (error) {
+      const isMisfit = error instanceof NorthrootError && MISFIT.has(error.code);
+      if (!isMisfit && !(error instanceof IndexFault)) throw error;
+      await this.rebuild(isMisfit ? 'it is of another ledger, or of one that was longer' : error.message);
+      view = await this.#open(name, trust);
+      view.stamp = stamp;
+    }
+    this.#views.set(name, { indexed: view, head: this.#entries.get(headKey(name)) });
+    return view;
+  }
+
+  /** Forgets what a view has learnt and not kept. */
+  dropView(trust?: TrustPolicy): void {
+    this.#views.delete(viewName(trust));
+  }
+
+  /** Forgets everything; to be called when what is kept turns out to be wrong. */
+  async rebuild(reason: string): Promise<void> {
+    const folder = indexPath(this.path);
+    this.#views.clear();
+    await this.#entries.close();
+    this.#entries.current = await remake(folder, DEFAULT_WAIT_MS);
+    if (this.#entries.current === undefined) throw unusable(folder);
+    this.#options.onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason });
+  }
+
+  /**
+   * Verifies what stands in the ledger after a view, up to its last whole line, and keeps it.
+   *
+   * @throws as the store does; with the reason of the signal when that aborts: what was written by then is kept.
+   */
+  catchUp(view: IndexedState, store: StampedStore, options: CatchUpOptions = {}): Promise<CaughtUp> {
+    return catchUpWith(view, store, () => this.save(view, store), options);
+  }
+
+  /** The entries of a view. */
+  entriesOf(trust?: TrustPolicy): Entries {
+    return new Entries(this.#entries, viewName(trust), this.#names);
+  }
+
+  /** Those of the only view that is kept elsewhere. */
+  entriesIn(store: EntryStore): Entries {
+    return new Entries(store, '', this.#names);
+  }
+
+  /** A view of the same ledger whose entries go elsewhere. */
+  viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
+    return IndexedState.open(entries, '', this.#names, defaultBackend, trust);
+  }
+
+  /** Keeps what a view has learnt. What it was told of must be on disk, in the store that it was asked for with. */
+  async save(view: IndexedState, store: StampedStore): Promise<void> {
+    if (view.stamp !== undefined) view.stamp = await store.ownStamp?.();
+    view.isStampNew = false;
+    try {
+      await this.#entries.write(view.takeChanges());
+    } catch (error) {
+      // Its changes are taken, and would be missing from all that is written later.
+      for (const [name, each] of this.#views) if (each.indexed === view) this.#views.delete(name);
+      throw error;
+    }
+    view.trim();
+    for (const [name, each] of this.#views)
+      if (each.indexed === view) each.head = this.#entries.get(headKey(name));
+  }
+
+  async close(): Promise<void> {
+    await this.#entries.close();
+  }
+
+  #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {
+    return IndexedState.open(this.#entries, name, this.#names, defaultBackend, trust);
+  }
+}
+
+/**
+ * Verifies what stands in a ledger after a view's state.
+ *
+ * @param save - Called after every so many lines, and at the end where there were any, to keep what the view has learnt.
+ */
+export async function catchUpWith(
+  view: IndexedState,
+  store: Pick<LedgerStore, 'read'>,
+  save: () => Promise<void>,
+  { signal, onProgress, lines = Infinity }: CatchUpOptions = {},
+): Promise<CaughtUp> {
+  const { state } = view;
+  const steps = new BlockSteps(view);
+  let saved = state.lines;
+  let isTorn = false;
+  const keep = async (): Promise<void> => {
+    saved = state.lines;
+    await save();
+    onProgress?.(state.bytes);
+  };
+  for await (const stored of store.read(positionOf(state))) {
+    signal?.throwIfAborted();
+    if (stored.kind !== 'lines') {
+      await steps.flush();
+      noteStored(state, stored);
+      if (stored.kind === 'torn') isTorn = true;
+      continue;
+    }
+    const { file, firstSeq } = stored;
+    for (const line of stored.lines) {
+      if (state.lines + steps.waiting >= lines) break;
+      await steps.take(line, { file, firstSeq });
+    }
+    if (state.lines - saved >= BATCH_LINES && isTailSound(state)) await keep();
+    if (state.lines + steps.waiting >= lines) break;
+  }
+  await steps.flush();
+  if ((state.lines > saved && isTailSound(state)) || view.isStampNew) await keep();
+  return { isTorn };
+}
+
+/** @throws NorthrootError `LEDGER_CONFLICT` when the ledger does not go on from the state */
+async function assertBelongs(state: VerifyState, store: Pick<LedgerStore, 'read'>): Promise<void> {
+  for await (const stored of store.read(positionOf(state))) {
+    void stored;
+    return;
+  }
+}
+
+/**
+ * That every line which a view has seen is still there, and in the same files.
+ *
+ * @throws IndexFault when that is not so, or cannot be told by the tree's root.
+ */
+async function assertSame(
+  view: IndexedState,
+  store: Pick<LedgerStore, 'read'>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { records, lines, tree, damage } = view.state;
+  const seen = emptyRange();
+  let [files, last] = ['', ''];
+  let torn = 0;
+  // What takes no place in the tree could have been anywhere.
+  if (records !== lines) throw new IndexFault('the ledger was changed, and has lines that are no records');
+  for await (const stored of store.read()) {
+    signal?.throwIfAborted();
+    // What follows is for whoever goes on.
+    if (seen.size === records && stored.kind !== 'torn') break;
+    if (stored.kind === 'torn' && !stored.isLast) torn += 1;
+    if (stored.kind !== 'lines') continue;
+    for (const { bytes, longLeafHash } of stored.lines) {
+      if (seen.size === records) break;
+      if (stored.file !== last) files = view.addFile(files, stored.file, seen.size);
+      last = stored.file;
+      appendLeaf(seen, longLeafHash ?? leafHash(bytes));
+    }
+  }
+  if (
+    torn !== damage.files ||
+    files !== view.files ||
+    seen.size !== records ||
+    rangeRoot(seen) !== rangeRoot(tree)
+  )
+    throw new IndexFault('the ledger was changed before its end');
+}
+
+/** Under which policy: its digest, so that each has its own. */
+function viewName(trust: TrustPolicy | undefined): string {
+  return trust === undefined ? '-:' : `${sha256Base64url(canonicalBytes(trust))}:`;
+}
+
+function headKey(view: string): string {
+  return `${view}h`;
+}
+
+/** In a folder files are named by their own names; the only file of a ledger has none. */
+function namesOf(path: string): FileNames {
+  const folder = path.replace(/\/+$/, '');
+  return {
+    toIndex: (file) => (file === path ? '' : file.slice(file.lastIndexOf('/') + 1)),
+    fromIndex: (name) => (name === '' ? path : `${folder}/${name}`),
+  };
+}
+
+async function remake(folder: string, waitMs: number): Promise<EntryStore | undefined> {
+  try {
+    await destroyLevelEntries(folder);
+    return await openLevelEntries(folder, { create: true, waitMs });
+  } catch {
+    return undefined;
+  }
+}
+
+function unusable(folder: string): NorthrootError {
+  return new NorthrootError('INDEX_UNUSABLE', `the index ${folder} cannot be rebuilt`, {
+    hint: 'remove it',
+  });
+}

@@ -1,0 +1,416 @@
+/**
+ * What an index keeps of each record beside the state: where its line stands and what became of it, so that one record can be shown,
+ * explained and proven without reading those before it. `record-reader.ts` reads it.
+ *
+ * Keys: `r:N` the records from 16 N on, a line for each · `T:LEVEL:N` the hashes of the tree's full subtrees of 256^LEVEL leaves, 256 an
+ * entry · `x:ID` how many executions name an authorization, and `x:ID:N` which · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R`
+ * what there is one of.
+ */
+
+import { grantChain, type Account, type Grant } from '../../rules/bounds/grant.js';
+import type { Finding, RelatedRecord } from '../../format/finding/finding.js';
+import type { ExaminedLine } from '../../format/record/examine-line.js';
+import type { RawLine } from '../../format/record/line-splitter.js';
+import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../read/find-checkpoint.js';
+import { hashToBase64url, nodeHash } from '../../format/tree/compact-range.js';
+import type { Rational } from '../../base/value/rational.js';
+import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
+import type { SignatureOutcome } from '../../rules/verify/line-findings.js';
+import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import type { LineResult, SegmentName } from '../../rules/verify/verify-line.js';
+import { encodeText, encodeValue, type FileNames } from './codec.js';
+import { IndexFault, type EntryChange } from './entry-store.js';
+import { joinRecords, readRecords, recordsKey, RECORDS_PER_ENTRY } from './record-texts.js';
+import { EntryTable, isCount, keyNumber, type Entries } from './tables.js';
+
+/** How many hashes an entry of the tree has. */
+export const HASHES_PER_ENTRY = 256;
+const LEVELS_PER_ENTRY = 8;
+
+/** Of what names an event, so many are listed. */
+export const MAX_LISTED = 100;
+
+/** What has more accounts above it, or longer ones, is explained from the ledger. */
+const MAX_ACCOUNTS = 64;
+const MAX_ACCOUNTS_LENGTH = 4_096;
+/** Likewise what has more findings. */
+const MAX_FINDINGS = 64;
+
+const DIGEST = /^sha-256:([A-Za-z0-9_-]{43})$/;
+
+/** A finding about the record itself: what the record does not tell of it. */
+export interface FindingForm extends Pick<
+  Finding,
+  'code' | 'severity' | 'class' | 'expected' | 'actual' | 'related' | 'lineDigest'
+> {
+  readonly pointer?: string | undefined;
+  /** In bytes from the line's beginning, and how many, where not the whole line is meant. */
+  readonly part?: readonly [offset: number, length: number];
+}
+
+/** A grant above an event: its number, and of each account what it held before and, where that is something else, after. */
+export type AccountsForm = readonly [
+  grant: number,
+  ...accounts: (readonly [before: string, after?: string])[],
+];
+
+/** What is kept of a record. */
+export interface RecordForm {
+  readonly file: string;
+  /** The line's number, where its file is not the ledger. */
+  readonly l?: number;
+  /** Its offset and length in bytes, without its `\n`. */
+  readonly o: number;
+  readonly b: number;
+  /** The id of its event, base64url; absent where there is none. */
+  readonly i?: string;
+  /** Its leaf hash, base64url. */
+  readonly h: string;
+  /** Absent for `ok`. */
+  readonly v?: EventVerdict;
+  /** What became of its signatures, whose keys the record names. 0: some were taken as they are. */
+  readonly s?: readonly Omit<SignatureOutcome, 'keyid'>[] | 0;
+  /** 0: more than is kept. */
+  readonly f?: readonly FindingForm[] | 0;
+  /** What is found when the event that it names comes, or does not. */
+  readonly w?: FindingForm;
+  /** 0 likewise. */
+  readonly g?: readonly AccountsForm[] | 0;
+}
+
+/** How many events name another one, and the place of the first. */
+export interface NamingForm {
+  readonly n: number;
+  readonly first: number;
+}
+
+interface RecordsHead {
+  /** Whether every record that can be read has its place as its number, and an id of its own. */
+  readonly isRegular: boolean;
+  /** Whether every line is a record that can be read. */
+  readonly isReadable: boolean;
+  readonly checkpoint: TrackedCheckpoint | undefined;
+}
+
+/** What is kept of what a line gave. */
+export type RecordResult = Pick<LineResult, 'examined' | 'verdict' | 'signatures' | 'own' | 'waiting'>;
+
+type Kept = readonly [account: Account, used: Rational, estimated: Rational, reserved: Rational];
+
+/** Keeps what is said of each line; see the head of this file. */
+export class RecordEntries {
+  readonly #entries: Entries;
+  readonly #state: VerifyState;
+  readonly #changes = new Map<string, unknown>();
+  /** Entries of records. */
+  readonly #texts = new Map<string, string>();
+  /** The last of them, as far as it is known, and whether it has what is not among those. */
+  #begun: string[] = [];
+  #isBegun = false;
+  readonly #executions: EntryTable<NamingForm>;
+  readonly #adjustments: EntryTable<NamingForm>;
+  readonly #checkpoint: CheckpointTracker;
+  /** The last entry of each level of the tree that is begun. */
+  readonly #hashes: (string[] | undefined)[] = [];
+  readonly #changedLevels = new Set<number>();
+  #isRegular: boolean;
+  #isReadable: boolean;
+  #isHeadChanged = false;
+  /** The tree's subtrees before the line that fills one of 256 leaves. */
+  #subtrees: readonly string[] = [];
+  #above: readonly (readonly [Grant, readonly Kept[]])[] | undefined;
+
+  /** @param state - As the entries have it. */
+  constructor(entries: Entries, state: VerifyState) {
+    this.#entries = entries;
+    this.#state = state;
+    const decode = (form: unknown): NamingForm => {
+      const { n, first } = form as Partial<NamingForm>;
+      if (!isCount(n) || !isCount(first)) throw new IndexFault('the entry of a link is malformed');
+      return { n, first };
+    };
+    this.#executions = new EntryTable(entries, 'x:', decode);
+    this.#adjustments = new EntryTable(entries, 'y:', decode);
+    const head = state.records === 0 ? undefined : readRecordsHead(entries);
+    this.#isRegular = head?.isRegular ?? true;
+    this.#isReadable = head?.isReadable ?? true;
+    this.#checkpoint = new CheckpointTracker(head?.checkpoint);
+    this.#isHeadChanged = head === undefined;
+  }
+
+  beforeLine(examined: ExaminedLine | undefined): void {
+    const { tree } = this.#state;
+    if (tree.size % HASHES_PER_ENTRY === HASHES_PER_ENTRY - 1) this.#subtrees = [...tree.hashes];
+    const above = examined && findGrantAbove(this.#state, examined);
+    this.#above = above && [...grantChain(above)].map((grant) => [grant, keepAccounts(grant)] as const);
+  }
+
+  /** The grants above the line that was begun. */
+  get above(): readonly Grant[] {
+    return this.#above?.map(([grant]) => grant) ?? [];
+  }
+
+  afterLine(line: RawLine, { file }: SegmentName, result: RecordResult): void {
+    if (line.length === 0 || !line.terminated) {
+      this.#setUnreadable();
+      return;
+    }
+    const { examined, verdict, signatures, own, waiting } = result;
+    const ordinal = this.#state.records - 1;
+    const isAssumed = this.#state.assumedSignatures === 'ordinary';
+    const findings = own.length > MAX_FINDINGS ? 0 : own.map((finding) => toForm(finding, line));
+    const accounts = this.#above && textOfAccounts(this.#above);
+    const { names } = this.#entries;
+    // As `encodeValue` would write it, were it put together first.
+    let text = `{"file":${encodeText(names.toIndex(file))},"o":${line.offset},"b":${line.length}`;
+    if (line.number !== ordinal + 1) text += `,"l":${line.number}`;
+    if (examined?.eventId !== undefined && holdsEvent(examined)) text += `,"i":"${examined.eventId}"`;
+    text += `,"h":"${this.#state.chain.prev}"`;
+    if (signatures.length > 0) text += `,"s":${isAssumed ? '0' : textOfOutcomes(signatures, names)}`;
+    if (accounts !== undefined) text += `,"g":${accounts}`;
+    if (verdict !== 'ok') text += `,"v":"${verdict}"`;
+    if (findings === 0 || findings.length > 0) text += `,"f":${encodeValue(findings, names)}`;
+    if (waiting !== undefined) text += `,"w":${encodeValue(toForm(waiting, line), names)}`;
+    this.#keep(ordinal, `${text}}`);
+    this.#noteHash(ordinal);
+    if (examined === undefined) this.#noteUnread(line);
+    else this.#noteEvent(examined, line, ordinal, own);
+    this.#above = undefined;
+  }
+
+  takeChanges(): EntryChange[] {
+    if (this.#isBegun) this.#texts.set(recordsKey(this.#state.records - 1), joinRecords(this.#begun));
+    this.#isBegun = false;
+    if (this.#isHeadChanged) {
+      const checkpoint = this.#checkpoint.found();
+      const head: RecordsHead = { isRegular: this.#isRegular, isReadable: this.#isReadable, checkpoint };
+      this.#changes.set('R', head);
+      this.#isHeadChanged = false;
+    }
+    for (const level of this.#changedLevels) {
+      const hashes = this.#hashes[level];
+      if (hashes === undefined) continue;
+      const last = Math.floor(this.#state.records / HASHES_PER_ENTRY ** level) - 1;
+      this.#changes.set(hashKey(level, Math.floor(last / HASHES_PER_ENTRY)), hashes);
+    }
+    this.#changedLevels.clear();
+    const changes = [...this.#changes].map(([key, value]) => this.#entries.change(key, value));
+    this.#changes.clear();
+    for (const [key, text] of this.#texts) changes.push(this.#entries.changeText(key, text));
+    this.#texts.clear();
+    return [...changes, ...this.#executions.takeChanges(), ...this.#adjustments.takeChanges()];
+  }
+
+  trim(): void {
+    this.#executions.trim();
+    this.#adjustments.trim();
+  }
+
+  /** Puts a record into the entry that is begun. */
+  #keep(ordinal: number, text: string): void {
+    const at = ordinal % RECORDS_PER_ENTRY;
+    const isOther = this.#begun.length !== at;
+    if (isOther) this.#begun = at === 0 ? [] : this.#readBegun(ordinal - 1);
+    this.#begun.push(text);
+    this.#isBegun = at < RECORDS_PER_ENTRY - 1;
+    if (!this.#isBegun) this.#texts.set(recordsKey(ordinal), joinRecords(this.#begun));
+  }
+
+  #readBegun(last: number): string[] {
+    const texts = readRecords(this.#entries, last);
+    if (texts === undefined) throw new IndexFault('the entry of a record is missing');
+    return texts;
+  }
+
+  #noteEvent(examined: ExaminedLine, line: RawLine, ordinal: number, own: readonly Finding[]): void {
+    const { eventId, seq = ordinal, eventType: type } = examined;
+    if (!holdsEvent(examined) || eventId === undefined) {
+      this.#noteUnread(line);
+      return;
+    }
+    if (seq !== ordinal || own.some(({ code }) => code === 'EVENT_DUPLICATE')) this.#setIrregular();
+    if (type === 'execution')
+      this.#noteNamed(this.#executions, 'x', findNamedBy(examined, 'auth_event_id'), ordinal);
+    else if (type === 'adjustment')
+      this.#noteNamed(this.#adjustments, 'y', findNamedBy(examined, 'grant_event_id'), ordinal);
+    else if (this.#checkpoint.take(examined, ordinal)) this.#isHeadChanged = true;
+  }
+
+  #noteNamed(table: EntryTable<NamingForm>, prefix: string, named: string | undefined, at: number): void {
+    const [, id] = DIGEST.exec(named ?? '') ?? [];
+    if (id === undefined) return;
+    const known = table.get(id);
+    const n = (known?.n ?? 0) + 1;
+    table.set(id, { n, first: known?.first ?? at });
+    if (n > 1 && n <= MAX_LISTED) this.#changes.set(namingKey(prefix, id, n), { at });
+  }
+
+  /** By itself it might be read as an event. */
+  #noteUnread({ bytes }: RawLine): void {
+    this.#setUnreadable();
+    if (mayBeCheckpoint(bytes)) this.#setIrregular();
+  }
+
+  #setUnreadable(): void {
+    if (this.#isReadable) this.#isHeadChanged = true;
+    this.#isReadable = false;
+  }
+
+  #setIrregular(): void {
+    if (this.#isRegular) this.#isHeadChanged = true;
+    this.#isRegular = false;
+  }
+
+  /** Of each full subtree of 256 leaves, 256^2 and so on that the line ends. */
+  #noteHash(ordinal: number): void {
+    const size = ordinal + 1;
+    if (size % HASHES_PER_ENTRY !== 0) return;
+    let hash = Buffer.from(this.#state.chain.prev, 'base64url').toString('latin1');
+    let last = this.#subtrees.length;
+    for (let level = 1, width = HASHES_PER_ENTRY; size % width === 0; level += 1, width *= HASHES_PER_ENTRY) {
+      for (let depth = 0; depth < LEVELS_PER_ENTRY; depth += 1) {
+        last -= 1;
+        hash = nodeHash(this.#subtrees[last] as string, hash);
+      }
+      this.#push(level, size / width - 1, hashToBase64url(hash));
+    }
+  }
+
+  #push(level: number, index: number, hash: string): void {
+    const at = index % HASHES_PER_ENTRY;
+    const key = hashKey(level, Math.floor(index / HASHES_PER_ENTRY));
+    const hashes = at === 0 ? [] : (this.#hashes[level] ?? readHashes(this.#entries, key, at));
+    hashes.push(hash);
+    this.#changedLevels.add(level);
+    if (hashes.length < HASHES_PER_ENTRY) {
+      this.#hashes[level] = hashes;
+      return;
+    }
+    this.#changes.set(key, hashes);
+    this.#hashes[level] = undefined;
+  }
+}
+
+/** @throws IndexFault when it is missing or malformed */
+export function readRecordsHead(entries: Entries): RecordsHead {
+  const head = entries.get('R') as Partial<RecordsHead> | undefined;
+  const { isRegular, isReadable, checkpoint } = head ?? {};
+  const isWhole =
+    checkpoint === undefined ||
+    (typeof checkpoint.note === 'string' && isCount(checkpoint.seq) && isCount(checkpoint.attestations));
+  if (typeof isRegular !== 'boolean' || typeof isReadable !== 'boolean' || !isWhole)
+    throw new IndexFault('what it has of all records is missing or malformed');
+  return { isRegular, isReadable, checkpoint };
+}
+
+/** The first hashes of an entry of the tree, base64url. @throws IndexFault when there are not as many as `least` */
+export function readHashes(entries: Entries, key: string, least: number, most = least): string[] {
+  const hashes = entries.get(key);
+  if (!Array.isArray(hashes) || hashes.length < least) throw new IndexFault('the tree has holes');
+  return hashes.slice(0, most) as string[];
+}
+
+export function hashKey(level: number, index: number): string {
+  return `T:${level}:${keyNumber(index)}`;
+}
+
+/** Where it is kept which event was the `n`th to name another one. */
+export function namingKey(prefix: string, id: string, n: number): string {
+  return `${prefix}:${id}:${keyNumber(n)}`;
+}
+
+/** Of what is well-formed nothing is parsed. */
+function holdsEvent(examined: ExaminedLine): boolean {
+  return examined.wellFormed || examined.json() !== undefined;
+}
+
+function findNamedBy(examined: ExaminedLine, member: string): string | undefined {
+  return examined.wellFormed ? findNamed(examined) : readEventId(examined.json()?.[member]);
+}
+
+function withoutKey({ outcome, code, roles, copyOf }: SignatureOutcome): Omit<SignatureOutcome, 'keyid'> {
+  return {
+    outcome,
+    ...(code === undefined ? {} : { code }),
+    ...(roles === undefined ? {} : { roles }),
+    ...(copyOf === undefined ? {} : { copyOf }),
+  };
+}
+
+function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
+  const { code, severity, class: of, expected, actual, related, lineDigest, at } = finding;
+  const isWhole = at.byteOffset === offset && at.byteLength === length;
+  return {
+    code,
+    severity,
+    class: of,
+    ...(at.pointer === undefined ? {} : { pointer: at.pointer }),
+    ...(isWhole ? {} : { part: [at.byteOffset - offset, at.byteLength] as const }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(actual === undefined ? {} : { actual }),
+    ...(related === undefined ? {} : { related: related.map(toRelated) }),
+    ...(lineDigest === undefined ? {} : { lineDigest }),
+  };
+}
+
+function toRelated({ file, line, seq, eventId }: RelatedRecord): RelatedRecord {
+  return { file, line, seq, eventId };
+}
+
+function keepAccounts({ accounts }: Grant): Kept[] {
+  return [...accounts.values()].map(
+    (account) => [account, account.used, account.estimated, account.reserved] as const,
+  );
+}
+
+/** {@link AccountsForm} of each grant, as `encodeValue` would write them: amounts are digits and signs. */
+function textOfAccounts(above: readonly (readonly [Grant, readonly Kept[]])[]): string {
+  if (above.reduce((sum, [, kept]) => sum + kept.length, 0) > MAX_ACCOUNTS) return '0';
+  let length = 0;
+  let forms = '';
+  for (const [{ index }, kept] of above) {
+    forms += `${forms === '' ? '' : ','}[${index}`;
+    for (const [account, ...held] of kept) {
+      const before = textOf(account, held);
+      length += before.length;
+      const { used, estimated, reserved } = account;
+      const after = textOf(account, [used, estimated, reserved]);
+      if (after === before) {
+        forms += `,["${before}"]`;
+        continue;
+      }
+      length += after.length;
+      forms += `,["${before}","${after}"]`;
+    }
+    forms += ']';
+  }
+  return length > MAX_ACCOUNTS_LENGTH ? '0' : `[${forms}]`;
+}
+
+/** Of one signature that counts, as nearly all are, nothing is put together first. */
+function textOfOutcomes(signatures: readonly SignatureOutcome[], names: FileNames): string {
+  const [only] = signatures;
+  if (
+    signatures.length === 1 &&
+    only?.outcome === 'valid' &&
+    only.code === undefined &&
+    only.roles !== undefined
+  )
+    return `[{"outcome":"valid","roles":[${only.roles.map((role) => `"${role}"`).join(',')}]}]`;
+  return encodeValue(signatures.map(withoutKey), names);
+}
+
+/** What an account was written as last: it is before the next event what it was after this one. */
+const texts = new WeakMap<Account, { readonly held: readonly Rational[]; readonly text: string }>();
+
+function textOf(account: Account, held: readonly Rational[]): string {
+  const known = texts.get(account);
+  if (known !== undefined && held.every((amount, i) => amount === known.held[i])) return known.text;
+  const text = held.map(rationalText).join(' ');
+  texts.set(account, { held, text });
+  return text;
+}
+
+function rationalText({ n, d }: Rational): string {
+  return d === 1n ? String(n) : `${n}/${d}`;
+}

@@ -1,0 +1,368 @@
+/**
+ * Reads single records of a ledger by its index: looks up where each stands, reads its line from its file, and sees that it is the very
+ * line that was verified. What the index cannot tell is undefined, and is to be asked of the ledger.
+ */
+
+import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { decodeLatin1 } from '../../base/bytes/text.js';
+import type { Account } from '../../rules/bounds/grant.js';
+import { NorthrootError } from '../../base/error.js';
+import type { Finding } from '../../format/finding/finding.js';
+import type { FileSystem, OpenFile } from '../fs/file-system.js';
+import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
+import { ambiguous } from '../read/find-record.js';
+import type { ReadRecord } from '../read/read-records.js';
+import { hashToBase64url, leafHash, nodeHash } from '../../format/tree/compact-range.js';
+import type { LeafRange } from '../../format/tree/proof.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import type { Rational } from '../../base/value/rational.js';
+import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
+import { resolveWaiting } from '../../rules/verify/authorizations.js';
+import { actOf, contextOf, type SignatureOutcome } from '../../rules/verify/line-findings.js';
+import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import { IndexFault, IndexGap } from './entry-store.js';
+import {
+  HASHES_PER_ENTRY,
+  MAX_LISTED,
+  hashKey,
+  namingKey,
+  readHashes,
+  readRecordsHead,
+  type AccountsForm,
+  type FindingForm,
+  type NamingForm,
+  type RecordForm,
+} from './record-entries.js';
+import { readRecordForm } from './record-texts.js';
+import { isCount, type Entries } from './tables.js';
+
+/** A grant above an event, and its accounts just before and just after the event. */
+export interface AccountsAround {
+  /** `sha-256:…` */
+  readonly grantId: string;
+  readonly before: ReadonlyMap<string, Account>;
+  readonly after: ReadonlyMap<string, Account>;
+}
+
+/** What the index has of one record. */
+export interface IndexedRecord {
+  readonly record: ReadRecord;
+  readonly verdict: EventVerdict;
+  /** Of each signature, in its order; empty where none could be looked at. */
+  readonly signatures: readonly SignatureOutcome[];
+  /** What is found at it, but for what only the end of the ledger shows; undefined where that is more than is kept. */
+  readonly findings: readonly Finding[] | undefined;
+  /** The grants above it, nearest first; undefined where their accounts are more than are kept. */
+  readonly above: readonly AccountsAround[] | undefined;
+}
+
+/** Events that name another one: how many, and the first of them. */
+export interface NamingRecords {
+  readonly total: number;
+  /** At most {@link MAX_LISTED} places. */
+  readonly ordinals: readonly number[];
+}
+
+/** So many records of one beginning are not looked through: the ledger's first lines tell sooner. */
+const MAX_MATCHES = 256;
+
+const HASH_LENGTH = 43;
+const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
+const NEWLINE = 0x0a;
+
+/** See the head of this file. */
+export class RecordReader {
+  readonly #entries: Entries;
+  readonly #state: VerifyState;
+  readonly #fileSystem: FileSystem;
+  #file: OpenFile | undefined;
+  readonly #hashes = new Map<string, string[]>();
+
+  /** @param state - As it was written last. */
+  constructor(entries: Entries, state: VerifyState, fileSystem: FileSystem) {
+    this.#entries = entries;
+    this.#state = state;
+    this.#fileSystem = fileSystem;
+  }
+
+  /** How many records there are, readable or not. */
+  get size(): number {
+    return this.#state.records;
+  }
+
+  /** Whether every record that can be read has its place as its number, and an id of its own. Else ids and numbers find nothing here. */
+  get isRegular(): boolean {
+    return readRecordsHead(this.#entries).isRegular;
+  }
+
+  /** Whether every line is a record that can be read. */
+  get isReadable(): boolean {
+    return readRecordsHead(this.#entries).isReadable;
+  }
+
+  /**
+   * The one record that is meant, as `findRecord` says; undefined when the ledger is to be asked.
+   *
+   * @throws NorthrootError `RECORD_AMBIGUOUS`, `USAGE`; IndexFault.
+   */
+  async find(wanted: string): Promise<ReadRecord | undefined> {
+    const ordinals = await this.#match(wanted);
+    const matches = matchRecord(wanted);
+    const records: ReadRecord[] = [];
+    for (const ordinal of ordinals?.slice(0, 2) ?? []) {
+      const record = await this.read(ordinal);
+      if (record === undefined) continue;
+      if (!matches(record)) throw new IndexFault('an entry leads to another record');
+      records.push(record);
+    }
+    const [record, other] = records;
+    if (record !== undefined && other !== undefined) throw ambiguous(wanted, record, other);
+    return record;
+  }
+
+  /** The record in a place, counted from 0; undefined where the line there is none. @throws IndexFault */
+  async read(ordinal: number): Promise<ReadRecord | undefined> {
+    return (await this.#read(ordinal))?.record;
+  }
+
+  /** The first of the events of an id, `sha-256:…`; undefined for none. @throws IndexFault */
+  async readEvent(eventId: string): Promise<ReadRecord | undefined> {
+    const event = this.#state.events.find(fromDigestText(eventId));
+    if (event === undefined) return undefined;
+    const record = await this.read(event.seq);
+    if (record?.eventId !== eventId) throw new IndexFault('an event is not where its entry says');
+    return record;
+  }
+
+  /** What is known of a record; undefined where the line is none. @throws IndexGap where its signatures were taken as they are; IndexFault */
+  async describe(ordinal: number): Promise<IndexedRecord | undefined> {
+    const read = await this.#read(ordinal);
+    if (read === undefined) return undefined;
+    const { record, form, examined } = read;
+    const { v: verdict = 'ok', s: outcomes = [], f = [], w, g = [] } = form;
+    if (outcomes === 0) throw new IndexGap();
+    if (outcomes.length > 0 && outcomes.length !== record.signatures.length)
+      throw new IndexFault('a record has other signatures than its entry');
+    const signatures = outcomes.map((outcome, i) => ({
+      keyid: record.signatures[i]?.keyid as string,
+      ...outcome,
+    }));
+    const own = f === 0 ? undefined : f.map((each) => toFinding(each, read));
+    const late = w === undefined ? [] : [this.#resolve(toFinding(w, read), examined)];
+    return {
+      record,
+      verdict,
+      signatures,
+      findings: own && [...own, ...late],
+      above: g === 0 ? undefined : g.map((each) => this.#accountsOf(each)),
+    };
+  }
+
+  /** Executions that name an authorization, `sha-256:…`. @throws IndexFault */
+  executionsOf(eventId: string): NamingRecords {
+    const naming = this.#naming('x', eventId);
+    const { kind } = this.#state.events.find(fromDigestText(eventId)) ?? {};
+    if (kind === 'spent' && naming.total === 0) throw new IndexFault('the entry of an execution is missing');
+    return naming;
+  }
+
+  /** Adjustments that name a grant, `sha-256:…`. @throws IndexFault */
+  adjustmentsOf(eventId: string): NamingRecords {
+    return this.#naming('y', eventId);
+  }
+
+  /** The last checkpoint, as `findCheckpoint` finds it. */
+  get checkpoint(): TrackedCheckpoint | undefined {
+    return readRecordsHead(this.#entries).checkpoint;
+  }
+
+  /** The root of a range of leaves, as a binary string. The range is one of a proof's, or begins at 0. @throws IndexFault */
+  rootOf({ start, end }: LeafRange): string {
+    if (end > this.size || start >= end) throw new RangeError('the tree has no such leaves');
+    const roots: string[] = [];
+    for (let at = start; at < end;) {
+      let width = 1;
+      while (at % (width * 2) === 0 && at + width * 2 <= end) width *= 2;
+      roots.push(this.#subtree(at, width));
+      at += width;
+    }
+    return roots.reduceRight((right, left) => nodeHash(left, right));
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  /** The root of a full subtree of `width` leaves, a power of 2. */
+  #subtree(start: number, width: number): string {
+    if (width === 1) return fromBase64url(this.#form(start).h);
+    let level = 0;
+    let step = 1;
+    while (step * HASHES_PER_ENTRY <= width) {
+      step *= HASHES_PER_ENTRY;
+      level += 1;
+    }
+    if (step === width) return this.#hash(level, start / width);
+    const half = width / 2;
+    return nodeHash(this.#subtree(start, half), this.#subtree(start + half, half));
+  }
+
+  #hash(level: number, index: number): string {
+    const key = hashKey(level, Math.floor(index / HASHES_PER_ENTRY));
+    const at = index % HASHES_PER_ENTRY;
+    const known = this.#hashes.get(key) ?? [];
+    const hashes = at < known.length ? known : readHashes(this.#entries, key, at + 1, HASHES_PER_ENTRY);
+    this.#hashes.set(key, hashes);
+    return fromBase64url(hashes[at]);
+  }
+
+  /** Places of what may be meant, in order; undefined when the ledger is to be asked. */
+  async #match(wanted: string): Promise<number[] | undefined> {
+    const parsed = parseRecordName(wanted);
+    if (!this.isRegular) return undefined;
+    if ('seq' in parsed) return parsed.seq < this.size ? [parsed.seq] : undefined;
+    if ('eventId' in parsed) {
+      const event = this.#state.events.find(fromDigestText(parsed.eventId));
+      return event && [event.seq];
+    }
+    const matches = await this.#state.events.match(parsed, MAX_MATCHES);
+    return matches?.map(({ seq }) => seq);
+  }
+
+  #form(ordinal: number): RecordForm {
+    const form = readRecordForm(this.#entries, ordinal) as Partial<RecordForm> | undefined;
+    const { file, l = ordinal + 1, o, b, h } = form ?? {};
+    if (typeof file !== 'string' || ![l, o, b].every(isCount) || typeof h !== 'string')
+      throw new IndexFault('the entry of a record is missing or malformed');
+    return form as RecordForm;
+  }
+
+  async #read(
+    ordinal: number,
+  ): Promise<{ record: ReadRecord; form: RecordForm; examined: ExaminedLine } | undefined> {
+    if (!(isCount(ordinal) && ordinal < this.size)) throw new RangeError('the ledger has no such record');
+    const form = this.#form(ordinal);
+    const { file, l: line = ordinal + 1 } = form;
+    if (form.b > MAX_LINE_BYTES) return undefined;
+    const bytes = await this.#readLine(form);
+    if (hashToBase64url(leafHash(bytes)) !== form.h)
+      throw new IndexFault(`record ${ordinal} is not what was verified`);
+    const examined = examineLine(bytes, this.#state.layout);
+    const { eventId, seq = ordinal, signatures = [] } = examined;
+    const event = examined.json();
+    if (event === undefined || eventId === undefined) return undefined;
+    const place = { file, line, seq, eventId: toDigestText(eventId) };
+    return { record: { ...place, event, signatures, bytes, verdict: undefined }, form, examined };
+  }
+
+  /** The line with what stands before and after it, which ends lines. */
+  async #readLine({ file, o: offset, b: length }: RecordForm): Promise<Uint8Array> {
+    const start = Math.max(0, offset - 1);
+    const buffer = new Uint8Array(offset - start + length + 1);
+    try {
+      if (this.#file?.path !== file) {
+        await this.close();
+        this.#file = await this.#fileSystem.open(file, 'read');
+      }
+      let read = 0;
+      while (read < buffer.length) {
+        const count = await this.#file.read(buffer.subarray(read), start + read);
+        if (count === 0) throw new IndexFault('the ledger is shorter than its index');
+        read += count;
+      }
+    } catch (cause) {
+      if (cause instanceof NorthrootError) throw new IndexFault('the ledger is not where it was', { cause });
+      throw cause;
+    }
+    if ((offset > 0 && buffer[0] !== NEWLINE) || buffer.at(-1) !== NEWLINE)
+      throw new IndexFault('lines are not where they were');
+    return buffer.subarray(offset - start, -1);
+  }
+
+  /** What is known now of a link to an event that had not come. */
+  #resolve(finding: Finding, examined: ExaminedLine): Finding {
+    const { b64 } = examined.json()?.['auth_event_id'] as { readonly b64: string };
+    const named = this.#state.events.find(b64);
+    if (named === undefined) return finding;
+    const { file, line, seq, kind } = named;
+    return resolveWaiting(finding, kind, { file, line, seq, eventId: toDigestText(b64) });
+  }
+
+  #accountsOf([index, ...held]: AccountsForm): AccountsAround {
+    const grant = this.#state.links.grants.at(index);
+    if (grant?.accounts.size !== held.length) throw new IndexFault('the accounts of a record are malformed');
+    const before = new Map<string, Account>();
+    const after = new Map<string, Account>();
+    for (const [i, [unit, { cap }]] of [...grant.accounts].entries()) {
+      const [was = '', is = was] = held[i] ?? [];
+      before.set(unit, { cap, ...readAmounts(was) });
+      after.set(unit, { cap, ...readAmounts(is) });
+    }
+    return { grantId: grant.place.eventId, before, after };
+  }
+
+  #naming(prefix: string, eventId: string): NamingRecords {
+    const id = fromDigestText(eventId);
+    const form = this.#entries.get(`${prefix}:${id}`) as Partial<NamingForm> | undefined;
+    if (form === undefined) return { total: 0, ordinals: [] };
+    const { n: total, first } = form;
+    if (!isCount(total) || !isCount(first)) throw new IndexFault('the entry of a link is malformed');
+    const ordinals = [first];
+    for (let n = 2; n <= Math.min(total, MAX_LISTED); n += 1) {
+      const { at } = (this.#entries.get(namingKey(prefix, id, n)) ?? {}) as { readonly at?: unknown };
+      if (!isCount(at)) throw new IndexFault('the entry of a link is missing or malformed');
+      ordinals.push(at);
+    }
+    return { total, ordinals };
+  }
+}
+
+function toFinding(
+  { code, severity, class: of, pointer, part, expected, actual, related, lineDigest }: FindingForm,
+  { record, form, examined }: { record: ReadRecord; form: RecordForm; examined: ExaminedLine },
+): Finding {
+  const [offset, length] = part ?? [0, form.b];
+  const { file, line, eventId } = record;
+  return {
+    code,
+    severity,
+    class: of,
+    at: {
+      file,
+      line,
+      byteOffset: form.o + offset,
+      byteLength: length,
+      ...(pointer === undefined ? {} : { pointer }),
+    },
+    seq: examined.seq,
+    eventId,
+    ...(expected === undefined ? {} : { expected }),
+    ...(actual === undefined ? {} : { actual }),
+    ...(related === undefined ? {} : { related }),
+    ...(lineDigest === undefined ? {} : { lineDigest }),
+    context: { ...contextOf(examined), ...actOf(examined) },
+  };
+}
+
+/** @throws IndexFault */
+function readAmounts(text: string): Omit<Account, 'cap'> {
+  const amounts = text.split(' ').map((each): Rational => {
+    const [, n, d = '1'] = AMOUNT.exec(each) ?? [];
+    if (n === undefined) throw new IndexFault('the accounts of a record are malformed');
+    return { n: BigInt(n), d: BigInt(d) };
+  });
+  const [used, estimated, reserved] = amounts;
+  if (used === undefined || estimated === undefined || reserved === undefined)
+    throw new IndexFault('the accounts of a record are malformed');
+  return { used, estimated, reserved };
+}
+
+function fromBase64url(hash: string | undefined): string {
+  const bytes = hash === undefined || hash.length !== HASH_LENGTH ? undefined : tryDecodeBase64url(hash);
+  if (bytes === undefined) throw new IndexFault('a hash of the tree is malformed');
+  return decodeLatin1(bytes);
+}

@@ -1,0 +1,380 @@
+/** The tables of a verification's state over an index: read when they are asked, and what was changed kept until it is written. */
+
+import type { Grant } from '../../rules/bounds/grant.js';
+import { isSavedNode, type SavedNode } from '../../rules/bounds/timeline-node.js';
+import { sha256Base64url } from '../../base/bytes/sha256.js';
+import type { GrantTable } from '../../rules/verify/grant-table.js';
+import { restoreGrant, saveGrant, type GrantForm } from '../../rules/verify/state-form.js';
+import type { Table } from '../../rules/verify/table.js';
+import { decodeValue, encodeValue, type FileNames } from './codec.js';
+import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+
+/** The entries of one view of a ledger. */
+export class Entries {
+  readonly #store: EntryStore;
+  readonly #view: string;
+  readonly names: FileNames;
+
+  /** @param view - What every key begins with. */
+  constructor(store: EntryStore, view: string, names: FileNames) {
+    this.#store = store;
+    this.#view = view;
+    this.names = names;
+  }
+
+  get(key: string): unknown {
+    const text = this.getText(key);
+    return text === undefined ? undefined : decodeValue(text, this.names);
+  }
+
+  /** An entry as it is kept. */
+  getText(key: string): string | undefined {
+    return this.#store.get(this.#view + key);
+  }
+
+  /** Those of the keys that have no entry. */
+  async listMissing(keys: readonly string[]): Promise<string[]> {
+    const isThere = await this.#store.has(keys.map((key) => this.#view + key));
+    return keys.filter((_, index) => isThere[index] === false);
+  }
+
+  async *list(
+    prefix: string,
+    from?: string,
+    limit?: number,
+  ): AsyncGenerator<readonly [key: string, value: unknown]> {
+    const range = {
+      prefix: this.#view + prefix,
+      ...(from === undefined ? {} : { from: this.#view + from }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    for await (const [key, text] of this.#store.list(range))
+      yield [key.slice(this.#view.length), decodeValue(text, this.names)];
+  }
+
+  /** All entries as they are kept, in the order of the keys. */
+  async *listTexts(): AsyncGenerator<readonly [key: string, text: string]> {
+    for await (const [key, text] of this.#store.list({ prefix: this.#view }))
+      yield [key.slice(this.#view.length), text];
+  }
+
+  change(key: string, value: unknown): EntryChange {
+    return this.changeText(key, value === undefined ? undefined : encodeValue(value, this.names));
+  }
+
+  /** @param text - What {@link encodeValue} gives, or several of these that the reader knows to part. */
+  changeText(key: string, text: string | undefined): EntryChange {
+    return { key: this.#view + key, value: text };
+  }
+}
+
+/** A number as a part of keys, in whose order numbers are. */
+export function keyNumber(n: number): string {
+  return String(n).padStart(16, '0');
+}
+
+/** After so many entries were read and written, those that nobody holds are let go. */
+const MAX_CACHED = 20_000;
+
+/** A table of values that are entries. */
+export class EntryTable<V extends object> implements Table<string, V> {
+  readonly #entries: Entries;
+  readonly #prefix: string;
+  readonly #decode: (form: unknown, key: string) => V;
+  readonly #known = new Map<string, V | undefined>();
+  readonly #changed = new Set<string>();
+  #isLoaded = false;
+
+  constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V) {
+    this.#entries = entries;
+    this.#prefix = prefix;
+    this.#decode = decode;
+  }
+
+  get(key: string): V | undefined {
+    const known = this.#known.get(key);
+    if (known !== undefined || this.#isLoaded || this.#known.has(key)) return known;
+    const form = this.#entries.get(this.#prefix + key);
+    const value = form === undefined ? undefined : this.#decode(form, key);
+    // That there is none is asked of each new event more than once.
+    this.#known.set(key, value);
+    return value;
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  set(key: string, value: V): void {
+    this.#known.set(key, value);
+    this.#changed.add(key);
+  }
+
+  delete(key: string): boolean {
+    const was = this.has(key);
+    if (was) {
+      this.#known.set(key, undefined);
+      this.#changed.add(key);
+    }
+    return was;
+  }
+
+  *values(): Generator<V, void, void> {
+    if (!this.#isLoaded) throw new TypeError('the table is not loaded');
+    for (const value of this.#known.values()) if (value !== undefined) yield value;
+  }
+
+  /** Reads all of it, in the order of the keys; what was changed comes after that. */
+  async load(): Promise<void> {
+    if (this.#isLoaded) return;
+    const since = [...this.#known];
+    this.#known.clear();
+    const before = new Map(since);
+    for await (const [key, form] of this.#entries.list(this.#prefix)) {
+      const own = key.slice(this.#prefix.length);
+      this.#known.set(own, before.has(own) ? before.get(own) : this.#decode(form, own));
+    }
+    for (const [key, value] of since) this.#known.set(key, value);
+    this.#isLoaded = true;
+  }
+
+  /** What was changed since this was asked before. */
+  takeChanges(): EntryChange[] {
+    const changes = [...this.#changed].map((key) =>
+      this.#entries.change(this.#prefix + key, this.#known.get(key)),
+    );
+    this.#changed.clear();
+    return changes;
+  }
+
+  /** Lets go of what is written, where that is much. To be called when all changes are. */
+  trim(): void {
+    if (!this.#isLoaded && this.#known.size > MAX_CACHED) this.#known.clear();
+  }
+}
+
+/** A table that is empty most of the time, and knows it. */
+export class CountedTable<V extends object> extends EntryTable<V> {
+  #size: number;
+
+  /** @param size - How many entries there are. */
+  constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V, size: number) {
+    super(entries, prefix, decode);
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  override get(key: string): V | undefined {
+    return this.#size === 0 ? undefined : super.get(key);
+  }
+
+  override set(key: string, value: V): void {
+    if (!this.has(key)) this.#size += 1;
+    super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    const was = super.delete(key);
+    if (was) this.#size -= 1;
+    return was;
+  }
+}
+
+/** A Map that says what was changed in it. It is small, and read whole. */
+export class TrackedMap<V> extends Map<string, V> {
+  readonly #changed = new Set<string>();
+
+  override set(key: string, value: V): this {
+    // Called by the constructor of Map, before there are fields.
+    if (#changed in this) this.#changed.add(key);
+    return super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    this.#changed.add(key);
+    return super.delete(key);
+  }
+
+  takeChanged(): string[] {
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    return changed;
+  }
+}
+
+/** A {@link TrackedMap} whose keys have numbers in the order in which they came, also of keys that are gone by now. */
+export class NumberedMap<V> extends TrackedMap<V> {
+  readonly #numbers = new Map<string, number>();
+  #gone: number[] = [];
+  #count: number;
+
+  /** @param count - How many keys there were before. */
+  constructor(count: number) {
+    super();
+    this.#count = count;
+  }
+
+  /** How many keys there were by now. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Of a key that is there. */
+  numberOf(key: string): number {
+    return this.#numbers.get(key) as number;
+  }
+
+  /** The numbers of the keys that are gone since this was asked before. */
+  takeGone(): number[] {
+    const gone = this.#gone;
+    this.#gone = [];
+    return gone;
+  }
+
+  /** A key that had its number before. */
+  restore(key: string, number: number, value: V): void {
+    this.#numbers.set(key, number);
+    super.set(key, value);
+  }
+
+  override set(key: string, value: V): this {
+    if (!this.has(key)) {
+      this.#numbers.set(key, this.#count);
+      this.#count += 1;
+    }
+    return super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    const number = this.#numbers.get(key);
+    if (number !== undefined) this.#gone.push(number);
+    this.#numbers.delete(key);
+    return super.delete(key);
+  }
+}
+
+/** Grants by number, by id and by principal. */
+export class IndexedGrants implements GrantTable {
+  readonly #entries: Entries;
+  readonly #known = new Map<number, Grant>();
+  readonly #numbers = new Map<string, number>();
+  readonly #changed = new Set<Grant>();
+  readonly #added: { readonly id: string; readonly grant: Grant }[] = [];
+  #size: number;
+
+  constructor(entries: Entries, size: number) {
+    this.#entries = entries;
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(id: string): Grant | undefined {
+    const number = this.#numbers.get(id) ?? this.#entries.get(`G:${id}`);
+    if (typeof number !== 'number') return undefined;
+    // Asked for with each event under it.
+    this.#numbers.set(id, number);
+    return this.at(number);
+  }
+
+  at(index: number): Grant | undefined {
+    const known = this.#known.get(index);
+    if (known !== undefined || index < 0 || index >= this.#size) return known;
+    const form = this.#entries.get(`g:${keyNumber(index)}`) as GrantForm | undefined;
+    if (form?.index !== index || !(form.accounts instanceof Map) || !Array.isArray(form.rates))
+      throw new IndexFault('the entry of a grant is missing or malformed');
+    const grant = restoreGrant(
+      form,
+      (number) => this.at(number),
+      (limit, id) => readNode(this.#entries, index, limit, id),
+    );
+    this.#known.set(index, grant);
+    return grant;
+  }
+
+  add(id: string, grant: Grant): void {
+    this.#known.set(grant.index, grant);
+    this.#numbers.set(id, grant.index);
+    this.#added.push({ id, grant });
+    this.#changed.add(grant);
+    this.#size += 1;
+  }
+
+  touch(grant: Grant): void {
+    this.#changed.add(grant);
+  }
+
+  *allowedTo(principalId: string): Generator<Grant, void, void> {
+    const written = this.#countOf(principalId);
+    for (let n = 0; n < written; n += 1) {
+      const index = this.#entries.get(ofPrincipal(principalId, n));
+      const grant = typeof index === 'number' ? this.at(index) : undefined;
+      if (grant === undefined) throw new IndexFault('the list of a principal is malformed');
+      yield grant;
+    }
+    for (const { grant } of this.#added)
+      if (grant.decision === 'allow' && grant.principalId === principalId) yield grant;
+  }
+
+  *values(): Generator<Grant, void, void> {
+    for (let index = 0; index < this.#size; index += 1) {
+      const grant = this.at(index);
+      if (grant !== undefined) yield grant;
+    }
+  }
+
+  takeChanges(): EntryChange[] {
+    const changes: EntryChange[] = [];
+    const counts = new Map<string, number>();
+    for (const { id, grant } of this.#added) {
+      changes.push(this.#entries.change(`G:${id}`, grant.index));
+      if (grant.decision !== 'allow') continue;
+      const { principalId } = grant;
+      const count = counts.get(principalId) ?? this.#countOf(principalId);
+      changes.push(this.#entries.change(ofPrincipal(principalId, count), grant.index));
+      counts.set(principalId, count + 1);
+    }
+    for (const [principalId, count] of counts)
+      changes.push(this.#entries.change(ofPrincipal(principalId), count));
+    for (const grant of this.#changed) {
+      const form = saveGrant(grant, 'changes', (limit, node) => {
+        changes.push(this.#entries.change(nodeKey(grant.index, limit, node.id), node));
+      });
+      changes.push(this.#entries.change(`g:${keyNumber(grant.index)}`, form));
+    }
+    this.#added.length = 0;
+    this.#changed.clear();
+    return changes;
+  }
+
+  #countOf(principalId: string): number {
+    const count = this.#entries.get(ofPrincipal(principalId));
+    return typeof count === 'number' ? count : 0;
+  }
+}
+
+function ofPrincipal(principalId: string, n?: number): string {
+  const key = `p:${sha256Base64url(Buffer.from(principalId))}`;
+  return n === undefined ? key : `${key}:${keyNumber(n)}`;
+}
+
+function nodeKey(grant: number, limit: number, id: number): string {
+  return `t:${keyNumber(grant)}:${limit}:${keyNumber(id)}`;
+}
+
+/** A node of a grant's timeline. @throws IndexFault */
+export function readNode(entries: Entries, grant: number, limit: number, id: number): SavedNode {
+  const node = entries.get(nodeKey(grant, limit, id));
+  if (!isSavedNode(node) || node.id !== id)
+    throw new IndexFault('the entry of a timeline is missing or malformed');
+  return node;
+}
+
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,166 @@
+/**
+ * Hashes large files in several threads, the caller's own among them: of the whole pieces at the beginning of a file
+ * (`base/bytes/ledger-prefix.ts`) each takes the next one until there are no more. A thread that dies, hangs or is surprised is an internal
+ * error, which says nothing of the file.
+ */
+
+import type { FileHandle } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
+import { fromDist } from '../../base/dist.js';
+import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
+import { sha256 } from '../../base/bytes/sha256.js';
+import {
+  countTaken,
+  makePieceTask,
+  putHash,
+  stopTaking,
+  takePiece,
+  type PieceAnswer,
+  type PieceTask,
+} from './piece-hashing.js';
+
+/** Fewer bytes than these are hashed before a thread has started. */
+const BYTES_PER_THREAD = 64 * 1024 * 1024;
+/** Threads that took no piece for so many seconds, and did not answer, hang. */
+const PATIENCE_S = 120;
+const PROGRAM = fromDist('log/fs/hashing-worker.js');
+
+/** What a thread does that dies, hangs or is surprised: an internal error. */
+export class ThreadError extends Error {}
+
+/** For tests. */
+export interface HashingOptions {
+  readonly bytesPerThread?: number;
+  readonly program?: URL;
+  readonly patience?: number;
+}
+
+interface Waiting {
+  readonly resolve: (answer: PieceAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Member {
+  readonly worker: Worker;
+  waiting: Waiting | undefined;
+}
+
+/** See the head of this file. */
+export class HashingThreads {
+  readonly #members: Member[];
+  readonly #patience: number;
+  #failure: ThreadError | undefined;
+
+  /**
+   * @param threads - At most so many hash, the caller's own among them.
+   * @param bytes - About so many will be hashed: no more threads are started than these are worth.
+   */
+  constructor(threads: number, bytes: number, options: HashingOptions = {}) {
+    const { bytesPerThread = BYTES_PER_THREAD, program = PROGRAM, patience = PATIENCE_S } = options;
+    this.#patience = patience;
+    const count = Math.max(0, Math.min(threads, Math.floor(bytes / bytesPerThread)) - 1);
+    this.#members = Array.from({ length: count }, () => this.#start(program));
+  }
+
+  /**
+   * The hashes of whole pieces at the beginning of a file, one behind the other; undefined where it has fewer bytes.
+   *
+   * @throws What `node:fs` gives; the signal's reason when that aborts; {@link ThreadError} for a thread that gives no answer.
+   */
+  async hash(
+    file: FileHandle,
+    pieces: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array | undefined> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (pieces === 0) return new Uint8Array(0);
+    const task = makePieceTask(file.fd, pieces);
+    const clock = this.#watch(task);
+    const answers = this.#members.map((member) => this.#ask(member, task));
+    try {
+      const isWhole = await hashPieces(task, file, signal);
+      const others = await Promise.all(answers);
+      return isWhole && others.every(isWholeBy) ? new Uint8Array(task.hashes) : undefined;
+    } finally {
+      // The file stays open for as long as somebody reads it.
+      stopTaking(task);
+      await Promise.allSettled(answers);
+      clearInterval(clock);
+    }
+  }
+
+  /** Ends the threads. */
+  async close(): Promise<void> {
+    this.#failure ??= new ThreadError('the threads that hash were ended');
+    await Promise.all(this.#members.map(({ worker }) => worker.terminate()));
+  }
+
+  #start(program: URL): Member {
+    const member: Member = {
+      worker: new Worker(program, { execArgv: [], stdin: false }),
+      waiting: undefined,
+    };
+    member.worker.on('message', (answer: PieceAnswer) => {
+      member.waiting?.resolve(answer);
+      member.waiting = undefined;
+    });
+    member.worker.on('error', (cause) => this.#fail('a thread that hashes failed', cause));
+    member.worker.on('exit', () => this.#fail('a thread that hashes ended', undefined));
+    return member;
+  }
+
+  #ask(member: Member, task: PieceTask): Promise<PieceAnswer> {
+    const answer = new Promise<PieceAnswer>((resolve, reject) => (member.waiting = { resolve, reject }));
+    // It is looked at when the caller's own part is done.
+    answer.catch(() => undefined);
+    member.worker.postMessage(task);
+    return answer;
+  }
+
+  /** Ticks and not the time of day: a process that was stopped for an hour has not waited. */
+  #watch(task: PieceTask): ReturnType<typeof setInterval> {
+    let taken = 0;
+    let silent = 0;
+    return setInterval(() => {
+      const now = countTaken(task);
+      silent = now === taken ? silent + 1 : 0;
+      taken = now;
+      if (silent > this.#patience) this.#fail('a thread that hashes does not answer', undefined);
+    }, 1_000);
+  }
+
+  #fail(message: string, cause: unknown): void {
+    this.#failure ??= new ThreadError(message, { cause });
+    for (const member of this.#members) {
+      member.waiting?.reject(this.#failure);
+      member.waiting = undefined;
+    }
+  }
+}
+
+function isWholeBy(answer: PieceAnswer): boolean {
+  if ('isWhole' in answer) return answer.isWhole;
+  const { message, code } = answer.failure;
+  throw Object.assign(new Error(message), { code });
+}
+
+/** The caller's own part. @returns Whether the file has as many bytes. */
+async function hashPieces(
+  task: PieceTask,
+  file: FileHandle,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  // Each read is another thread's, and to wake that costs more than what is lost by reading more at once.
+  const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  for (let piece = takePiece(task); piece !== undefined; piece = takePiece(task)) {
+    for (let filled = 0; filled < PIECE_BYTES;) {
+      signal?.throwIfAborted();
+      const at = piece * PIECE_BYTES + filled;
+      const { bytesRead } = await file.read(buffer, filled, PIECE_BYTES - filled, at);
+      if (bytesRead === 0) return false;
+      filled += bytesRead;
+    }
+    putHash(task, piece, sha256(buffer));
+  }
+  return true;
+}

@@ -1,0 +1,50 @@
+/** Turns what the operating system says into one of northroot's own errors, with what to do about it. */
+
+import { constants } from 'node:os';
+import { NorthrootError } from '../../base/error.js';
+import { printable } from '../../base/bytes/printable.js';
+
+const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?: string]>> = {
+  ENOENT: ['FILE_NOT_FOUND', 'there is no such file or folder', 'check the path'],
+  ENOTDIR: ['FILE_NOT_FOUND', 'a part of the path is not a folder', 'check the path'],
+  EISDIR: ['IS_A_FOLDER', 'it is a folder'],
+  EEXIST: ['FILE_EXISTS', 'it exists already'],
+  EACCES: ['ACCESS_DENIED', 'access is denied', 'check the permissions of the file and its folder'],
+  EPERM: [
+    'ACCESS_DENIED',
+    'the operation is not permitted',
+    'check the permissions and attributes of the file',
+  ],
+  EROFS: ['READ_ONLY', 'the file system is read-only'],
+  ENOSPC: ['DISK_FULL', 'there is no space left', 'free some space, then try again'],
+  EDQUOT: ['DISK_FULL', 'the disk quota is used up', 'free some space, then try again'],
+  EFBIG: ['FILE_TOO_BIG', 'the file would grow beyond its limit', 'check the file size limit (ulimit -f)'],
+  EIO: ['IO_FAILED', 'the device failed', 'check the disk and the system log before you go on'],
+  EMFILE: ['TOO_MANY_FILES', 'too many files are open'],
+  ENAMETOOLONG: ['FILE_NOT_FOUND', 'the path is too long'],
+  ELOOP: ['FILE_NOT_FOUND', 'there are too many symbolic links in the path'],
+};
+
+/**
+ * The NorthrootError for an error of `node:fs`.
+ *
+ * @param action - What was tried, as in "cannot `read` FILE".
+ */
+export function toIoError(cause: unknown, action: string, path: string): NorthrootError {
+  if (cause instanceof NorthrootError) return cause;
+  const [code, what, hint] = KNOWN[errnoOf(cause)] ?? [
+    'IO_FAILED',
+    cause instanceof Error ? cause.message : String(cause),
+  ];
+  return new NorthrootError(code, `cannot ${action} ${printable(path)}: ${what}`, {
+    cause,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** The name of an error of the operating system, such as `EDQUOT`; Node gives some only as numbers. Empty for another error. */
+export function errnoOf(error: unknown): string {
+  const { code = '', errno } = (error ?? {}) as NodeJS.ErrnoException;
+  if (errno === undefined || Object.hasOwn(constants.errno, code)) return code;
+  return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
+}

@@ -1,0 +1,130 @@
+/**
+ * Files and folders that somebody else may have made: only a regular file of a bounded size is read, whatever has its name,
+ * and nothing waits for a pipe or follows a link out of the folder.
+ */
+
+import { constants } from 'node:fs';
+import { lstat, open, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { toIoError } from './io-error.js';
+
+/** What stands where a file or a folder is looked for. */
+export type EntryKind = 'file' | 'folder' | 'link' | 'other';
+
+/** A file's bytes, or what is in its place. */
+export type PlainFile =
+  | { readonly kind: 'file'; readonly bytes: Uint8Array }
+  | { readonly kind: 'missing' | 'folder' | 'link' | 'other' }
+  | { readonly kind: 'large'; readonly size: number };
+
+/** What is in a folder. */
+export interface FolderListing {
+  /** Sorted by name. */
+  readonly entries: readonly { readonly name: string; readonly kind: EntryKind }[];
+  /** How many there are beyond the limit. */
+  readonly more: number;
+}
+
+interface Status {
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
+}
+
+/**
+ * Reads a regular file of at most `limit` bytes whole. A symbolic link in its place is not followed.
+ *
+ * @throws NorthrootError as {@link toIoError} when it is there and cannot be read.
+ */
+export async function readPlainFile(path: string, limit: number): Promise<PlainFile> {
+  const kind = await kindOfEntry(path);
+  if (kind !== 'file') return { kind };
+  try {
+    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const status = await handle.stat();
+      if (!status.isFile()) return { kind: 'other' };
+      if (status.size > limit) return { kind: 'large', size: status.size };
+      const bytes = Buffer.alloc(status.size);
+      let size = 0;
+      while (size < bytes.length) {
+        const { bytesRead } = await handle.read(bytes, size, bytes.length - size, size);
+        if (bytesRead === 0) break;
+        size += bytesRead;
+      }
+      return { kind: 'file', bytes: bytes.subarray(0, size) };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    throw toIoError(error, 'read', path);
+  }
+}
+
+/** What has this name, links not followed. @throws NorthrootError as {@link toIoError}. */
+export async function kindOfEntry(path: string): Promise<EntryKind | 'missing'> {
+  try {
+    return kindOf(await lstat(path));
+  } catch (error) {
+    if (isMissing(error)) return 'missing';
+    throw toIoError(error, 'read', path);
+  }
+}
+
+/**
+ * What is in a folder, of at most `limit` entries; nothing where there is none.
+ *
+ * @throws NorthrootError as {@link toIoError}.
+ */
+export async function listFolder(path: string, limit: number): Promise<FolderListing> {
+  const entries: { name: string; kind: EntryKind }[] = [];
+  let more = 0;
+  try {
+    for await (const entry of await opendir(path)) {
+      if (entries.length < limit) entries.push({ name: entry.name, kind: kindOf(entry) });
+      else more += 1;
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw toIoError(error, 'list', path);
+  }
+  return { entries: entries.sort((a, b) => (a.name < b.name ? -1 : 1)), more };
+}
+
+function kindOf(status: Status): EntryKind {
+  if (status.isFile()) return 'file';
+  if (status.isDirectory()) return 'folder';
+  return status.isSymbolicLink() ? 'link' : 'other';
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+/** The most files of a folder that are taken. */
+const MAX_FILES = 10_000;
+
+/**
+ * The paths of the files in a folder, by name; hidden ones, links and folders in it are left out.
+ *
+ * @param onOther - Called with the path and kind of all that is neither a file nor hidden.
+ * @throws NorthrootError `INPUT_TOO_LARGE` for more than 10,000 entries; as {@link toIoError}.
+ */
+export async function listFiles(
+  folder: string,
+  onOther?: (path: string, kind: 'folder' | 'link' | 'other') => void,
+): Promise<string[]> {
+  const { entries, more } = await listFolder(folder, MAX_FILES);
+  if (more > 0) {
+    throw new NorthrootError('INPUT_TOO_LARGE', `${printable(folder)} has more than ${MAX_FILES} entries`);
+  }
+  const files: string[] = [];
+  for (const { name, kind } of entries) {
+    if (name.startsWith('.')) continue;
+    if (kind === 'file') files.push(join(folder, name));
+    else onOther?.(join(folder, name), kind);
+  }
+  return files;
+}

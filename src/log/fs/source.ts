@@ -1,0 +1,393 @@
+/**
+ * A ledger as chunks of bytes to verify or to read: a file, a folder of segments (SPEC §4), or a stream. Each byte is
+ * read once, and a file that changes under the reader is noticed.
+ */
+
+import type { FileFault } from '../../base/fault.js';
+import type { Stats } from 'node:fs';
+import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NorthrootError } from '../../base/error.js';
+import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
+import { PrefixHasher, type LedgerPrefix } from '../../base/bytes/ledger-prefix.js';
+import { printable } from '../../base/bytes/printable.js';
+import { HashingThreads, ThreadError } from './hashing-threads.js';
+import { toIoError } from './io-error.js';
+import { refuseOtherFiles } from './other-file.js';
+import { openScratchFile, type ScratchFile } from './scratch-file.js';
+
+/** One file of a ledger. */
+export interface Segment {
+  /** Its name in findings. */
+  readonly file: string;
+  /** The `seq` that its name promises, in a folder of segments. */
+  readonly firstSeq: number | undefined;
+  /** Its bytes in order; each chunk may be overwritten when the next is asked for. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Whole lines of one segment of which it is known already which of their signatures are valid. */
+export interface GivenLines {
+  readonly segment: Segment;
+  readonly bytes: Uint8Array;
+  /** One for each signature of the lines that can be read, in their order, as `examineBlock` gives them. */
+  readonly verdicts: Uint8Array;
+}
+
+/** A line that is too long to be kept: only its length and hash are. */
+export interface GivenLongLine {
+  readonly segment: Segment;
+  /** In bytes, without its `\n`. */
+  readonly length: number;
+  readonly terminated: boolean;
+  /** Its RFC 6962 leaf hash, a binary string. */
+  readonly leaf: string;
+}
+
+/** What can be wrong with a file of a tile tree, apart from the records in it. */
+export type TileFaultCode = 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
+
+/** Where reading ended in a ledger that is being written. */
+export interface SourceGrowth {
+  readonly file: string;
+  /** Of the first byte that was not read. */
+  readonly byteOffset: number;
+}
+
+/** What follows a prefix of a ledger. */
+export interface LedgerRest {
+  /** The file in which the prefix ends, from there on, and those after it. */
+  readonly segments: AsyncIterable<Segment>;
+  /** Has hashed the prefix. */
+  readonly hasher: PrefixHasher;
+  /** To be called when `segments` is not needed any more, wherever reading it ended. */
+  readonly close: () => Promise<void>;
+}
+
+/** How {@link openLedgerSource} reads. */
+export interface SourceOptions {
+  /**
+   * For how long a file that ends within a line, and was written to in the last seconds, must not grow to be taken for torn, in
+   * milliseconds. Default 250; 0 waits for nothing.
+   */
+  readonly patienceMs?: number | undefined;
+}
+
+/** A ledger to be read. */
+export interface LedgerSource {
+  /** The paths given, for the report. */
+  readonly paths: readonly string[];
+  /** Size in bytes when reading began, where known. */
+  readonly size: number | undefined;
+  readonly segments: AsyncIterable<Segment>;
+  /**
+   * What follows a prefix, where the ledger begins with that, byte for byte; undefined where it does not, and `segments` gives
+   * everything as before. Absent where nothing can be read twice. Whoever gives other `segments` than those of a source leaves it out.
+   *
+   * @param threads - At most so many hash it; default 1, the caller's own.
+   */
+  readonly readAfter?: (
+    prefix: LedgerPrefix,
+    signal?: AbortSignal,
+    threads?: number,
+  ) => Promise<LedgerRest | undefined>;
+  /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
+  readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
+  /** Makes a temporary file for what verification does not keep in memory; without it, it keeps all. */
+  readonly openScratch?: () => ScratchFile;
+  /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
+  readonly published?: { readonly name: string; readonly note: Uint8Array };
+  /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */
+  readonly findGrowth?: () => Promise<SourceGrowth | undefined>;
+  /** What else is wrong with the files, when `segments` was read to its end: the first of them, and how many there are. */
+  readonly findFaults?: () => Promise<{
+    readonly faults: readonly FileFault<TileFaultCode>[];
+    readonly total: number;
+  }>;
+}
+
+/** What a segment's file is called: the `seq` of its first record in 20 digits (SPEC §4). */
+export const SEGMENT_NAME = /^\d{20}\.jsonl$/;
+
+const CHUNK_BYTES = 1024 * 1024;
+const NEWLINE = 0x0a;
+const PATIENCE_MS = 250;
+const POLL_MS = 10;
+/** Nobody is in the middle of writing a line to a file that was last written to longer ago. */
+const RECENT_MS = 5_000;
+/** The rest of a line that is being written is there within that time and that many bytes, or it is not waited for. */
+const MAX_WAIT_MS = 10_000;
+const MAX_REST_BYTES = 1024 * 1024;
+
+/**
+ * A ledger file or folder.
+ *
+ * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a
+ *   device), …; while reading also `FILE_CHANGED`, and `NOT_A_LEDGER` for a key, a note, a proof or a binary file.
+ */
+export async function openLedgerSource(path: string, options: SourceOptions = {}): Promise<LedgerSource> {
+  const { patienceMs = PATIENCE_MS } = options;
+  if (!(patienceMs >= 0)) throw new RangeError('patienceMs must be at least 0');
+  let growth: SourceGrowth | undefined;
+  const read = (file: string, opened?: OpenedFile): AsyncGenerator<Uint8Array, void, void> =>
+    readChunks(file, patienceMs, (byteOffset) => (growth ??= { file, byteOffset }), opened);
+  const status = await orIoError(stat(path), path);
+  if (!status.isDirectory()) {
+    const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
+    const size = status.isFile() ? status.size : undefined;
+    const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
+    const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>
+      readBehind([segment], read, prefix, { signal, threads, size });
+    return {
+      ...{ paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile },
+      // A pipe is read once.
+      ...(status.isFile() ? { readAfter } : {}),
+    };
+  }
+  await assertUnmixed(path);
+  const names = await listSegments(path);
+  if (names.length === 0) {
+    throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a folder without ledger segments`, {
+      hint: 'segments are named by 20 digits and .jsonl; to verify a single file, name the file',
+    });
+  }
+  let size = 0;
+  const segments: Segment[] = [];
+  for (const name of names) {
+    const file = join(path, name);
+    size += (await orIoError(stat(file), file)).size;
+    segments.push({ file, firstSeq: Number(name.slice(0, 20)), chunks: read(file) });
+  }
+  const findGrowth = async (): Promise<SourceGrowth | undefined> => {
+    const known = new Set(names);
+    const next = (await listSegments(path)).find((name) => !known.has(name));
+    return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
+  };
+  const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>
+    readBehind(segments, read, prefix, { signal, threads, size });
+  return {
+    paths: [path],
+    size,
+    segments: iterate(segments),
+    findGrowth,
+    readAfter,
+    openScratch: openScratchFile,
+  };
+}
+
+interface HashingOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly threads: number | undefined;
+  /** Of the whole ledger, in bytes, where it is known. */
+  readonly size: number | undefined;
+}
+
+/** See `LedgerSource.readAfter`. @param read - Goes on with a file that was opened. */
+async function readBehind(
+  files: readonly Segment[],
+  read: (file: string, opened: OpenedFile) => AsyncGenerator<Uint8Array, void, void>,
+  prefix: LedgerPrefix,
+  { signal, threads = 1, size = 0 }: HashingOptions,
+): Promise<LedgerRest | undefined> {
+  const hashing = new HashingThreads(threads, prefix.files === 1 ? prefix.bytes : size);
+  try {
+    const hasher = new PrefixHasher();
+    for (const [index, segment] of files.slice(0, prefix.files).entries()) {
+      const isLast = index === prefix.files - 1;
+      const opened = await openFile(segment.file);
+      let isFound = false;
+      try {
+        hasher.beginFile();
+        const length = isLast ? prefix.bytes : opened.before.size;
+        const isWhole = await hashFile(opened, length, hasher, hashing, signal);
+        // Of the last it is found out when the rest of it was read.
+        isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw error instanceof ThreadError ? error : toIoError(error, 'read', segment.file);
+      } finally {
+        if (!isLast || !isFound) await orIoError(opened.file.close(), segment.file);
+      }
+      if (!isFound) return undefined;
+      if (!isLast) continue;
+      const chunks = read(segment.file, opened);
+      const close = async (): Promise<void> => {
+        await chunks.return();
+        // One that was not begun closes nothing.
+        await opened.file.close();
+      };
+      return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
+    }
+    return undefined;
+  } finally {
+    await hashing.close();
+  }
+}
+
+/** A file, and what it was when it was opened. */
+interface OpenedFile {
+  readonly file: FileHandle;
+  readonly before: Stats;
+  /** Where reading goes on; at the beginning of a line. */
+  position: number;
+}
+
+async function openFile(path: string): Promise<OpenedFile> {
+  const file = await orIoError(open(path, 'r'), path);
+  try {
+    return { file, before: await file.stat(), position: 0 };
+  } catch (error) {
+    await file.close();
+    throw toIoError(error, 'read', path);
+  }
+}
+
+/** Hashes the first `length` bytes of a file. @returns Whether it has as many. */
+async function hashFile(
+  opened: OpenedFile,
+  length: number,
+  hasher: PrefixHasher,
+  hashing: HashingThreads,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const { file, before } = opened;
+  if (!before.isFile() || before.size < length) return false;
+  // Of the last piece the hasher sees how it ends, and may go on with it.
+  const pieces = Math.max(0, Math.ceil(length / PIECE_BYTES) - 1);
+  const hashes = await hashing.hash(file, pieces, signal);
+  if (hashes === undefined) return false;
+  hasher.addPieces(hashes);
+  opened.position = pieces * PIECE_BYTES;
+  // Free when it was hashed, at once.
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  while (opened.position < length) {
+    signal?.throwIfAborted();
+    const wanted = Math.min(CHUNK_BYTES, length - opened.position);
+    const { bytesRead } = await file.read(buffer, 0, wanted, opened.position);
+    if (bytesRead === 0) return false;
+    hasher.update(buffer.subarray(0, bytesRead));
+    opened.position += bytesRead;
+  }
+  return true;
+}
+
+async function isUnchanged({ file, before }: OpenedFile): Promise<boolean> {
+  const after = await file.stat();
+  return after.size === before.size && after.mtimeMs === before.mtimeMs;
+}
+
+async function listSegments(folder: string): Promise<string[]> {
+  const names = await orIoError(readdir(folder), folder);
+  return names.filter((name) => SEGMENT_NAME.test(name)).sort();
+}
+
+/** Whether the names in a folder are those of a ledger's segments and those of a tile tree: nobody can say which is meant. */
+export function isMixed(names: readonly string[]): boolean {
+  const hasTree = names.includes('checkpoint') && names.includes('tile');
+  return hasTree && names.some((name) => SEGMENT_NAME.test(name));
+}
+
+/** The error for such a folder. */
+export function mixedFolder(path: string): NorthrootError {
+  return new NorthrootError('NOT_A_LEDGER', `${printable(path)} has both ledger segments and a tile tree`, {
+    hint: 'move one of them to a folder of its own',
+  });
+}
+
+/** Refuses a folder that is both. @throws NorthrootError `NOT_A_LEDGER`, or as {@link toIoError}. */
+export async function assertUnmixed(folder: string): Promise<void> {
+  if (isMixed(await orIoError(readdir(folder), folder))) throw mixedFolder(folder);
+}
+
+/** A ledger that is in memory. */
+export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
+  return { ...streamSource(iterate([bytes]), name), size: bytes.length };
+}
+
+/** A ledger that comes as a stream. */
+export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): LedgerSource {
+  const segments = iterate([{ file: name, firstSeq: undefined, chunks }]);
+  return { paths: [name], size: undefined, segments, openScratch: openScratchFile };
+}
+
+/**
+ * The bytes that a file has when reading begins, and what a writer adds up to the end of a line begun by then. Reading
+ * up to the end instead would never end beside a busy writer.
+ *
+ * @param onGrowth - Told of the first byte that was not read, where the file has one by then.
+ * @param opened - To go on with; it is closed at the end.
+ */
+async function* readChunks(
+  path: string,
+  patienceMs: number,
+  onGrowth: (byteOffset: number) => void,
+  opened?: OpenedFile,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { file, before, position: start } = opened ?? (await openFile(path));
+  try {
+    // Free when the next chunk is asked for.
+    const buffer = Buffer.alloc(CHUNK_BYTES);
+    let position = start;
+    let lastByte = NEWLINE;
+    const deadline = performance.now() + MAX_WAIT_MS;
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, before.isFile() ? position : null);
+      if (bytesRead === 0) {
+        if (!before.isFile() || lastByte === NEWLINE || position >= before.size + MAX_REST_BYTES) break;
+        // A reader sees a part of what one write(2) writes: the rest comes in no time, unless nobody writes any more.
+        if (await grows(file, position, Math.min(performance.now() + patienceMs, deadline))) continue;
+        break;
+      }
+      let taken = bytesRead;
+      if (before.isFile() && position + bytesRead > before.size) {
+        const own = Math.max(0, before.size - position);
+        if (own > 0) lastByte = buffer[own - 1] as number;
+        taken = lastByte === NEWLINE ? own : own + lineEnd(buffer.subarray(own, bytesRead));
+      }
+      if (taken === 0) break;
+      position += taken;
+      lastByte = buffer[taken - 1] as number;
+      yield buffer.subarray(0, taken);
+      if (taken < bytesRead) break;
+    }
+    const after = await file.stat();
+    const grew = after.size > before.size;
+    if (before.isFile() && (after.size < position || (!grew && after.mtimeMs !== before.mtimeMs))) {
+      throw new NorthrootError('FILE_CHANGED', `${printable(path)} was changed while it was read`, {
+        hint: 'run the command again; if it happens again, find out what rewrites the file',
+      });
+    }
+    if (before.isFile() && after.size > position) onGrowth(position);
+  } catch (error) {
+    throw toIoError(error, 'read', path);
+  } finally {
+    await orIoError(file.close(), path);
+  }
+}
+
+/** Whether a file comes to have more than `position` bytes until `deadline`. */
+async function grows(file: FileHandle, position: number, deadline: number): Promise<boolean> {
+  for (;;) {
+    const { size, mtimeMs } = await file.stat();
+    if (size !== position) return size > position;
+    if (performance.now() >= deadline || Date.now() - mtimeMs > RECENT_MS) return false;
+    await sleep(POLL_MS);
+  }
+}
+
+async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw toIoError(error, 'read', path);
+  });
+}
+
+/** How many bytes of `bytes` belong to the line that they begin in the middle of. */
+function lineEnd(bytes: Uint8Array): number {
+  const newline = bytes.indexOf(NEWLINE);
+  return newline === -1 ? bytes.length : newline + 1;
+}
+
+async function* iterate<T>(items: readonly T[]): AsyncGenerator<T, void, void> {
+  for (const item of items) yield await Promise.resolve(item);
+}

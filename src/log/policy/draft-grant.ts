@@ -1,0 +1,375 @@
+/**
+ * Grants without bounds by hand (SPEC §3.1): the draft of an allowed grant from amounts as people write them. A delegated
+ * grant takes over what it does not say from its parent, so that it lies within it (SPEC §8 rule 9).
+ */
+
+import { judgeDelegation } from '../../rules/bounds/delegation.js';
+import { makeGrant, type EventPlace } from '../../rules/bounds/grant.js';
+import { NorthrootError } from '../../base/error.js';
+import type { Draft } from '../../format/event/build.js';
+import { CODE_PAGES } from '../../format/finding/catalog.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import type { JsonValue } from '../../base/json/value.js';
+import { checkEvent } from '../../format/schema/check.js';
+import type {
+  AuthorizationEvent,
+  Bounds,
+  Intents,
+  ResourceRef,
+  Source,
+} from '../../format/schema/generated/types.js';
+import { formatDigest, sha256Digest, type Digest } from '../../base/value/digest.js';
+import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
+import { isRateUnit, tryParseRateUnit } from '../../base/value/rate.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { isToolPattern } from '../../base/value/tool.js';
+import { OptionReader, type UnitRule } from './option-problems.js';
+
+/** What a grant allows, and to whom. */
+export interface GrantOptions {
+  /** The grantee. The granter is whoever signs. */
+  readonly principalId: string;
+  /** Tool patterns, at most 1,024. Of a delegated grant those of the parent unless given. */
+  readonly allowedTools?: readonly string[] | undefined;
+  /** How much of each unit may be used in all: `{ usd: '5', calls: 100 }`. Of a delegated grant with the parent's other units. */
+  readonly meterCaps?: AmountsByUnit | undefined;
+  /** How much of each unit one action may reserve, and one execution use. */
+  readonly actionCaps?: AmountsByUnit | undefined;
+  /** By rate units, at most 16: `{ 'usd.per_5h': '1' }`. */
+  readonly rateLimits?: AmountsByUnit | undefined;
+  /** A timestamp of SPEC §2, inclusive. */
+  readonly notBefore?: string | undefined;
+  /** A timestamp of SPEC §2, exclusive. */
+  readonly expiresAt?: string | undefined;
+  /** How many executions may run at a time: a whole number of at least 1. */
+  readonly concurrencyLimit?: number | undefined;
+  /** How many delegated grants may hang below this one, one under the other: 0 to 31. */
+  readonly maxDelegationDepth?: number | undefined;
+  readonly outputMode?: NonNullable<Bounds['output_mode']> | undefined;
+  readonly resources?: readonly ResourceRef[] | undefined;
+  /** The grant to delegate from, as it stands in the ledger. */
+  readonly parent?: AuthorizationEvent | undefined;
+  /**
+   * What the grant is for, any JSON: recorded is the digest of its canonical bytes. Without it, it is the parent's intent; of a root grant
+   * its bounds.
+   */
+  readonly intent?: JsonValue | undefined;
+  /** The digest instead: `sha-256:…`, or as events have it. */
+  readonly intentDigest?: string | Digest | undefined;
+  /** What the user asked for, of which the intent is a part or a refinement. A delegated grant names its parent's by itself. */
+  readonly userIntent?: JsonValue | undefined;
+  readonly userIntentDigest?: string | Digest | undefined;
+  /** Who or what decided: 1 to 256 characters. Default `manual`. */
+  readonly policyId?: string | undefined;
+  /** Of the policy. Default: of the canonical JSON of `policyId`. */
+  readonly policyDigest?: string | Digest | undefined;
+  readonly source?: Source | undefined;
+  /** A timestamp of SPEC §2. Default: when it is appended. */
+  readonly occurredAt?: string | undefined;
+}
+
+const OPTIONS: Readonly<Record<keyof GrantOptions, true>> = {
+  principalId: true,
+  allowedTools: true,
+  meterCaps: true,
+  actionCaps: true,
+  rateLimits: true,
+  notBefore: true,
+  expiresAt: true,
+  concurrencyLimit: true,
+  maxDelegationDepth: true,
+  outputMode: true,
+  resources: true,
+  parent: true,
+  intent: true,
+  intentDigest: true,
+  userIntent: true,
+  userIntentDigest: true,
+  policyId: true,
+  policyDigest: true,
+  source: true,
+  occurredAt: true,
+};
+
+const MAX_TOOLS = 1_024;
+const MAX_RATE_LIMITS = 16;
+const MAX_DELEGATION_DEPTH = 31;
+const RATES: UnitRule = { isKnown: isRateUnit, example: 'usd.per_hour or usd.per_5h' };
+const OUTPUT_MODES: readonly unknown[] = ['digest_only', 'allow_contentref', 'allow_inline'];
+
+/**
+ * The digest of an intent: that of its canonical JSON, which `northroot digest --json` writes too. A text is the JSON string.
+ *
+ * @throws TypeError for what is not plain JSON.
+ */
+export function digestIntent(intent: JsonValue): Digest {
+  return sha256Digest(canonicalBytes(intent));
+}
+
+/**
+ * The draft of an allowed grant, for `Ledger.append`. It counts when a key signs that may: one with the role `authority`, or, of a
+ * delegated grant, one for the parent grant's principal (SPEC §7).
+ *
+ * @throws OptionsError (a RangeError) with all that is wrong with the options; TypeError for an intent that is not plain JSON.
+ * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` when nothing can be delegated from the parent;
+ *   `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT` when the grant would not lie within it.
+ * @example
+ * await ledger.append({
+ *   event: draftGrant({ principalId: 'agent:a1', allowedTools: ['fs.*'], meterCaps: { usd: '5', calls: 100 } }),
+ * });
+ */
+export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
+  const reader = new OptionReader(options, Object.keys(OPTIONS));
+  const parent = options.parent === undefined ? undefined : readParent(options.parent);
+  const principalId = reader.principal('principalId', true);
+  const own = readBounds(reader, options);
+  const bounds = parent === undefined ? own : within(own, parent.bounds);
+  if (bounds.allowed_tools === undefined && !reader.has('allowedTools')) {
+    reader.refuse('allowedTools', 'expected at least one tool or pattern such as fs.*, found none');
+  }
+  if (bounds.meter_caps === undefined && !reader.has('meterCaps')) {
+    reader.refuse('meterCaps', 'expected at least one unit and what may be used of it at most, found none');
+  }
+  const policyId = reader.text('policyId', '1 to 256 characters', (text) => /^.{1,256}$/su.test(text));
+  const policyDigest = reader.digest('policyDigest');
+  const intents = readIntents(reader, options, bounds, parent?.event.intents);
+  const source = reader.source('source');
+  const occurredAt = reader.timestamp('occurredAt');
+  checkTimes(reader, bounds, occurredAt);
+  reader.end();
+  const draft = {
+    event_type: 'authorization',
+    principal_id: principalId as string,
+    ...(occurredAt === undefined ? {} : { occurred_at: occurredAt }),
+    intents,
+    policy_id: policyId ?? MANUAL,
+    policy_digest: policyDigest ?? sha256Digest(canonicalBytes(policyId ?? MANUAL)),
+    decision: 'allow',
+    decision_code: 'ALLOW',
+    ...(source === undefined ? {} : { source }),
+    authorization: {
+      kind: 'grant',
+      bounds,
+      ...(parent === undefined ? {} : { grant_event_id: parent.event.event_id }),
+    },
+  } as const;
+  if (parent !== undefined) assertWithin(draft, parent.event);
+  return draft;
+}
+
+/** Asked is the parent alone: what is above it is the ledger's to know. */
+function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEvent): void {
+  const place = (eventId: string): EventPlace => ({ file: '', line: 0, seq: 0, eventId });
+  const above = makeGrant(parent, place(formatDigest(parent.event_id)), undefined, 0);
+  const event = { ...draft, occurred_at: draft.occurred_at ?? parent.occurred_at } as AuthorizationEvent;
+  const grant = makeGrant(event, place(''), above, 1);
+  const { authorization } = draft;
+  const tools = (authorization.kind === 'grant' && authorization.bounds?.allowed_tools) || [];
+  const broken = judgeDelegation(grant, tools, above).filter(
+    ({ code }) => CODE_PAGES[code].severity === 'error',
+  );
+  const [first] = broken;
+  if (first === undefined) return;
+  const message = broken.map(({ expected, actual }) => `expected ${expected}, found ${actual}`).join('; ');
+  throw new NorthrootError(first.code, message, {
+    hint: 'a delegated grant lies within its parent; what it does not say it takes over from there',
+  });
+}
+
+/** A policy that is somebody's own decision. */
+const MANUAL = 'manual';
+
+interface Parent {
+  readonly event: AuthorizationEvent;
+  readonly bounds: Bounds;
+}
+
+function readParent(event: AuthorizationEvent): Parent {
+  const [fault] = checkEvent(event);
+  if (fault !== undefined) {
+    throw refuse(
+      'GRANT_NOT_A_GRANT',
+      `the parent is not valid: at ${fault.pointer} expected ${fault.expected}`,
+    );
+  }
+  const { authorization, decision } = event;
+  const isGrant = (event.event_type as string) === 'authorization' && authorization.kind === 'grant';
+  if (!isGrant) throw refuse('GRANT_NOT_A_GRANT', 'the parent is not a grant');
+  if (decision === 'deny') throw refuse('GRANT_DENIED', 'the parent is a grant that was denied');
+  return { event, bounds: authorization.bounds ?? {} };
+}
+
+function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
+  const tools = reader.texts(
+    'allowedTools',
+    'a tool such as fs.read, or a pattern such as fs.*',
+    MAX_TOOLS,
+    isToolPattern,
+  );
+  const caps = reader.amounts('meterCaps');
+  if (caps.length === 0 && isEmptyObject(options.meterCaps)) {
+    reader.refuse('meterCaps', 'expected at least one unit, found none');
+  }
+  const actionCaps = reader.amounts('actionCaps');
+  const rates = readRates(reader);
+  const notBefore = reader.timestamp('notBefore');
+  const expiresAt = reader.timestamp('expiresAt');
+  const concurrency = wholeNumber(reader, 'concurrencyLimit', 1, Number.MAX_SAFE_INTEGER);
+  const depth = wholeNumber(reader, 'maxDelegationDepth', 0, MAX_DELEGATION_DEPTH);
+  const outputMode = reader.read(
+    'outputMode',
+    OUTPUT_MODES.join(' or '),
+    (value): value is NonNullable<Bounds['output_mode']> => OUTPUT_MODES.includes(value),
+  );
+  const resources = readResources(reader);
+  return {
+    ...(tools.length === 0 ? {} : { allowed_tools: tools }),
+    ...(caps.length === 0 ? {} : { meter_caps: caps }),
+    ...(actionCaps.length === 0 ? {} : { action_caps: actionCaps }),
+    ...(rates.length === 0 ? {} : { rate_limits: rates }),
+    ...(notBefore === undefined ? {} : { not_before: notBefore }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(concurrency === undefined ? {} : { concurrency_limit: { t: 'int', v: `${concurrency}` } }),
+    ...(depth === undefined ? {} : { max_delegation_depth: depth }),
+    ...(outputMode === undefined ? {} : { output_mode: outputMode }),
+    ...(resources.length === 0 ? {} : { resources }),
+  };
+}
+
+function readRates(reader: OptionReader): Meter[] {
+  const rates = reader.amounts('rateLimits', RATES);
+  if (rates.length > MAX_RATE_LIMITS) {
+    reader.refuse('rateLimits', `expected at most ${MAX_RATE_LIMITS}, found ${rates.length}`);
+  }
+  const seen = new Map<string, string>();
+  for (const { unit } of rates) {
+    const other = seen.get(rateKey(unit));
+    if (other !== undefined) {
+      reader.refuse('rateLimits', `expected each window of a unit once, found ${other} and ${unit}`);
+    }
+    seen.set(rateKey(unit), unit);
+  }
+  return rates;
+}
+
+function readResources(reader: OptionReader): ResourceRef[] {
+  const hasLength = (text: unknown, max: number): boolean =>
+    typeof text === 'string' && text.length > 0 && Array.from(text).length <= max;
+  const isResource = (value: unknown): boolean => {
+    const { kind, reference } = (value ?? {}) as Partial<Record<keyof ResourceRef, unknown>>;
+    return hasLength(kind, 256) && hasLength(reference, 1_024);
+  };
+  const isList = (value: unknown): value is ResourceRef[] => Array.isArray(value) && value.every(isResource);
+  const resources = reader.read(
+    'resources',
+    'a list of resources with a kind of 1 to 256 characters and a reference of 1 to 1,024',
+    isList,
+  );
+  return (resources ?? []).map(({ kind, reference }) => ({ kind, reference }));
+}
+
+function wholeNumber(reader: OptionReader, option: string, least: number, most: number): number | undefined {
+  const isWhole = (value: unknown): value is number =>
+    Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
+  const expected =
+    most === Number.MAX_SAFE_INTEGER
+      ? `a whole number of at least ${least}`
+      : `a whole number from ${least} to ${most}`;
+  return reader.read(option, expected, isWhole);
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+/** What a delegated grant says, and what it leaves to its parent. Its own word stands also where it is looser. */
+function within(own: Bounds, parent: Bounds): Bounds {
+  const inherited = { ...parent };
+  // The parent's counts what hangs below the parent, and goes on to.
+  delete inherited.max_delegation_depth;
+  const merged: Bounds = { ...inherited, ...own };
+  for (const [member, keyOf] of MERGED) {
+    const vector = mergeMeters(own[member] ?? [], parent[member] ?? [], keyOf);
+    if (vector.length > 0) merged[member] = vector;
+  }
+  return merged;
+}
+
+const unitOf = (unit: string): string => unit;
+const MERGED = [
+  ['meter_caps', unitOf],
+  ['action_caps', unitOf],
+  ['rate_limits', rateKey],
+] as const;
+
+function mergeMeters(
+  own: readonly Meter[],
+  parent: readonly Meter[],
+  keyOf: (unit: string) => string,
+): Meter[] {
+  const said = new Set(own.map(({ unit }) => keyOf(unit)));
+  const others = parent.filter(({ unit }) => !said.has(keyOf(unit)));
+  return [...own, ...others].sort((a, b) => (a.unit < b.unit ? -1 : 1));
+}
+
+/** Windows are compared by their length, however they are written. */
+function rateKey(unit: string): string {
+  const rate = tryParseRateUnit(unit);
+  return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
+}
+
+/** A grant that could never be used is a slip. */
+function checkTimes(
+  reader: OptionReader,
+  { not_before: from, expires_at: until }: Bounds,
+  occurredAt: string | undefined,
+): void {
+  if (until === undefined) return;
+  for (const [start, what] of [
+    [from, 'when it begins'],
+    [occurredAt, 'when it is granted'],
+  ] as const) {
+    if (start === undefined || compareTimestamps(start, until) < 0) continue;
+    reader.refuse('expiresAt', `expected a time after ${start}, ${what}, found ${until}`);
+    return;
+  }
+}
+
+function readIntents(
+  reader: OptionReader,
+  options: GrantOptions,
+  bounds: Bounds,
+  parent: Intents | undefined,
+): Intents {
+  for (const option of ['intent', 'userIntent'] as const) {
+    if (reader.has(option) && reader.has(`${option}Digest`)) {
+      reader.refuse(option, `expected it or ${option}Digest, found both`);
+    }
+  }
+  const given = reader.digest('intentDigest') ?? maybeDigest(options.intent);
+  const user = reader.digest('userIntentDigest') ?? maybeDigest(options.userIntent);
+  const isParents = given === undefined || (parent !== undefined && isSame(given, parent.intent_digest));
+  if (parent !== undefined && isParents && user === undefined) return parent;
+  const linked = parent && (parent.user_intent_digest ?? parent.intent_digest);
+  if (user !== undefined && linked !== undefined && !isParents && !isSame(user, linked)) {
+    reader.refuse('userIntent', "expected the parent grant's, which is taken over, found another");
+  }
+  const intent = given ?? parent?.intent_digest ?? digestIntent(bounds as unknown as JsonValue);
+  const userIntent = user ?? linked;
+  return {
+    intent_digest: intent,
+    ...(userIntent === undefined ? {} : { user_intent_digest: userIntent }),
+  };
+}
+
+function maybeDigest(intent: JsonValue | undefined): Digest | undefined {
+  return intent === undefined ? undefined : digestIntent(intent);
+}
+
+function isSame(a: Digest, b: Digest): boolean {
+  return a.alg === b.alg && a.b64 === b.b64;
+}
+
+function refuse(code: string, message: string): NorthrootError {
+  return new NorthrootError(code, message, { hint: 'name a grant of the ledger that was allowed' });
+}

@@ -1,0 +1,338 @@
+/**
+ * The hook for policies: something that is asked before an action and answers allow or deny. northroot prescribes no policy
+ * engine; the one evaluator that it brings asks a ledger's own grants, through the very rules that verification applies.
+ */
+
+import { balancesOf, sumQuantity, type Balance } from '../../rules/bounds/balance.js';
+import { outlineAction } from '../../format/event/outline.js';
+import { digestKey, makeAction, type Action, type Grant } from '../../rules/bounds/grant.js';
+import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
+import { withStarted } from '../../rules/bounds/started.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import type { HygieneReport } from '../../base/json/hygiene.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
+import { checkEvent } from '../../format/schema/check.js';
+import type { AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
+import { sha256Digest, type Digest, fromDigestText } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { toRational } from '../../base/value/quantity.js';
+import { addRationals, subtractRationals } from '../../base/value/rational.js';
+import { listRunning } from '../../rules/report/accounts.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
+import {
+  boundOf,
+  judgeImported,
+  judgeOverdraft,
+  judgeSoundness,
+  type DecidingBound,
+  type Denial,
+  type DenialCode,
+} from './deciding-bound.js';
+
+/** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
+export interface AuthorizationRequest {
+  readonly principalId: string;
+  readonly toolName: string;
+  readonly paramsDigest: Digest;
+  readonly intentDigest: Digest;
+  /** What the user asked for; filled in where the intent is another one than the grant's (SPEC §8 rule 13). */
+  readonly userIntentDigest?: Digest;
+  /** What the action may use at most; it is reserved when allowed. */
+  readonly meters?: MeterVector;
+  /** What it will touch, where that is known. */
+  readonly resources?: readonly ResourceRef[];
+  /** A timestamp of SPEC §2. */
+  readonly now: string;
+  /** Until when it may be begun: a timestamp after `now`. What was not begun by then is given back by whoever decides next. */
+  readonly expiresAt?: string;
+  /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
+  readonly grantId?: string;
+  readonly contextDigest?: Digest;
+  readonly hygiene?: HygieneReport;
+  /** The asker's own name for this one request (SPEC §8 rule 18): 1 to 128 characters of `[A-Za-z0-9._:/+=@-]`. */
+  readonly requestKey?: string;
+}
+
+/** Whose imported authority counts. */
+export interface HonourOptions {
+  /** Systems, as `source.system` of events names them. Default: none (SPEC §7, "Taken over"). */
+  readonly honourImported?: readonly string[] | undefined;
+}
+
+/** One check that a decision rests on; as events have it (SPEC §3.1). */
+export interface PolicyCheck {
+  readonly check: string;
+  readonly result: 'pass' | 'fail';
+  readonly code?: string;
+}
+
+/** The answer. */
+export interface AuthorizationDecision {
+  readonly decision: 'allow' | 'deny';
+  /** `ALLOW`, or the code of the first check that failed. */
+  readonly decisionCode: string;
+  /** Those that were made: without a grant that allows anything there is nothing to hold the rest against. */
+  readonly checks: readonly PolicyCheck[];
+  /** Of a deny: what was expected and found, for people. It is not recorded. */
+  readonly reason?: string;
+  /** Of a deny by a bound: which, and what is left of it. It is not recorded. */
+  readonly bound?: DecidingBound;
+  /** The grant that the decision was made under. */
+  readonly grantId: string | undefined;
+  /** The intent that links the action to its grant (SPEC §8 rule 13), where its own is another. */
+  readonly userIntentDigest?: Digest;
+  /** What is to be reserved; empty for a deny. */
+  readonly reservation: MeterVector;
+  /** The grant's accounts once the reservation is made; what was started and is not recorded counts as reserved. */
+  readonly remaining: readonly Balance[];
+}
+
+/** A policy. */
+export interface PolicyEvaluator {
+  /** 1..256 characters, for `policy_id`. */
+  readonly policyId: string;
+  /** Of whatever the policy is, for `policy_digest`. */
+  readonly policyDigest: Digest;
+  /** @throws TypeError, RangeError when the request is not of its form. */
+  evaluate(request: AuthorizationRequest): AuthorizationDecision;
+}
+
+const POLICY_ID = 'northroot/grants/1';
+
+type Check = readonly [check: string, codes: readonly DenialCode[]];
+
+/** The checks in the order in which they are listed, and the codes that make each fail. */
+const CHECKS: readonly Check[] = [
+  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY']],
+  ['hygiene', ['HYGIENE_NOT_OK']],
+];
+
+/** Those that need a grant. */
+const CHECKS_OF_GRANT: readonly Check[] = [
+  ['principal', ['PRINCIPAL_MISMATCH']],
+  ['intent', ['INTENT_MISMATCH']],
+  ['tool', ['TOOL_NOT_ALLOWED']],
+  [
+    'time',
+    [
+      'AUTHORIZATION_BEFORE_GRANT',
+      'EXECUTION_BEFORE_AUTHORIZATION',
+      'GRANT_NOT_YET_VALID',
+      'GRANT_EXPIRED',
+      'ACTION_EXPIRED',
+    ],
+  ],
+  ['spend', ['ACTION_CAP_EXCEEDED', 'RESERVATION_OVER_CAP', 'METER_CAP_EXCEEDED', 'QUANTITY_INVALID']],
+  ['rate', ['RATE_LIMIT_EXCEEDED']],
+  ['concurrency', ['CONCURRENCY_EXCEEDED']],
+  ['resource', ['RESOURCE_NOT_GRANTED']],
+];
+
+/**
+ * Answers by the grants of a verified ledger: it allows what, recorded as an action and executed at once with all that was asked for,
+ * breaks no bound; what was started and is not recorded counts as reserved, as having happened and as going on. Under a grant that is
+ * itself invalid or in violation, or of which any unit is overdrawn, it allows nothing.
+ */
+export class GrantEvaluator implements PolicyEvaluator {
+  readonly policyId = POLICY_ID;
+  readonly policyDigest = sha256Digest(canonicalBytes({ policy_id: POLICY_ID }));
+  readonly #state: VerifyState;
+  readonly #honoured: readonly string[];
+
+  /**
+   * @param state - As verification left it; it is read at each question, and never changed.
+   * @param options - `honourImported`: the systems whose grants and credits, where they were imported, count as the ledger's own.
+   */
+  constructor(state: VerifyState, { honourImported = [] }: HonourOptions = {}) {
+    this.#state = state;
+    this.#honoured = honourImported;
+  }
+
+  evaluate(request: AuthorizationRequest): AuthorizationDecision {
+    const event = toEvent(request);
+    const grants = this.#candidates(request);
+    const running = listRunning(this.#state);
+    let denied: AuthorizationDecision | undefined;
+    for (const grant of grants) {
+      const answer = this.#decide(request, event, withStarted(grant, running));
+      if (answer.decision === 'allow') return answer;
+      denied ??= answer;
+    }
+    if (denied !== undefined) return denied;
+    const expected = request.grantId === undefined ? `a grant of ${request.principalId}` : 'a grant';
+    const missing = { code: 'GRANT_NOT_FOUND', expected, actual: request.grantId ?? 'none' } as const;
+    return deny(undefined, CHECKS, [missing, ...judgeHygiene(request)]);
+  }
+
+  #candidates({ grantId, principalId }: AuthorizationRequest): readonly Grant[] {
+    const { grants } = this.#state.links;
+    if (grantId === undefined) return [...grants.allowedTo(principalId)];
+    const grant = grants.get(fromDigestText(grantId));
+    return grant === undefined ? [] : [grant];
+  }
+
+  #decide(request: AuthorizationRequest, event: AuthorizationEvent, grant: Grant): AuthorizationDecision {
+    const { eventId } = grant.place;
+    const broken: Denial[] = judgeHygiene(request);
+    if (grant.decision === 'deny') {
+      const expected = 'a grant that was allowed';
+      return deny(eventId, CHECKS, [{ code: 'GRANT_DENIED', expected, actual: eventId }, ...broken]);
+    }
+    broken.push(...judgeSoundness(grant), ...judgeImported(grant, undefined, this.#honoured));
+    const { principalId: expected } = grant;
+    const { principalId: actual } = request;
+    if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
+    const userIntent = linkIntent(request, grant);
+    const action = {
+      ...makeAction(outlineAction(event), grant.place, grant),
+      userIntent: userIntent && digestKey(userIntent),
+    };
+    broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action), ...judgeOverdraft(grant));
+    const checks = [...CHECKS, ...CHECKS_OF_GRANT];
+    if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
+      return deny(eventId, checks, broken);
+    return {
+      decision: 'allow',
+      decisionCode: 'ALLOW',
+      checks: listChecks(checks, []),
+      grantId: eventId,
+      ...(userIntent === undefined ? {} : { userIntentDigest: userIntent }),
+      reservation: request.meters ?? [],
+      remaining: remainingOf(request, grant),
+    };
+  }
+}
+
+function remainingOf(request: AuthorizationRequest, grant: Grant): Balance[] {
+  const asked = new Map((request.meters ?? []).map(({ unit, amount }) => [unit, toRational(amount)]));
+  return balancesOf(grant).map((balance) => {
+    const amount = asked.get(balance.unit);
+    if (amount === undefined) return balance;
+    return {
+      ...balance,
+      reserved: sumQuantity(addRationals(toRational(balance.reserved), amount)),
+      left: sumQuantity(subtractRationals(toRational(balance.left), amount)),
+    };
+  });
+}
+
+/** SPEC §8 rule 13: an action for another intent than its grant's names that one. */
+function linkIntent(
+  { intentDigest, userIntentDigest }: AuthorizationRequest,
+  grant: Grant,
+): Digest | undefined {
+  if (userIntentDigest !== undefined) return userIntentDigest;
+  return digestKey(intentDigest) === grant.intent ? undefined : toDigest(grant.userIntent ?? grant.intent);
+}
+
+/** What the action would break if it were executed at once: its rates and its concurrency above all. */
+function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
+  const { toolName, now, meters = [], resources = [] } = request;
+  const facts = { ...hypotheticalExecution(toolName, now, meters), resources };
+  // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
+  const unreserved = { ...action, reservation: new Map() };
+  return judgeExecution(facts, unreserved, action.grant).findings;
+}
+
+function judgeHygiene({ hygiene }: AuthorizationRequest): Denial[] {
+  return hygiene?.status === 'Invalid'
+    ? [{ code: 'HYGIENE_NOT_OK', expected: 'clean input', actual: hygiene.status }]
+    : [];
+}
+
+function listChecks(checks: readonly Check[], broken: readonly Denial[]): PolicyCheck[] {
+  return checks.map(([check, codes]) => {
+    const code = broken.find((finding) => codes.includes(finding.code))?.code;
+    return code === undefined ? { check, result: 'pass' } : { check, result: 'fail', code };
+  });
+}
+
+/** One of the checks made fails by one of the findings. */
+function deny(
+  grantId: string | undefined,
+  made: readonly Check[],
+  broken: readonly Denial[],
+): AuthorizationDecision {
+  const checks = listChecks(made, broken);
+  const decisionCode = checks.find(({ code }) => code !== undefined)?.code as string;
+  const first = broken.find(({ code }) => code === decisionCode);
+  const reason = `expected ${first?.expected}, found ${first?.actual}`;
+  const bound = first && boundOf(first, grantId);
+  return {
+    decision: 'deny',
+    decisionCode,
+    checks,
+    reason,
+    ...(bound === undefined ? {} : { bound }),
+    grantId,
+    reservation: [],
+    remaining: [],
+  };
+}
+
+const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
+
+/**
+ * The action as it would be recorded. What events may hold, requests may: the schemas say it for both.
+ *
+ * @throws TypeError, RangeError when they do not.
+ */
+function toEvent(request: AuthorizationRequest): AuthorizationEvent {
+  const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
+    request;
+  const { contextDigest, hygiene, resources, expiresAt, requestKey } = request;
+  assertResources(resources);
+  const event = {
+    event_type: 'authorization',
+    event_version: '1',
+    event_id: ANY_DIGEST,
+    payload_digest: ANY_DIGEST,
+    canonical_profile_id: CANONICAL_PROFILE_ID,
+    occurred_at: now,
+    principal_id: principalId,
+    ...(contextDigest === undefined ? {} : { context_digest: contextDigest }),
+    intents: {
+      intent_digest: intentDigest,
+      ...(userIntentDigest === undefined ? {} : { user_intent_digest: userIntentDigest }),
+    },
+    policy_id: POLICY_ID,
+    policy_digest: ANY_DIGEST,
+    decision: 'allow',
+    decision_code: 'ALLOW',
+    ...(hygiene === undefined ? {} : { hygiene }),
+    authorization: {
+      kind: 'action',
+      grant_event_id: grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: fromDigestText(grantId) },
+      action: {
+        tool_name: toolName,
+        tool_params_digest: paramsDigest,
+        meter_reservation: meters ?? [],
+        ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+        ...(requestKey === undefined ? {} : { request_key: requestKey }),
+      },
+    },
+  };
+  const [fault] = checkEvent(event);
+  if (fault === undefined) return event as unknown as AuthorizationEvent;
+  const { code, pointer, expected, actual } = fault;
+  const message = `${pointer}: expected ${expected}, found ${actual}`;
+  throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
+}
+
+/** Resources are opaque pairs of text. @throws TypeError */
+function assertResources(resources: unknown): void {
+  if (resources === undefined) return;
+  const isResource = (each: unknown): boolean => {
+    const { kind, reference } = (each ?? {}) as Readonly<Record<string, unknown>>;
+    return typeof kind === 'string' && typeof reference === 'string';
+  };
+  if (!Array.isArray(resources) || !resources.every(isResource))
+    throw new TypeError('resources: expected a list of {kind, reference}');
+}
+
+function toDigest(key: string): Digest {
+  const at = key.indexOf(':');
+  return { alg: key.slice(0, at), b64: key.slice(at + 1) };
+}

@@ -1,0 +1,24 @@
+/** The execution that a decision is tried on: one that begins at an instant and takes the least time that there is. */
+
+import type { ExecutionFacts } from '../../rules/bounds/judge.js';
+import { readAmounts } from '../../format/event/outline.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+
+/** Nothing can be said to end after this nanosecond. */
+const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
+
+/** An execution of a tool that begins `now` (a timestamp of SPEC §2) and uses this much. */
+export function hypotheticalExecution(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
+  const start = parseTimestamp(now);
+  return {
+    toolName,
+    occurredAt: now,
+    startedAt: now,
+    endedAt: start === LAST_INSTANT ? now : formatInstant(start + 1n),
+    used: readAmounts(meterUsed),
+    hasOutputRef: false,
+    resources: [],
+    isRelease: false,
+  };
+}

@@ -1,0 +1,136 @@
+/** SPEC §8 rule 18, as who decides live keeps it: a request that was allowed before gets the answer that it has, and nothing is recorded. */
+
+import { balancesOf } from '../../rules/bounds/balance.js';
+import type { Action, Grant } from '../../rules/bounds/grant.js';
+import { judgeExecution } from '../../rules/bounds/judge.js';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { formatDigest, fromDigestText, toDigestText } from '../../base/value/digest.js';
+import type { IndexedEvent } from '../../rules/verify/event-index.js';
+import { askedOf, requestName, type RequestEntry } from '../../rules/verify/links.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { Appended } from '../writer/ledger.js';
+import { boundOf, judgeImported, judgeSoundness, type Denial } from './deciding-bound.js';
+import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
+
+/** An answer that the ledger has. */
+export interface KnownAnswer {
+  readonly decision: AuthorizationDecision;
+  /** The action that was allowed. */
+  readonly recorded: Appended;
+}
+
+/** Why an action can no longer be begun. What passes by itself, such as a rate, is asked when it is. */
+const FINAL: ReadonlySet<string> = new Set(['ACTION_EXPIRED', 'GRANT_EXPIRED', 'GRANT_REVOKED']);
+
+/** The grants under which a request may have been allowed before; undefined stands for none. */
+function grantsAsked(
+  { links: { grants } }: VerifyState,
+  { grantId, principalId }: AuthorizationRequest,
+  { decision, grantId: decided }: AuthorizationDecision,
+): readonly (Grant | undefined)[] {
+  const find = (id: string): Grant | undefined => grants.get(fromDigestText(id));
+  // A policy may decide under another grant than those that were asked for.
+  const others = decision === 'allow' ? [decided === undefined ? undefined : find(decided)] : [];
+  if (grantId === undefined) return [...grants.allowedTo(principalId), undefined, ...others];
+  const grant = find(grantId);
+  return grant === undefined ? others : [grant, ...others];
+}
+
+/**
+ * The answer that a request key has, or a refusal where the action can no longer be begun.
+ *
+ * @param evaluated - What the policy says of the request.
+ * @param honoured - Systems whose imported authority counts.
+ * @throws NorthrootError `REQUEST_CONFLICT` where the key is that of another tool, or of other parameters.
+ */
+export function findKnownAnswer(
+  state: VerifyState,
+  request: AuthorizationRequest,
+  evaluated: AuthorizationDecision,
+  honoured: readonly string[] | undefined,
+): KnownAnswer | undefined {
+  const { requestKey, principalId, toolName, paramsDigest } = request;
+  if (requestKey === undefined) return undefined;
+  const names = new Set(
+    grantsAsked(state, request, evaluated).map((grant) => requestName(principalId, grant, requestKey)),
+  );
+  const entries = [...names].flatMap((name) => state.links.requests.get(name) ?? []);
+  const [first] = entries;
+  if (first === undefined) return undefined;
+  const asked = askedOf(toolName, formatDigest(paramsDigest));
+  const same = entries.find((entry) => entry.asked === asked);
+  if (same === undefined) throw conflict(requestKey, first, asked);
+  return answer(state, request, same, honoured);
+}
+
+function answer(
+  state: VerifyState,
+  request: AuthorizationRequest,
+  { id }: RequestEntry,
+  honoured: readonly string[] | undefined,
+): KnownAnswer {
+  const { actions, grants } = state.links;
+  const eventId = toDigestText(id);
+  const event = state.events.find(id) as IndexedEvent;
+  const action = actions.get(id);
+  const grant = action === undefined ? grants.at(event.grant) : action.grant;
+  const denials =
+    action === undefined
+      ? [
+          {
+            code: 'AUTHORIZATION_REUSED',
+            expected: 'an action that is open',
+            actual: `${eventId}, executed`,
+          } as const,
+        ]
+      : judgeBeginning(action, request.now, honoured);
+  const grantId = grant?.place.eventId;
+  const recorded = { seq: event.seq, eventId, status: 'exists', findings: [], verdict: undefined } as const;
+  const [denial] = denials;
+  if (denial !== undefined) return { decision: refuse(denial, grantId), recorded };
+  return {
+    decision: {
+      decision: 'allow',
+      decisionCode: 'ALLOW',
+      checks: [],
+      grantId,
+      reservation: request.meters ?? [],
+      remaining: grant === undefined ? [] : balancesOf(grant),
+    },
+    recorded,
+  };
+}
+
+/** What keeps an action for good from being begun. */
+function judgeBeginning(action: Action, now: string, honoured: readonly string[] | undefined): Denial[] {
+  const { grant, toolName } = action;
+  const { findings } = judgeExecution(hypotheticalExecution(toolName, now, []), action, grant);
+  return [
+    ...(grant === undefined ? [] : judgeSoundness(grant)),
+    ...judgeImported(grant, action, honoured),
+    ...findings.filter(({ code }) => FINAL.has(code)),
+  ];
+}
+
+function refuse(denial: Denial, grantId: string | undefined): AuthorizationDecision {
+  const { code, expected, actual } = denial;
+  return {
+    decision: 'deny',
+    decisionCode: code,
+    checks: [],
+    reason: `expected ${expected}, found ${actual}; the request key is used up`,
+    bound: boundOf(denial, grantId),
+    grantId,
+    reservation: [],
+    remaining: [],
+  };
+}
+
+function conflict(requestKey: string, { id, asked: before }: RequestEntry, asked: string): NorthrootError {
+  const message = `request key ${printable(requestKey)} is that of ${toDigestText(id)}: ${printable(before, 400)}, found ${printable(asked, 400)}`;
+  return new NorthrootError('REQUEST_CONFLICT', message, {
+    hint: 'one key is for one request: give another key for another tool or other parameters',
+  });
+}

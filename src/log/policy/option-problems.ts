@@ -1,0 +1,159 @@
+/** What is wrong with the options of a draft: all of it at once, so that nobody mends them one by one. */
+
+import { isDigest, tryParseDigest, type Digest } from '../../base/value/digest.js';
+import { printable } from '../../base/bytes/printable.js';
+import { isUnit, readAmounts, type AmountsByUnit, type Meter } from '../../base/value/meter.js';
+import { isPrincipalId } from '../../base/value/principal.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import type { Source } from '../../format/schema/generated/types.js';
+
+/** One option that cannot be used. */
+export interface OptionProblem {
+  /** The option's name, such as `meterCaps`. */
+  readonly option: string;
+  /** What was expected, and what was found. */
+  readonly message: string;
+}
+
+/** Options that make no draft; `problems` has all that is wrong with them. */
+export class OptionsError extends RangeError {
+  readonly problems: readonly OptionProblem[];
+
+  constructor(problems: readonly OptionProblem[]) {
+    super(problems.map(({ option, message }) => `${option}: ${message}`).join('; '));
+    this.name = 'OptionsError';
+    this.problems = problems;
+  }
+}
+
+/** Which names may stand for units in an option, with an example. */
+export interface UnitRule {
+  readonly isKnown: (name: string) => boolean;
+  readonly example: string;
+}
+
+const UNITS: UnitRule = { isKnown: isUnit, example: 'usd or time.ms' };
+
+/** Reads options of any form; what is wrong is kept until {@link OptionReader.end}. */
+export class OptionReader {
+  readonly #options: Readonly<Record<string, unknown>>;
+  readonly #problems: OptionProblem[] = [];
+
+  /** @throws TypeError when there are no options at all. */
+  constructor(options: object, known: readonly string[]) {
+    if (typeof options !== 'object' || (options as unknown) === null) {
+      throw new TypeError('expected an object of options');
+    }
+    this.#options = options as Readonly<Record<string, unknown>>;
+    for (const option of Object.keys(options)) {
+      if (!known.includes(option)) this.refuse(printable(option, 80), 'there is no such option');
+    }
+  }
+
+  refuse(option: string, message: string): void {
+    this.#problems.push({ option, message });
+  }
+
+  has(option: string): boolean {
+    return this.#options[option] !== undefined;
+  }
+
+  /** The option where `isValid` holds of it; otherwise undefined, and a problem where it is there or `isRequired`. */
+  read<T>(
+    option: string,
+    expected: string,
+    isValid: (value: unknown) => value is T,
+    isRequired = false,
+  ): T | undefined {
+    const value = this.#options[option];
+    if (value === undefined && !isRequired) return undefined;
+    if (isValid(value)) return value;
+    this.refuse(option, `expected ${expected}, found ${describe(value)}`);
+    return undefined;
+  }
+
+  text(
+    option: string,
+    expected: string,
+    isValid: (text: string) => boolean,
+    isRequired = false,
+  ): string | undefined {
+    const isText = (value: unknown): value is string => typeof value === 'string' && isValid(value);
+    return this.read(option, expected, isText, isRequired);
+  }
+
+  principal(option: string, isRequired = false): string | undefined {
+    return this.text(
+      option,
+      'human:, service:, agent: or org: and a name, such as agent:a1',
+      isPrincipalId,
+      isRequired,
+    );
+  }
+
+  timestamp(option: string): string | undefined {
+    return this.text(option, 'a timestamp such as 2026-03-01T12:00:00Z', isTimestamp);
+  }
+
+  /** A list of texts, each told of by itself. */
+  texts(option: string, expected: string, max: number, isValid: (text: string) => boolean): string[] {
+    const values = this.read(option, `a list of ${expected}`, Array.isArray) as unknown[] | undefined;
+    if (values === undefined) return [];
+    if (values.length === 0) this.refuse(option, `expected ${expected}, found none`);
+    if (values.length > max) this.refuse(option, `expected at most ${max}, found ${values.length}`);
+    const isText = (value: unknown): value is string => typeof value === 'string' && isValid(value);
+    const right = values.filter(isText);
+    if (right.length < values.length) {
+      const wrong = values.filter((value) => !isText(value)).map(describe);
+      this.refuse(option, `expected ${expected}, found ${wrong.slice(0, 8).join(', ')}`);
+    }
+    return [...new Set(right)];
+  }
+
+  amounts(option: string, { isKnown, example }: UnitRule = UNITS): Meter[] {
+    const isRecord = (value: unknown): value is AmountsByUnit =>
+      typeof value === 'object' && value !== null && !Array.isArray(value);
+    const amounts = this.read(option, 'amounts by unit', isRecord);
+    if (amounts === undefined) return [];
+    const { vector, problems } = readAmounts(amounts, isKnown, example);
+    for (const { message } of problems) this.refuse(option, message);
+    return vector;
+  }
+
+  /** A digest as text, in any spelling that is read, or as events have it. */
+  digest(option: string): Digest | undefined {
+    const value = this.#options[option];
+    if (value === undefined) return undefined;
+    const digest = typeof value === 'string' ? tryParseDigest(value) : undefined;
+    if (digest !== undefined) return digest;
+    if (isDigest(value)) return { alg: value.alg, b64: value.b64 };
+    this.refuse(option, `expected a digest such as sha-256:…, found ${describe(value)}`);
+    return undefined;
+  }
+
+  source(option: string): Source | undefined {
+    const isSource = (value: unknown): value is Source => {
+      if (typeof value !== 'object' || value === null) return false;
+      const { system, id } = value as Partial<Record<keyof Source, unknown>>;
+      return hasLength(system, 64) && hasLength(id, 512);
+    };
+    return this.read(option, 'a system of 1 to 64 characters and an id of 1 to 512', isSource);
+  }
+
+  /** @throws OptionsError when anything was wrong. */
+  end(): void {
+    if (this.#problems.length > 0) throw new OptionsError(this.#problems);
+  }
+}
+
+function hasLength(value: unknown, max: number): boolean {
+  return typeof value === 'string' && value.length > 0 && Array.from(value).length <= max;
+}
+
+function describe(value: unknown): string {
+  if (value === undefined || value === '') return 'nothing';
+  if (typeof value === 'string') return printable(value, 80);
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return `${value}`;
+  if (Array.isArray(value)) return 'a list';
+  return value === null ? 'null' : `a value of type ${typeof value}`;
+}

@@ -1,0 +1,90 @@
+/** Claiming an authorization before anything is done under it (SPEC §3.8). */
+
+import { randomBytes } from 'node:crypto';
+import { formatDigest, type Digest } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { toRational } from '../../base/value/quantity.js';
+import { START_TYPE } from '../../rules/verify/starts.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { Appended, Entry, Ledger } from '../writer/ledger.js';
+import {
+  decideUnder,
+  draftExecution,
+  findPermission,
+  refuse,
+  toDigest,
+  type ExecutionRequest,
+  type Permission,
+} from './record.js';
+import { sweepExpired } from './sweep.js';
+
+/** What is to be started. */
+export interface StartRequest extends Omit<ExecutionRequest, 'now' | 'done'> {
+  /** What it is called with; it must be what was authorized. */
+  readonly paramsDigest: Digest;
+  /** When it starts, or what says so in the moment in which nobody else can start it any more. Default: that moment. */
+  readonly now?: string | (() => string);
+  /** Aborting withdraws it while it waits; nothing is started then. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What was started, under `permission.startId`. */
+export interface StartedExecution {
+  readonly permission: Permission;
+  readonly startedAt: string;
+  readonly recorded: Appended;
+}
+
+/**
+ * Claims an authorization before anything is done under it: appends a start (`x.northroot.start`), which every later decision counts until
+ * an execution settles it. When the promise settles the start is on disk; do the work then, and record it with {@link draftExecution}.
+ *
+ * @throws NorthrootError as {@link findPermission}, and `TOOL_PARAMS_MISMATCH`; as {@link Ledger.decide}. Nothing is started then.
+ */
+export async function startExecution(
+  ledger: Ledger,
+  wanted: string,
+  { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
+): Promise<StartedExecution> {
+  let started: Omit<StartedExecution, 'recorded'> | undefined;
+  const makeStart = (state: VerifyState, id: string): Entry => {
+    const startedAt = typeof now === 'string' ? now : now();
+    const found = findPermission(state, id, { ...request, now: startedAt });
+    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
+      throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
+    }
+    const permission = { ...found, paramsDigest };
+    started = { permission, startedAt };
+    const { meterUsed = [] } = request;
+    // Whatever would keep the execution from being recorded is to be found before anything is done.
+    const endedAt = startedAt;
+    ledger.assertAdmissible({
+      event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
+    });
+    return { event: draftStart(permission, startedAt, meterUsed) };
+  };
+  const before = (state: VerifyState, id: string): Entry[] =>
+    sweepExpired(ledger, state, typeof now === 'string' ? now : now(), id);
+  const recorded = await decideUnder(ledger, wanted, makeStart, { signal, before });
+  const { permission, startedAt } = started as unknown as StartedExecution;
+  const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
+  return { permission: { ...permission, ...own }, startedAt, recorded };
+}
+
+/** The start's draft; it follows the start that it takes over. */
+function draftStart(permission: Permission, startedAt: string, meterUsed: MeterVector): object {
+  const { startId } = permission;
+  return {
+    event_type: START_TYPE,
+    principal_id: permission.principalId,
+    occurred_at: startedAt,
+    ...(startId === undefined ? {} : { prev_event_id: toDigest(startId) }),
+    intents: { intent_digest: permission.intentDigest },
+    auth_event_id: toDigest(permission.authorizationId),
+    tool_name: permission.toolName,
+    tool_params_digest: permission.paramsDigest,
+    started_at: startedAt,
+    meter_known: meterUsed.filter(({ amount }) => toRational(amount).n !== 0n),
+    recorder: randomBytes(16).toString('base64url'),
+  };
+}

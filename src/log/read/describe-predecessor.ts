@@ -1,0 +1,53 @@
+/** Says of a ledger what the genesis of its successor is to say (SPEC §3.3, `continues`). */
+
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import type { LedgerSource } from '../fs/source.js';
+import type { Predecessor } from '../../format/schema/generated/types.js';
+import { viewPredecessor } from '../../rules/verify/predecessor.js';
+import { findCheckpoint } from './find-checkpoint.js';
+
+/** A note of so many characters finds room in a genesis record beside its keys. */
+const MAX_KEPT_NOTE_LENGTH = 16 * 1024;
+
+/**
+ * What the genesis of a successor says of a ledger as it stands: its id, its size, its root, and the note of its last checkpoint
+ * where nothing but that checkpoint's own records stands after what the note covers, and it is not longer than 16 KiB. Whether the ledger verifies is not asked.
+ *
+ * @param open - Opens the ledger; it is read twice.
+ * @throws NorthrootError `NOT_A_LEDGER` when its first line is no record of which the id could be read, and as the source does.
+ */
+export async function describePredecessor(
+  open: () => Promise<LedgerSource>,
+  signal?: AbortSignal,
+): Promise<Predecessor> {
+  const source = await open();
+  const view = await viewPredecessor(source, undefined, signal);
+  const { name, ledgerId, records, root } = view;
+  if (ledgerId === undefined || root === undefined) {
+    throw new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger to continue from`, {
+      hint: 'its first line must be a record, whose event_id is the id of the ledger',
+    });
+  }
+  const note = await findWholeNote(source, open, records, signal);
+  return {
+    ledger_id: { alg: 'sha-256', b64: ledgerId },
+    tree_size: records,
+    root: { alg: 'sha-256', b64: root },
+    ...(note === undefined || note.length > MAX_KEPT_NOTE_LENGTH ? {} : { note }),
+  };
+}
+
+async function findWholeNote(
+  { published }: LedgerSource,
+  open: () => Promise<LedgerSource>,
+  records: number,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  // A tree is published whole.
+  if (published !== undefined) return decodeUtf8(published.note);
+  const found = await findCheckpoint(await open(), { signal });
+  const isWhole = found !== undefined && found.seq + 1 + found.attestations === records;
+  return isWhole ? found.note : undefined;
+}

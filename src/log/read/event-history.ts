@@ -1,0 +1,388 @@
+/**
+ * The history of one event, from a ledger: what it says, the verdict on it, who decided and under which
+ * policy, the grants above it with their accounts before and after, and what came of it.
+ */
+
+import { toBalance, type Balance } from '../../rules/bounds/balance.js';
+import { chainIds, type Account } from '../../rules/bounds/grant.js';
+import { IndexFault, IndexGap } from '../cache/entry-store.js';
+import type { RecordReader } from '../cache/record-reader.js';
+import { NorthrootError } from '../../base/error.js';
+import { withoutFolded, type Finding } from '../../format/finding/finding.js';
+import type { LedgerSource } from '../fs/source.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { examineLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { readLines, type LedgerLine } from '../../rules/source/read-lines.js';
+import type { FindingJson, TrustPolicy } from '../../format/schema/generated/types.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import { readRecords, type ReadRecord } from './read-records.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../../rules/verify/state.js';
+import { finishVerification } from '../../rules/verify/ending.js';
+import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
+import type { SignatureOutcome } from '../../rules/verify/line-findings.js';
+import { verifyLine, type LineResult } from '../../rules/verify/verify-line.js';
+import { findGrant, listOpenStarts, nameOfKey } from '../../rules/report/accounts.js';
+import { toFindingJson } from '../../rules/report/report.js';
+
+/** An event in a history. */
+export interface HistoryEvent {
+  readonly file: string;
+  readonly line: number;
+  readonly seq: number;
+  readonly event_id: string;
+  readonly event: JsonObject;
+}
+
+/** A key that signed, and what its entry calls it. */
+export interface HistoryKey {
+  readonly keyid: string;
+  readonly name?: string;
+}
+
+/** What became of one signature of the event, see {@link SignatureOutcome}. */
+export interface HistorySignature extends HistoryKey {
+  readonly outcome: SignatureOutcome['outcome'];
+  readonly code?: string;
+  readonly roles?: readonly string[];
+  /** Of a copy, the place of the signature that it repeats, counted from 0. */
+  readonly copy_of?: number;
+}
+
+/** A credit or debit of a grant. */
+export interface HistoryAdjustment extends HistoryEvent {
+  readonly verdict: EventVerdict;
+  /** Whose signatures of it count. */
+  readonly signers: readonly HistoryKey[];
+}
+
+/** A grant above the event, with its accounts just before and just after the event. */
+export interface HistoryGrant extends HistoryEvent {
+  /** Whose signatures of the grant count. */
+  readonly signers: readonly HistoryKey[];
+  readonly before: readonly Balance[];
+  readonly after: readonly Balance[];
+}
+
+/** Something that was started under an authorization and is not recorded at the end of the ledger. */
+export interface HistoryStart {
+  readonly seq: number;
+  readonly event_id: string;
+  readonly auth_event_id: string;
+  readonly tool_name: string;
+  readonly started_at: string;
+  readonly recorder: string;
+}
+
+/** The history of one event, in its wire form: what `why --format json` prints. */
+export interface EventHistory extends HistoryEvent {
+  readonly verdict: EventVerdict;
+  readonly findings: readonly FindingJson[];
+  /** Every signature of its record, in its order. */
+  readonly signatures: readonly HistorySignature[];
+  /** Of an execution: what it names as its authorization. */
+  readonly authorization: HistoryEvent | undefined;
+  /** The grants above it, nearest first. */
+  readonly grants: readonly HistoryGrant[];
+  /** Of a grant: its accounts at the end of the ledger. */
+  readonly account: readonly Balance[] | undefined;
+  /** Of a grant: the first credits and debits of it. */
+  readonly adjustments: readonly HistoryAdjustment[];
+  /** How many there are. */
+  readonly adjustments_total: number;
+  /** Of an authorization: the first starts under it that are open at the end of the ledger. */
+  readonly starts: readonly HistoryStart[];
+  /** Of an authorization: the first executions that name it. */
+  readonly executions: readonly HistoryEvent[];
+  /** How many executions name it. */
+  readonly executions_total: number;
+}
+
+/** The most executions that a history lists. */
+const MAX_EXECUTIONS = 100;
+
+/** The most open starts that it lists. */
+const MAX_STARTS = 100;
+
+/** The most adjustments that it lists. */
+const MAX_ADJUSTMENTS = 100;
+
+/** The event that is meant: that of an id, `sha-256:…`; of an event that stands in the ledger more than once, which of them. */
+export type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
+
+type HistoryPlace = Pick<HistoryEvent, 'file' | 'line'>;
+
+interface Seen {
+  readonly file: string;
+  readonly line: number;
+  /** The events that the history needs. */
+  readonly ids: ReadonlySet<string>;
+  readonly verdict: EventVerdict;
+  readonly signatures: readonly HistorySignature[];
+  readonly before: ReadonlyMap<string, readonly Balance[]>;
+  readonly after: ReadonlyMap<string, readonly Balance[]>;
+}
+
+interface Watched {
+  readonly seen: Seen;
+  readonly findings: readonly Finding[];
+  readonly account: readonly Balance[] | undefined;
+  readonly signersOfGrants: ReadonlyMap<string, readonly HistoryKey[]>;
+  readonly adjustments: readonly HistoryAdjustment[];
+  readonly adjustmentsTotal: number;
+  readonly starts: readonly HistoryStart[];
+}
+
+/**
+ * Puts together the history of one event.
+ *
+ * @param open - Opens the ledger; it is read twice.
+ * @param signal - Aborting ends it with its reason.
+ * @throws NorthrootError `RECORD_NOT_FOUND`, and as the source does.
+ */
+export async function explainEvent(
+  open: () => Promise<LedgerSource>,
+  of: HistoryOf,
+  trust?: TrustPolicy,
+  signal?: AbortSignal,
+): Promise<EventHistory> {
+  const { eventId } = of;
+  const { seen, findings, account, ...watched } = await watch(await open(), of, trust, signal);
+  const records = new Map<string, ReadRecord>();
+  const executions: HistoryEvent[] = [];
+  let total = 0;
+  let told: ReadRecord | undefined;
+  for await (const record of readRecords(await open(), { signal })) {
+    if (record.file === seen.file && record.line === seen.line) told = record;
+    if (seen.ids.has(record.eventId) && !records.has(record.eventId)) records.set(record.eventId, record);
+    if (record.event['event_type'] !== 'execution' || readEventId(record.event['auth_event_id']) !== eventId)
+      continue;
+    total += 1;
+    if (executions.length < MAX_EXECUTIONS) executions.push(toEvent(record));
+  }
+  if (told === undefined) throw notFound(eventId);
+  const authorization = records.get(readEventId(told.event['auth_event_id']) ?? '');
+  return {
+    ...toEvent(told),
+    verdict: worstOf(seen.verdict, findings),
+    findings: findings.map(toFindingJson),
+    signatures: seen.signatures,
+    authorization: authorization && toEvent(authorization),
+    grants: [...seen.before].flatMap(([id, before]) => {
+      const grant = records.get(id);
+      const signers = watched.signersOfGrants.get(id) ?? [];
+      const after = seen.after.get(id) ?? [];
+      return grant === undefined ? [] : [{ ...toEvent(grant), signers, before, after }];
+    }),
+    account,
+    adjustments: watched.adjustments,
+    adjustments_total: watched.adjustmentsTotal,
+    starts: watched.starts,
+    executions,
+    executions_total: total,
+  };
+}
+
+/**
+ * Puts together the history of the event in a place, from an index, as {@link explainEvent} does.
+ *
+ * @param state - What the index has at the end of the ledger.
+ * @param ordinal - The place, counted from 0: that of a record.
+ * @throws IndexGap when it takes the ledger to tell it; IndexFault
+ */
+export async function explainIndexedEvent(
+  records: RecordReader,
+  state: VerifyState,
+  ordinal: number,
+): Promise<EventHistory> {
+  const told = records.isRegular ? await records.describe(ordinal) : undefined;
+  const { record, findings: own, above } = told ?? {};
+  if (told === undefined || record === undefined || own === undefined || above === undefined)
+    throw new IndexGap();
+  const { eventId, event } = record;
+  // Of links that wait the record itself tells.
+  const ending = finishVerification({ ...state, links: { ...state.links, pending: new Map() } });
+  const atEnd = ending.findings.filter(({ at }) => at.file === record.file && at.line === record.line);
+  const findings = [...own, ...atEnd].map(withoutFolded);
+  const keyAt = keyNamer(state, ordinal);
+  const keyOf = keyNamer(state);
+  const authorizationId = readEventId(event['auth_event_id']);
+  const authorization = authorizationId === undefined ? undefined : await records.readEvent(authorizationId);
+  const grants: HistoryGrant[] = [];
+  for (const { grantId, before, after } of above) {
+    const grant = await records.readEvent(grantId);
+    if (grant === undefined) continue;
+    const signers = (findGrant(state, grantId)?.signers ?? []).map(keyOf);
+    grants.push({ ...toEvent(grant), signers, before: toBalances(before), after: toBalances(after) });
+  }
+  const corrections = records.adjustmentsOf(eventId);
+  const adjustments: HistoryAdjustment[] = [];
+  for (const place of corrections.ordinals) {
+    // By a claimed id an adjustment may name itself; how many others there are is then not kept.
+    const adjustment = place === ordinal ? undefined : await records.describe(place);
+    if (adjustment === undefined) throw new IndexGap();
+    const { verdict, signatures } = adjustment;
+    const signers = listSigners(signatures).map(keyNamer(state, place));
+    adjustments.push({ ...toEvent(adjustment.record), verdict, signers });
+  }
+  const attempts = records.executionsOf(eventId);
+  const executions: HistoryEvent[] = [];
+  for (const place of attempts.ordinals) {
+    const execution = await records.read(place);
+    if (execution === undefined) throw new IndexFault('an execution is not where its entry says');
+    executions.push(toEvent(execution));
+  }
+  return {
+    ...toEvent(record),
+    verdict: worstOf(told.verdict, findings),
+    findings: findings.map(toFindingJson),
+    signatures: told.signatures.map((signature) => toHistorySignature(signature, keyAt)),
+    authorization: authorization && toEvent(authorization),
+    grants,
+    account: findGrant(state, eventId)?.balances,
+    adjustments,
+    adjustments_total: corrections.total,
+    starts: startsUnder(state, eventId),
+    executions,
+    executions_total: attempts.total,
+  };
+}
+
+/** What a key was called when the record in a place had been read; a key that came later had no name. */
+function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => HistoryKey {
+  return (keyid) => {
+    const isKnown = (state.keyring.find(keyid)?.addedAt?.seq ?? -1) <= ordinal;
+    const name = isKnown ? nameOfKey(state, keyid) : undefined;
+    return { keyid, ...(name === undefined ? {} : { name }) };
+  };
+}
+
+function toHistorySignature(
+  { copyOf, keyid, ...outcome }: SignatureOutcome,
+  keyOf: (keyid: string) => HistoryKey,
+): HistorySignature {
+  return { ...keyOf(keyid), ...outcome, ...(copyOf === undefined ? {} : { copy_of: copyOf }) };
+}
+
+function listSigners(signatures: readonly SignatureOutcome[]): string[] {
+  return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
+}
+
+function toBalances(accounts: ReadonlyMap<string, Account>): Balance[] {
+  return [...accounts].map(([unit, account]) => toBalance(unit, account));
+}
+
+/** What is known only at the end may show that the evidence is broken. */
+function worstOf(verdict: EventVerdict, findings: readonly Finding[]): EventVerdict {
+  return findings.some(({ class: of }) => of === 'invalid') ? 'invalid' : verdict;
+}
+
+/** Verifies the ledger to its end, and looks at the accounts just before and just after the event. */
+async function watch(
+  source: LedgerSource,
+  of: HistoryOf,
+  trust: TrustPolicy | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Watched> {
+  const state = startVerification(trust, defaultBackend);
+  const findings: Finding[] = [];
+  let seen: Seen | undefined;
+  const adjustments: HistoryAdjustment[] = [];
+  let adjustmentsTotal = 0;
+  const keyOf = keyNamer(state);
+  const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: HistoryPlace): void => {
+    if (examined?.eventType !== 'adjustment') return;
+    const { eventId, seq = state.records - 1 } = examined;
+    const event = examined.json();
+    if (event === undefined || eventId === undefined) return;
+    if (readEventId(event['grant_event_id']) !== of.eventId) return;
+    adjustmentsTotal += 1;
+    if (adjustments.length >= MAX_ADJUSTMENTS) return;
+    adjustments.push({
+      ...at,
+      seq,
+      event_id: toDigestText(eventId),
+      event,
+      verdict,
+      signers: listSigners(signatures).map(keyOf),
+    });
+  };
+  const take = (list: readonly Finding[]): void => {
+    for (const finding of list) {
+      if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
+      // What else is alike is told by itself.
+      findings.push(withoutFolded(finding));
+    }
+  };
+  const takeLine = ({ line, segment, takesPlace }: LedgerLine): void => {
+    const { file } = segment;
+    const { number } = line;
+    const isHere = (of.file ?? file) === file && (of.line ?? number) === number;
+    const isReadable = takesPlace && line.length <= MAX_LINE_BYTES;
+    const peek =
+      seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
+    if (peek?.eventId === undefined || toDigestText(peek.eventId) !== of.eventId) {
+      const result = verifyLine(state, line, segment);
+      take(result.findings);
+      takeAdjustment(result, { file, line: number });
+      return;
+    }
+    // Every finding on it is to be told, also those that fold under earlier ones or would wait together with them.
+    const named = findNamed(peek);
+    if (named !== undefined) state.links.pending.delete(fromDigestText(named));
+    const ids = chainIds(findGrantAbove(state, peek));
+    const before = balancesOf(state, ids);
+    const { own, verdict, signatures } = verifyLine(state, line, segment);
+    const related = [named, ...ids].filter((id) => id !== undefined);
+    seen = {
+      file,
+      line: number,
+      ids: new Set(related),
+      verdict,
+      signatures: signatures.map((signature) => toHistorySignature(signature, keyOf)),
+      before,
+      after: balancesOf(state, ids),
+    };
+    take(own);
+  };
+  for await (const line of readLines(source, { signal })) takeLine(line);
+  take(finishVerification(state).findings);
+  if (seen === undefined) throw notFound(of.eventId);
+  const signersOf = (id: string): HistoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
+  return {
+    seen,
+    findings,
+    account: findGrant(state, of.eventId)?.balances,
+    signersOfGrants: new Map([...seen.before.keys()].map((id) => [id, signersOf(id)])),
+    adjustments,
+    adjustmentsTotal,
+    starts: startsUnder(state, of.eventId),
+  };
+}
+
+function startsUnder(state: VerifyState, eventId: string): HistoryStart[] {
+  return listOpenStarts(state)
+    .filter(({ authorizationId, grantId }) => authorizationId === eventId || grantId === eventId)
+    .slice(0, MAX_STARTS)
+    .map((start) => ({
+      seq: start.seq,
+      event_id: start.eventId,
+      auth_event_id: start.authorizationId,
+      tool_name: start.toolName,
+      started_at: start.startedAt,
+      recorder: start.recorder,
+    }));
+}
+
+function notFound(eventId: string): NorthrootError {
+  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`);
+}
+
+function balancesOf(state: VerifyState, ids: readonly string[]): Map<string, readonly Balance[]> {
+  return new Map(ids.map((id) => [id, findGrant(state, id)?.balances ?? []]));
+}
+
+function toEvent({ file, line, seq, eventId, event }: ReadRecord): HistoryEvent {
+  return { file, line, seq, event_id: eventId, event };
+}

@@ -1,0 +1,50 @@
+/** Verifies a ledger up to a point in it, for asking what was so then. */
+
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import type { LedgerSource } from '../fs/source.js';
+import { examineLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
+import { readLines } from '../../rules/source/read-lines.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import { startVerification, type VerifyState } from '../../rules/verify/state.js';
+import { verifyLine } from '../../rules/verify/verify-line.js';
+
+/** A point in a ledger: after the record of a number, or before the first record that occurred after a time. */
+export type Point = { readonly seq: number } | { readonly time: string } | 'end';
+
+/**
+ * The state of a ledger at a point.
+ *
+ * @param signal - Aborting ends it with its reason.
+ * @throws NorthrootError `RECORD_NOT_FOUND` when no record has the number; as the source when that cannot be read.
+ */
+export async function replayTo(
+  source: LedgerSource,
+  point: Point,
+  trust?: TrustPolicy,
+  signal?: AbortSignal,
+): Promise<VerifyState> {
+  const state = startVerification(trust, defaultBackend);
+  const [time, seq] =
+    point === 'end' ? [] : 'time' in point ? [point.time, undefined] : [undefined, point.seq];
+  for await (const { line, segment, ordinal, takesPlace } of readLines(source, { signal })) {
+    if (time !== undefined && takesPlace && isAfter(line, time, state)) return state;
+    const { examined } = verifyLine(state, line, segment);
+    // A record without a number of its own has that of its place.
+    if (takesPlace && (examined?.seq ?? ordinal) === seq) return state;
+  }
+  if (seq === undefined) return state;
+  const [where = ''] = source.paths;
+  throw new NorthrootError('RECORD_NOT_FOUND', `no record ${seq} in ${printable(where)}`, {
+    hint: `it has ${state.records} records`,
+  });
+}
+
+function isAfter({ bytes, length }: RawLine, time: string, state: VerifyState): boolean {
+  if (length > MAX_LINE_BYTES) return false;
+  const { occurredAt } = examineLine(bytes, state.layout);
+  return occurredAt !== undefined && isTimestamp(occurredAt) && compareTimestamps(occurredAt, time) > 0;
+}

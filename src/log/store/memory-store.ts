@@ -1,0 +1,243 @@
+/**
+ * A ledger in memory, for the tests of programs that keep ledgers: it does whatever the file store does, faster, and forgets
+ * everything. Nothing of it is shared between processes.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NorthrootError } from '../../base/error.js';
+import { LineSplitter } from '../../format/record/line-splitter.js';
+import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
+import {
+  conflict,
+  needsTurn,
+  type AcquireOptions,
+  type LedgerStore,
+  type NextPlace,
+  type StoredEnd,
+  type Stored,
+  type StorePosition,
+  type Turn,
+} from './ledger-store.js';
+
+/** How a {@link MemoryStore} behaves. */
+export interface MemoryStoreOptions {
+  /** What messages call it. Default `memory`. */
+  readonly name?: string;
+  /** Whether writers wait for each other. Without locks they meet in `appendIf` only, as with a database. Default true. */
+  readonly hasLocks?: boolean;
+}
+
+interface Waiter {
+  readonly grant: () => void;
+}
+
+const SILENT_MS = 1_000;
+const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
+
+/** One ledger; every {@link MemoryStore.open} gives another writer's view of it. */
+export class MemoryStore {
+  readonly name: string;
+  readonly #hasLocks: boolean;
+  /** Each with its `\n`. */
+  readonly #lines: Buffer[] = [];
+  readonly #offsets: number[] = [0];
+  readonly #waiters: Waiter[] = [];
+  readonly #listeners = new Set<() => void>();
+  #isTaken = false;
+
+  constructor({ name = 'memory', hasLocks = true }: MemoryStoreOptions = {}) {
+    this.name = name;
+    this.#hasLocks = hasLocks;
+  }
+
+  /** All that is stored, as a file would have it: `verifyLedger` takes it. */
+  bytes(): Uint8Array {
+    return Buffer.concat(this.#lines);
+  }
+
+  /** A store for `Ledger.open`. */
+  open(): LedgerStore {
+    return new MemoryView(this, {
+      read: (from) => this.#read(from),
+      append: (expected, lines) => this.#append(expected, lines),
+      acquire: (options) => this.#acquire(options),
+      waitForMore: (from, signal) => this.#waitForMore(from, signal),
+      place: () => ({
+        file: this.name,
+        line: this.#lines.length + 1,
+        byteOffset: this.#offsets[this.#lines.length] ?? 0,
+      }),
+    });
+  }
+
+  #tip(size: number): string {
+    const last = this.#lines[size - 1];
+    return last === undefined ? EMPTY_TIP : hashToBase64url(leafHash(last.subarray(0, -1)));
+  }
+
+  #read(from: StorePosition | undefined): Stored[] {
+    const { size = 0, tip = EMPTY_TIP } = from ?? {};
+    if (size > this.#lines.length || tip !== this.#tip(size)) throw conflict(this.name);
+    const file = this.name;
+    const splitter = new LineSplitter({ offset: this.#offsets[size] ?? 0, lines: size });
+    const lines = splitter.push(Buffer.concat(this.#lines.slice(size)));
+    const begin: Stored[] = size === 0 ? [{ kind: 'file', file, firstSeq: undefined }] : [];
+    return [...begin, { kind: 'lines', file, firstSeq: undefined, lines }];
+  }
+
+  #append({ size, tip }: StoredEnd, lines: readonly Uint8Array[]): void {
+    if (size !== this.#lines.length || tip !== this.#tip(size)) throw conflict(this.name);
+    for (const line of lines) {
+      this.#lines.push(Buffer.from(line));
+      this.#offsets.push((this.#offsets.at(-1) ?? 0) + line.length);
+    }
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  async #acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<Turn> {
+    signal?.throwIfAborted();
+    if (!this.#hasLocks) return { release: () => Promise.resolve() };
+    if (this.#isTaken || this.#waiters.length > 0) await this.#queue(timeoutMs, signal, onWait);
+    this.#isTaken = true;
+    let isReleased = false;
+    return {
+      release: () => {
+        if (!isReleased) {
+          isReleased = true;
+          this.#isTaken = false;
+          this.#waiters.shift()?.grant();
+        }
+        return Promise.resolve();
+      },
+    };
+  }
+
+  #queue(
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    onWait: (() => void) | undefined,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        clearTimeout(timer);
+        clearTimeout(telling);
+        signal?.removeEventListener('abort', abort);
+        settle();
+      };
+      const waiter = {
+        grant: () => {
+          // Taken before anybody else can ask.
+          this.#isTaken = true;
+          end(resolve);
+        },
+      };
+      const leave = (reason: Error): void => {
+        const at = this.#waiters.indexOf(waiter);
+        if (at !== -1) this.#waiters.splice(at, 1);
+        end(() => reject(reason));
+      };
+      const abort = (): void => leave(signal?.reason as Error);
+      const late = (): void =>
+        leave(new NorthrootError('LEDGER_LOCKED', `another writer is appending to ${this.name}`));
+      const timer = setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
+      const telling = onWait === undefined ? undefined : setTimeout(onWait, SILENT_MS);
+      signal?.addEventListener('abort', abort);
+      this.#waiters.push(waiter);
+    });
+  }
+
+  async #waitForMore(from: StorePosition, signal: AbortSignal): Promise<void> {
+    while (this.#lines.length <= from.size) {
+      signal.throwIfAborted();
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#listeners.delete(wake);
+          signal.removeEventListener('abort', wake);
+          resolve();
+        };
+        this.#listeners.add(wake);
+        signal.addEventListener('abort', wake);
+      });
+    }
+    signal.throwIfAborted();
+  }
+}
+
+interface Access {
+  read(from: StorePosition | undefined): Stored[];
+  append(expected: StoredEnd, lines: readonly Uint8Array[]): void;
+  acquire(options: AcquireOptions): Promise<Turn>;
+  waitForMore(from: StorePosition, signal: AbortSignal): Promise<void>;
+  place(): NextPlace;
+}
+
+class MemoryView implements LedgerStore {
+  readonly name: string;
+  readonly #access: Access;
+  readonly #closed = new AbortController();
+  #turn: Turn | undefined;
+
+  constructor({ name }: MemoryStore, access: Access) {
+    this.name = name;
+    this.#access = access;
+  }
+
+  async *read(from?: StorePosition): AsyncGenerator<Stored, void, void> {
+    // As from a disk: never at once.
+    await sleep(0);
+    yield* this.#access.read(from);
+  }
+
+  async nextPlace(): Promise<NextPlace> {
+    this.#assertTurn();
+    return Promise.resolve(this.#access.place());
+  }
+
+  async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
+    this.#assertTurn();
+    await sleep(0);
+    this.#access.append(expected, lines);
+  }
+
+  async acquire(options: AcquireOptions): Promise<Turn> {
+    if (this.#turn !== undefined) throw new TypeError('the store is acquired already');
+    const turn = await this.#access.acquire(options);
+    this.#turn = turn;
+    return {
+      release: async () => {
+        if (this.#turn === turn) this.#turn = undefined;
+        await turn.release();
+      },
+    };
+  }
+
+  confirm(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  settleTornTail(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  async waitForMore(from: StorePosition, signal?: AbortSignal): Promise<void> {
+    const closed = this.#closed.signal;
+    const either = signal === undefined ? closed : AbortSignal.any([closed, signal]);
+    await this.#access.waitForMore(from, either).catch((error: unknown) => {
+      if (signal?.aborted === true || !closed.aborted) throw error;
+    });
+  }
+
+  discard(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#turn?.release();
+    this.#turn = undefined;
+  }
+
+  #assertTurn(): void {
+    if (this.#turn === undefined) throw needsTurn();
+  }
+}

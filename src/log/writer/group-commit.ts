@@ -1,0 +1,420 @@
+/**
+ * The queue of what is to be appended, and the groups in which it is: whatever waits when a group begins is written with one write
+ * and one sync, in the order of the calls. The life of a group:
+ *
+ *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
+ */
+
+import { IndexFault } from '../cache/entry-store.js';
+import { NorthrootError } from '../../base/error.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { failed, type CheckpointTimer } from './checkpoint-timer.js';
+import type { ActJob, Job } from './jobs.js';
+import { nowOf, type Appended, type CheckpointResult, type LedgerOptions } from './options.js';
+import type { Prepared, RecordMaker } from './record-maker.js';
+import type { RunningVerification } from './running-verification.js';
+import type { SigningThreads } from './signing-threads.js';
+import type { StateCache } from './state-cache.js';
+import type { PositionKeeper } from './kept-position.js';
+import { StrictError } from './strict-error.js';
+import type { TurnKeeper } from './turn-keeper.js';
+
+/** What a {@link GroupCommit} works with. */
+export interface GroupParts {
+  readonly store: LedgerStore;
+  readonly options: LedgerOptions;
+  readonly running: RunningVerification;
+  readonly maker: RecordMaker;
+  readonly signing: SigningThreads | undefined;
+  readonly turns: TurnKeeper;
+  readonly cache: StateCache;
+  readonly timer: CheckpointTimer;
+  readonly kept: PositionKeeper | undefined;
+  readonly onCheckpoint: (made: CheckpointResult) => void;
+}
+
+/** One write and one sync take at most so much. */
+const MAX_GROUP_RECORDS = 1_000;
+const MAX_GROUP_BYTES = 8 * 1024 * 1024;
+/** So many events are signed before they are judged. */
+const SIGNED_AT_ONCE = 64;
+/** So often in a row another writer may come first where there is no lock. */
+const MAX_CONFLICTS = 100;
+/** So often in a row an index may turn out to be damaged. */
+const MAX_FAULTS = 3;
+/** What is wrong with what is stored, and not with storing. */
+const REFUSALS = new Set([
+  'LEDGER_ROLLED_BACK',
+  'NOT_A_LEDGER',
+  'LEDGER_TAIL_INVALID',
+  'SEGMENT_MISSING',
+  'SEGMENT_MISPLACED',
+]);
+
+/** See the head of this file. */
+export class GroupCommit {
+  readonly #parts: GroupParts;
+  #queue: Job[] = [];
+  #running: Promise<void> | undefined;
+  #isClosing = false;
+  #failure: NorthrootError | undefined;
+  /** Set when an event was refused and none may be given after it. */
+  #stopped: NorthrootError | undefined;
+  /** Set when that event stood in the queue: those behind it in the queue were given after it. */
+  #rejectAfter: NorthrootError | undefined;
+  #conflicts = 0;
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws what keeps the ledger from taking anything. */
+  assertUsable(): void {
+    this.assertOpen();
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** @throws what keeps the ledger from being looked at. */
+  assertOpen(): void {
+    if (this.#isClosing) throw new TypeError('the ledger is closed');
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  add(job: Job): void {
+    this.#parts.turns.noteRequest();
+    if (job.kind === 'event') this.#parts.signing?.expect(job.prepared.bytes);
+    this.#queue.push(job);
+    this.#running ??= this.#commitAll();
+  }
+
+  /** A checkpoint is due by time. Where it cannot be made, the next append says why. */
+  addDue(givenAt: string): void {
+    this.add({ kind: 'due', givenAt });
+  }
+
+  /** Does something while nobody else writes, behind all that was asked for. */
+  act(act: () => Promise<void>): Promise<void> {
+    const givenAt = nowOf(this.#parts.options);
+    return new Promise((resolve, reject) => this.add({ kind: 'act', act, givenAt, resolve, reject }));
+  }
+
+  /** What was given was refused before it was queued. */
+  noteRefusal(): void {
+    if (this.#parts.options.stopsAtRefusal !== true) return;
+    this.#stopped ??= notReached();
+  }
+
+  /** Takes nothing any more; settles when all that was given is settled, and the turn given back. */
+  async close(): Promise<void> {
+    const { timer, turns } = this.#parts;
+    this.#isClosing = true;
+    timer.clear();
+    await this.#running;
+    // What was committed may have set it again.
+    timer.clear();
+    await turns.giveBack();
+  }
+
+  /** Runs until the queue is empty; what is appended meanwhile makes the next group. */
+  async #commitAll(): Promise<void> {
+    await Promise.resolve();
+    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, MAX_GROUP_RECORDS));
+    this.#running = undefined;
+    if (!this.#isClosing && this.#failure === undefined) this.#parts.timer.set();
+  }
+
+  async #commit(jobs: Job[]): Promise<void> {
+    const { store, running, signing, turns, kept } = this.#parts;
+    if (this.#failure !== undefined) {
+      rejectAll(jobs, this.#failure);
+      return;
+    }
+    // Before the turn: nobody else waits for threads.
+    await signing?.ready(eventsOf(jobs).map(({ bytes }) => bytes));
+    try {
+      await turns.take();
+    } catch (error) {
+      await this.#refuseTurn(jobs, error);
+      return;
+    }
+    const group = new Group(this.#parts);
+    try {
+      if ((await running.catchUp()) > 0) turns.noteOthers();
+      if (this.#needsAll(jobs)) await running.deepen();
+      await running.begin();
+      await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
+      const { position } = running;
+      await this.#fill(group, jobs);
+      if (group.lines.length > 0) await store.appendIf(position, group.lines);
+      // That an event is there already is acknowledged too.
+      else await store.confirm();
+      this.#conflicts = 0;
+      await running.committed(group.lines.length, group.isAhead);
+      await kept?.keep(running.position);
+    } catch (error) {
+      await this.#give(jobs, group, error);
+      return;
+    }
+    for (const job of group.acts) {
+      await job.act().then(
+        () => group.outcomes.push(() => job.resolve()),
+        (error: unknown) => this.#endAct(job, group, error),
+      );
+    }
+    await turns.endGroup(this.#queue.length > 0);
+    for (const outcome of group.outcomes) outcome();
+    // On its own: what the listener throws is none of the ledger's.
+    for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
+  }
+
+  /** What was done in a turn has failed; where an index misled it, it is done again on what the ledger says. */
+  async #endAct(job: ActJob, group: Group, error: unknown): Promise<void> {
+    if (!(error instanceof IndexFault) || this.#conflicts >= MAX_FAULTS) {
+      group.outcomes.push(() => job.reject(error));
+      return;
+    }
+    this.#conflicts += 1;
+    await this.#parts.cache.discard?.(error.message).catch(() => undefined);
+    this.#parts.running.forget();
+    this.#queue.unshift(job);
+  }
+
+  /** Makes the lines of a group; what does not fit goes back to the queue. */
+  async #fill(group: Group, jobs: Job[]): Promise<void> {
+    const { timer, turns } = this.#parts;
+    const end = performance.now() + turns.groupMs;
+    for (const [index, job] of jobs.entries()) {
+      const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && performance.now() > end);
+      if (isFull || group.isAhead) {
+        this.#queue.unshift(...jobs.splice(index));
+        return;
+      }
+      const refusal = this.#rejectAfter;
+      if (refusal !== undefined && job.kind !== 'look') {
+        group.outcomes.push(() => rejectAll([job], refusal));
+        continue;
+      }
+      try {
+        if (index % SIGNED_AT_ONCE === 0)
+          this.#parts.maker.signAhead(eventsOf(jobs.slice(index, index + SIGNED_AT_ONCE)));
+        const looking = group.add(job);
+        if (looking !== undefined) await looking;
+      } catch (error) {
+        if (error instanceof IndexFault) throw error;
+        if (job.kind === 'due') {
+          this.#stop(error);
+          continue;
+        }
+        // A question that is not answered is no event that was refused.
+        if (job.kind === 'event' || job.kind === 'checkpoint') this.#rejectAfterRefusal();
+        group.outcomes.push(() => rejectAll([job], error));
+        continue;
+      }
+      if (job.kind === 'look' || job.kind === 'act' || !timer.isDue(job.givenAt)) continue;
+      try {
+        group.addCheckpoint(job.givenAt);
+      } catch (error) {
+        this.#stop(error);
+      }
+    }
+  }
+
+  /** A group could not be written, or it is not certain that it was. */
+  async #give(jobs: Job[], group: Group, error: unknown): Promise<void> {
+    const { running, turns } = this.#parts;
+    running.forget();
+    const isLate =
+      error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT' && group.lines.length > 0;
+    // What was kept of the ledger is damaged; the ledger says it anew.
+    const isMisled = error instanceof IndexFault;
+    if ((isLate || isMisled) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
+      if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
+      // Another came first: the group is made again, behind what that one wrote.
+      this.#conflicts += 1;
+      this.#rejectAfter = undefined;
+      this.#queue.unshift(...jobs);
+      await turns.giveBack();
+      return;
+    }
+    const isRefusal = error instanceof NorthrootError && REFUSALS.has(error.code);
+    this.#failure = isRefusal ? error : failed(error);
+    await turns.giveBack();
+    rejectAll(jobs, this.#failure);
+  }
+
+  /** The turn was not to be had: nothing was written, and it may be had another time. */
+  async #refuseTurn(jobs: Job[], error: unknown): Promise<void> {
+    const { signal } = this.#parts.options;
+    const mayComeAgain =
+      (signal?.aborted === true && error === signal.reason) ||
+      (error instanceof NorthrootError && ['LEDGER_LOCKED', 'LOCK_UNAVAILABLE'].includes(error.code));
+    if (!mayComeAgain) this.#failure = failed(error);
+    await this.#parts.turns.giveBack();
+    const isStream = this.#parts.options.stopsAtRefusal === true;
+    // What comes after an event that was not appended is not to be either.
+    const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
+    if (isStream) this.#rejectAfterRefusal();
+    rejectAll(jobs, this.#failure ?? error);
+    rejectAll(waiting, notReached());
+  }
+
+  /** Whether something of a group rests on every signature. */
+  #needsAll(jobs: readonly Job[]): boolean {
+    const { options, timer } = this.#parts;
+    if (jobs.some(({ kind }) => kind === 'checkpoint')) return true;
+    if (options.trust === undefined && jobs.some(({ kind }) => kind === 'decision')) return true;
+    if (!timer.isOn) return false;
+    // A checkpoint that somebody gives may be dated back, and so make the next one due.
+    const isGiven = (job: Job): boolean => job.kind === 'event' && job.prepared.line.type === 'checkpoint';
+    return (
+      jobs.some((job) => job.kind === 'due' || isGiven(job)) || timer.mayBeDue(jobs.map((job) => job.givenAt))
+    );
+  }
+
+  #rejectAfterRefusal(): void {
+    this.noteRefusal();
+    this.#rejectAfter = this.#stopped;
+  }
+
+  #stop(error: unknown): void {
+    const { timer, store } = this.#parts;
+    const reason = timer.stop(error, store.name);
+    if (reason !== undefined) this.#stopped ??= reason;
+  }
+}
+
+/** The lines of one group, and what its askers are told when they are on disk. */
+class Group {
+  readonly lines: Uint8Array[] = [];
+  readonly outcomes: (() => void)[] = [];
+  readonly made: CheckpointResult[] = [];
+  /** Done when the lines are on disk. */
+  readonly acts: ActJob[] = [];
+  bytes = 0;
+  /** Set when an event was judged that is not to be written: what was learnt from it is to be forgotten. */
+  isAhead = false;
+  readonly #parts: GroupParts;
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes the record that is asked for.
+   *
+   * @returns A promise only where a look takes its time.
+   * @throws what the asker is told
+   */
+  add(job: Job): Promise<void> | undefined {
+    if (job.kind !== 'due') job.withdrawal?.take();
+    switch (job.kind) {
+      case 'look': {
+        const see = (seen: unknown): void => void this.outcomes.push(() => job.resolve(seen));
+        const seen = job.look();
+        if (seen instanceof Promise) return seen.then(see);
+        see(seen);
+        return undefined;
+      }
+      case 'act':
+        this.acts.push(job);
+        return undefined;
+      case 'due':
+        if (this.#parts.timer.isDue(job.givenAt)) this.addCheckpoint(job.givenAt);
+        return undefined;
+      case 'checkpoint': {
+        const checkpoint = this.addCheckpoint(job.givenAt, job.principalId);
+        this.outcomes.push(() => job.resolve(checkpoint));
+        return undefined;
+      }
+      case 'decision': {
+        const { running, maker } = this.#parts;
+        running.assertDecidable();
+        for (const entry of job.before?.(running.deciding) ?? []) this.#addEvent(maker.prepare(entry));
+        const appended = this.#addEvent(maker.prepare(job.makes(running.deciding)));
+        this.outcomes.push(() => job.resolve(appended));
+        return undefined;
+      }
+      case 'event': {
+        const appended = this.#addEvent(job.prepared);
+        this.outcomes.push(() => job.resolve(appended));
+        return undefined;
+      }
+    }
+  }
+
+  addCheckpoint(givenAt: string, principalId?: string): CheckpointResult {
+    const { running, maker } = this.#parts;
+    running.assertSound();
+    const { seq } = running.tip;
+    const date = this.#dateOf(givenAt, running.state.links.latest);
+    const { event, line } = maker.makeCheckpointLine(date, principalId);
+    const judged = running.add(line);
+    this.#put(line.bytes);
+    const { note, tree_size: treeSize } = event;
+    const eventId = toDigestText(event.event_id.b64);
+    const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
+    this.made.push(checkpoint);
+    return checkpoint;
+  }
+
+  /**
+   * When a checkpoint was made: no earlier than what it seals, for others may have appended since it was asked for; and no later than
+   * it has to be, for what follows it in the group may have been dated already.
+   */
+  #dateOf(givenAt: string, latest: string | undefined): string {
+    if (latest === undefined || !isLater(latest, givenAt)) return givenAt;
+    const now = nowOf(this.#parts.options);
+    const bound = isLater(latest, now) ? now : latest;
+    return isLater(bound, givenAt) ? bound : givenAt;
+  }
+
+  #addEvent(prepared: Prepared): Appended {
+    const { running, maker, options } = this.#parts;
+    const entry = maker.makeDistinct(prepared);
+    const eventId = toDigestText(entry.line.eventId);
+    const existing = running.stateOfIds.events.find(entry.line.eventId);
+    if (existing !== undefined) {
+      if (entry.refusesExisting) throw duplicate(eventId, existing.seq);
+      return { seq: existing.seq, eventId, status: 'exists', findings: [], verdict: undefined };
+    }
+    const { seq } = running.nextLink;
+    const line = maker.makeLine(entry);
+    const judged = running.add(line);
+    if (options.strict === true && judged.verdict === 'invalid') {
+      this.isAhead = true;
+      throw new StrictError(judged.findings);
+    }
+    this.#put(line.bytes);
+    return { seq, eventId, status: 'appended', ...judged };
+  }
+
+  #put(line: Uint8Array): void {
+    this.lines.push(line);
+    this.bytes += line.length;
+  }
+}
+
+function eventsOf(jobs: readonly Job[]): Prepared[] {
+  return jobs.flatMap((job) => (job.kind === 'event' ? [job.prepared] : []));
+}
+
+function isLater(one: string, other: string): boolean {
+  return compareTimestamps(one, other) > 0;
+}
+
+function rejectAll(jobs: readonly Job[], error: unknown): void {
+  for (const job of jobs) if (job.kind !== 'due') job.reject(error);
+}
+
+function notReached(): NorthrootError {
+  return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
+    hint: 'mend the event that was refused, then append from it on',
+  });
+}
+
+function duplicate(eventId: string, seq: number): NorthrootError {
+  const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
+  return new NorthrootError('EVENT_DUPLICATE', message);
+}

@@ -1,0 +1,230 @@
+/**
+ * The last position that a writer acknowledged, kept in a file outside the ledger, so that a ledger that was put back to an earlier
+ * state is found when it is opened again.
+ *
+ * A line is appended when the records are on disk and before their callers are told: the file may be behind the ledger, and is never
+ * ahead of it. It is there for every other process at once. To the disk it is brought once a second and when the ledger is closed: a
+ * system that crashes in between leaves it behind by so much, and the ledger's own records were synced. Of the lines the one that is
+ * furthest along counts, whoever wrote it; one that a crash has torn counts for nothing.
+ */
+
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { nodeFileSystem, placeFile, readSmallFile, type FileSystem } from '../fs/file-system.js';
+import { FileStore } from '../store/file-store.js';
+import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
+import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
+import type { LedgerOptions } from './options.js';
+
+/** A file that has more is written anew, with its last line. */
+const MAX_LINES_BYTES = 64 * 1024;
+/** No file has more than one line beyond that. */
+const MAX_BYTES = 2 * MAX_LINES_BYTES;
+const SYNC_MS = 1_000;
+/** What keeps a file from being written that nobody asked for. */
+const NOT_WRITABLE = new Set(['ACCESS_DENIED', 'READ_ONLY']);
+
+interface Kept extends Omit<StorePosition, 'file'> {
+  readonly ledgerId: string;
+  /** In a folder of segments the file's own name, else nothing. */
+  readonly segment: string;
+}
+
+/** See the head of this file. All is called with the store's turn held, but `close`. */
+export class PositionKeeper {
+  readonly #store: LedgerStore;
+  readonly #place: string;
+  /** Whether the user named it. */
+  readonly #isNamed: boolean;
+  readonly #fileSystem: FileSystem;
+  readonly #onNotice: LedgerOptions['onNotice'];
+  #path: string | undefined;
+  #ledgerId = '';
+  #size = -1;
+  /** Whether the file is to be made. */
+  #isNew = false;
+  #bytes = 0;
+  #syncedAt = -Infinity;
+  #isUnsynced = false;
+
+  private constructor(store: LedgerStore, place: string, isNamed: boolean, options: LedgerOptions) {
+    this.#store = store;
+    this.#place = place;
+    this.#isNamed = isNamed;
+    this.#fileSystem = options.fileSystem ?? nodeFileSystem;
+    this.#onNotice = options.onNotice;
+  }
+
+  /** The file, once it is open. */
+  get path(): string | undefined {
+    return this.#path;
+  }
+
+  /** Undefined where none is to be kept. */
+  static of(store: LedgerStore, options: LedgerOptions): PositionKeeper | undefined {
+    const { decides = false, position = decides } = options;
+    if (typeof position === 'string') return new PositionKeeper(store, position, true, options);
+    if (!position || !(store instanceof FileStore)) return undefined;
+    return new PositionKeeper(store, positionPath(store.name), false, options);
+  }
+
+  /**
+   * That a ledger without records never had any.
+   *
+   * @throws NorthrootError `LEDGER_ROLLED_BACK`, `POSITION_MALFORMED`; as reading does
+   */
+  async assertNothingKept(): Promise<void> {
+    if (this.#place.endsWith('/') || (await this.#fileSystem.kindOf(this.#place)) === 'folder') return;
+    const kept = await this.#read(this.#place);
+    if (kept === undefined) return;
+    throw this.#rolledBack(
+      `${printable(this.#store.name)} has no records any more: ${kept.size} were acknowledged`,
+    );
+  }
+
+  /**
+   * The position that was kept of this ledger; undefined where none was.
+   *
+   * @param ledgerId - `sha-256:…`
+   * @throws NorthrootError `LEDGER_ROLLED_BACK` where the last one is of another ledger; `POSITION_MALFORMED`; as reading does
+   */
+  async open(ledgerId: string): Promise<StorePosition | undefined> {
+    this.#ledgerId = ledgerId;
+    const path = await this.#pathFor(ledgerId);
+    this.#path = path;
+    const kept = await this.#read(path);
+    this.#isNew = kept === undefined;
+    if (kept === undefined) return undefined;
+    const { name } = this.#store;
+    if (kept.ledgerId !== ledgerId)
+      throw this.#rolledBack(
+        `${printable(name)} is another ledger than the one whose records were acknowledged`,
+      );
+    const { segment, line, byteOffset, size, tip } = kept;
+    this.#size = size;
+    const file = segment === '' ? name : `${name.replace(/\/+$/, '')}/${segment}`;
+    return { file, line, byteOffset, size, tip };
+  }
+
+  /** Keeps a position, where it is further along than what is kept. @throws as writing does, where the user named the file */
+  async keep(position: StorePosition): Promise<void> {
+    const path = this.#path;
+    if (path === undefined || position.size <= this.#size) return;
+    const line = Buffer.from(this.#lineOf(position));
+    try {
+      if (this.#isNew || this.#bytes > MAX_LINES_BYTES) {
+        await placeFile(path, line, { fileSystem: this.#fileSystem });
+        if (this.#isNew) await this.#fileSystem.syncFolderOf(path);
+        this.#isNew = false;
+        this.#bytes = line.length;
+      } else await this.#append(path, line);
+      this.#size = position.size;
+    } catch (error) {
+      const mayDoWithout = !this.#isNamed && error instanceof NorthrootError && NOT_WRITABLE.has(error.code);
+      if (!mayDoWithout) throw error;
+      this.#path = undefined;
+      this.#onNotice?.({ code: 'POSITION_NOT_KEPT', path, error });
+    }
+  }
+
+  /** Brings what was kept to the disk. @throws as the file system does, where the user named the file */
+  async close(): Promise<void> {
+    if (!this.#isUnsynced || this.#path === undefined) return;
+    this.#isUnsynced = false;
+    try {
+      const file = await this.#fileSystem.open(this.#path, 'append');
+      await file.datasync().finally(() => file.close());
+    } catch (error) {
+      if (this.#isNamed) throw error;
+    }
+  }
+
+  async #append(path: string, line: Uint8Array): Promise<void> {
+    // Another process may have put another file there: it is not held open.
+    const file = await this.#fileSystem.open(path, 'create');
+    try {
+      for (let done = 0; done < line.length;) done += await file.write(line.subarray(done));
+      this.#bytes = await file.size();
+      this.#isUnsynced = performance.now() - this.#syncedAt < SYNC_MS;
+      if (this.#isUnsynced) return;
+      await file.datasync();
+      this.#syncedAt = performance.now();
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #pathFor(ledgerId: string): Promise<string> {
+    const place = this.#place;
+    const kind = await this.#fileSystem.kindOf(place);
+    if (kind !== 'folder' && !place.endsWith('/')) return place;
+    if (kind === 'missing') await this.#fileSystem.makeFolder(place);
+    const id = Buffer.from(fromDigestText(ledgerId), 'base64url').toString('hex');
+    return `${place.replace(/\/+$/, '')}/${id}.position`;
+  }
+
+  async #read(path: string): Promise<Kept | undefined> {
+    const kind = await this.#fileSystem.kindOf(path);
+    if (kind === 'missing') return undefined;
+    const bytes = kind === 'file' ? await readSmallFile(path, MAX_BYTES) : new Uint8Array();
+    const texts = Buffer.from(bytes).toString().split('\n');
+    // Nothing is appended to a line that a crash has torn.
+    this.#bytes = texts.pop() === '' ? bytes.length : Infinity;
+    const all = texts.flatMap((text) => parseLine(text) ?? []);
+    const furthest = all.reduce<Kept | undefined>(
+      (most, each) => (most === undefined || each.size >= most.size ? each : most),
+      undefined,
+    );
+    if (furthest !== undefined) return furthest;
+    throw new NorthrootError('POSITION_MALFORMED', `${printable(path)} is not the position of a ledger`, {
+      hint: 'keep the position in another file, or remove this one if the ledger is known to be whole',
+    });
+  }
+
+  #lineOf({ file, line, byteOffset, size, tip }: StorePosition): string {
+    const kept = {
+      ledger_id: this.#ledgerId,
+      size,
+      tip: toDigestText(tip),
+      file: file === this.#store.name ? '' : file.slice(file.lastIndexOf('/') + 1),
+      line,
+      byte_offset: byteOffset,
+    };
+    return `${JSON.stringify(kept)}\n`;
+  }
+
+  #rolledBack(message: string): NorthrootError {
+    return new NorthrootError('LEDGER_ROLLED_BACK', message, {
+      hint: `restore the ledger; where another one is meant to begin here, remove ${printable(this.#path ?? this.#place)}`,
+    });
+  }
+}
+
+/** Where the position of a ledger in files is kept, unless somebody says so: beside it, out of a folder of segments. */
+function positionPath(ledger: string): string {
+  return `${ledger.replace(/\/+$/, '')}.position`;
+}
+
+function parseLine(text: string): Kept | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const {
+    ledger_id: ledgerId,
+    size,
+    tip,
+    file,
+    line,
+    byte_offset: byteOffset,
+  } = value as Record<string, unknown>;
+  const isCount = (count: unknown): count is number => Number.isSafeInteger(count) && (count as number) >= 0;
+  if (!isCount(size) || !isCount(line) || !isCount(byteOffset)) return undefined;
+  const digest = typeof tip === 'string' ? tryParseDigest(tip) : undefined;
+  if (typeof ledgerId !== 'string' || digest?.alg !== SHA256) return undefined;
+  if (typeof file !== 'string' || file.includes('/')) return undefined;
+  return { ledgerId, segment: file, size, tip: digest.b64, line, byteOffset };
+}

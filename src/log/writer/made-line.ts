@@ -1,0 +1,109 @@
+/**
+ * The line of a usual record that is made here: the event is written with room around it, looked at once, before its place is known, and
+ * the rest of the line is put into the room when it is. What is said of it then is what `examineLine` says of the line.
+ */
+
+import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
+import type { Room } from '../../format/event/identity.js';
+import type { SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { QuickLine } from '../../fast/scan/quick-line.js';
+import {
+  LINE_END,
+  ROW_WIDTH,
+  SEQ_BASE,
+  SEQ_HIGH,
+  SEQ_LOW,
+  SIGNATURES,
+  SIGNATURE_COUNT,
+  scanRecord,
+} from '../../fast/scan/quick-scan.js';
+import { BEFORE_KEYID } from '../../fast/scan/quick-tables.js';
+import { EVENT_START, HEAD, formatTail } from '../../format/record/record.js';
+
+const NO_TIP = 'A'.repeat(43);
+const NO_SIGNATURE = { keyid: NO_TIP, sig: 'A'.repeat(86) };
+const UNPLACED = formatTail({ prev: NO_TIP, seq: 0, signatures: [] });
+const UNPLACED_SIGNED = formatTail({ prev: NO_TIP, seq: 0, signatures: [NO_SIGNATURE] });
+/** The longest tail with one signature of 64 bytes. */
+const MAX_TAIL = formatTail({
+  prev: NO_TIP,
+  seq: Number.MAX_SAFE_INTEGER,
+  signatures: [NO_SIGNATURE],
+}).length;
+const BEFORE_PREV = ',"prev":{"alg":"sha-256","b64":"'.length;
+const BEFORE_SEQ = BEFORE_PREV + `${NO_TIP}"},"seq":`.length;
+const BEFORE_SIGNATURES = ',"signatures":['.length;
+const BEFORE_SIG = BEFORE_KEYID + `${NO_TIP}","sig":"`.length;
+const UNPLACED_BYTES = encodeLatin1(UNPLACED);
+/** What stands behind `seq`. */
+const AFTER_SEQ = encodeLatin1(UNPLACED.slice(BEFORE_SEQ + 1));
+const AFTER_SEQ_SIGNED = encodeLatin1(UNPLACED_SIGNED.slice(BEFORE_SEQ + 1));
+
+/** What an event is to be written with, so that its line can be made around it. */
+export const LINE_ROOM: Room = { before: EVENT_START, after: MAX_TAIL };
+
+/** An event, and the line that it will be in. */
+export interface UsualEvent {
+  /** What the line says, but for its place and its signatures. */
+  readonly line: WellFormedLine;
+  readonly whole: Uint8Array;
+  readonly rows: Int32Array;
+  readonly at: number;
+}
+
+/** Rows are made so many at once, each for one line; none is used again. */
+const ROWS_AT_ONCE = 64;
+let rows = new Int32Array(0);
+let used = 0;
+
+/** An event in {@link LINE_ROOM} whose ids are true, where it is a usual one. */
+export function readMade(whole: Uint8Array): UsualEvent | undefined {
+  whole.set(HEAD);
+  whole.set(UNPLACED_BYTES, whole.length - MAX_TAIL);
+  if (used * ROW_WIDTH === rows.length) {
+    rows = new Int32Array(ROWS_AT_ONCE * ROW_WIDTH);
+    used = 0;
+  }
+  // Without its `\n`.
+  const end = whole.length - MAX_TAIL + UNPLACED.length - 1;
+  if (!scanRecord(whole, 0, end, rows, used)) return undefined;
+  const line = new QuickLine(whole, rows, used) as object as WellFormedLine;
+  used += 1;
+  return { line, whole, rows, at: used - 1 };
+}
+
+/**
+ * The line in its place, with its `\n`; undefined where that is too long. To be asked once.
+ *
+ * @param signature - By a key's thumbprint, and of 64 bytes.
+ */
+export function placeMade(
+  { line, whole, rows: own, at }: UsualEvent,
+  prev: string,
+  seq: number,
+  signature: SignatureEntry | undefined,
+): { readonly bytes: Uint8Array; readonly examined: WellFormedLine } | undefined {
+  const start = whole.length - MAX_TAIL;
+  const digits = String(seq);
+  const afterSeq = start + BEFORE_SEQ + digits.length;
+  const rest = signature === undefined ? AFTER_SEQ : AFTER_SEQ_SIGNED;
+  const length = afterSeq + rest.length;
+  if (length - 1 > MAX_LINE_BYTES) return undefined;
+  const signatures = afterSeq + BEFORE_SIGNATURES;
+  // The rest of what stands before `seq` was written with the event.
+  writeLatin1(whole, prev, start + BEFORE_PREV);
+  writeLatin1(whole, digits, start + BEFORE_SEQ);
+  whole.set(rest, afterSeq);
+  if (signature !== undefined) {
+    writeLatin1(whole, signature.keyid, signatures + BEFORE_KEYID);
+    writeLatin1(whole, signature.sig, signatures + BEFORE_SIG);
+  }
+  const base = at * ROW_WIDTH;
+  own[base + LINE_END] = length - 1;
+  own[base + SEQ_LOW] = seq % SEQ_BASE;
+  own[base + SEQ_HIGH] = Math.floor(seq / SEQ_BASE);
+  own[base + SIGNATURES] = signatures;
+  own[base + SIGNATURE_COUNT] = signature === undefined ? 0 : 1;
+  return { bytes: whole.subarray(0, length), examined: line };
+}

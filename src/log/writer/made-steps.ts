@@ -1,0 +1,100 @@
+/**
+ * The quick step (`fast/usual-step.ts`) over records that are made here, one at a time. Their signatures were made or verified when they
+ * were admitted; everything else the step asks of the line, as it does when a ledger is verified.
+ */
+
+import { VALID } from '../../fast/blocks/verdicts.js';
+import { writeLatin1 } from '../../base/bytes/text.js';
+import type { RawLine } from '../../format/record/line-splitter.js';
+import type { UsualEvent } from './made-line.js';
+import { relate } from '../../fast/scan/quick-relate.js';
+import { ROW_WIDTH } from '../../fast/scan/quick-row.js';
+import { isQuickPathOn, signatureCountOf } from '../../fast/scan/quick-line.js';
+import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
+import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import { UsualStep } from '../../fast/usual-step.js';
+
+const HASH_BYTES = 32;
+/** The step looks at the leaf of the line before: two lines take turns. */
+const LINES = 2;
+/** So many signatures a made line has at most. */
+const MAX_SIGNATURES = 1;
+
+/** See the head of this file. */
+export class MadeSteps {
+  readonly state: VerifyState;
+  readonly #step: UsualStep;
+  /** What is known of the two lines, as of those of a block. */
+  readonly #facts = {
+    lines: LINES,
+    ends: new Int32Array(LINES),
+    leaves: new Uint8Array(LINES * HASH_BYTES),
+    nodes: new Uint8Array(),
+    ordinal: 0,
+    rowAt: new Int32Array(LINES),
+    rows: new Int32Array(ROW_WIDTH),
+    verdictsAt: new Int32Array(LINES + 1),
+    verdicts: new Uint8Array(MAX_SIGNATURES).fill(VALID),
+    declared: [],
+  };
+  readonly #rowBytes = new Uint8Array(this.#facts.rows.buffer);
+  #index = 0;
+  #prev: string | undefined;
+
+  private constructor(state: VerifyState, step: UsualStep) {
+    this.state = state;
+    this.#step = step;
+  }
+
+  /** The steps over lines that follow a state; undefined where each is `verifyLine`'s. */
+  static of(state: VerifyState): MadeSteps | undefined {
+    const step = isQuickPathOn() ? UsualStep.of(state, { isTold: true }) : undefined;
+    return step && new MadeSteps(state, step);
+  }
+
+  /** The leaf hash of the last line, base64url; undefined where the state says it itself. */
+  get prev(): string | undefined {
+    return this.#prev;
+  }
+
+  /**
+   * Steps over the line of a usual record that was placed.
+   *
+   * @returns Its verdict; undefined where `verifyLine` is to be asked, after {@link MadeSteps.leave}: nothing was changed then.
+   */
+  take({ rows, at, line: examined }: UsualEvent, line: RawLine, file: string): EventVerdict | undefined {
+    const count = signatureCountOf(rows, at);
+    if (count > MAX_SIGNATURES) return undefined;
+    const index = 1 - this.#index;
+    // Others than those of the line before: the step remembers what it read of these.
+    const facts = { ...this.#facts };
+    const { bytes, number, offset, length } = line;
+    const leaf = leafHash(bytes);
+    writeLatin1(facts.leaves, leaf, index * HASH_BYTES);
+    facts.rows.set(rows.subarray(at * ROW_WIDTH, (at + 1) * ROW_WIDTH));
+    relate(bytes, facts.rows, this.#rowBytes, facts.rowAt, facts.leaves, 1);
+    facts.verdictsAt[index] = 0;
+    facts.verdictsAt[index + 1] = count;
+    const segment = { file, firstSeq: undefined };
+    const usual = { facts, bytes, segment, index, number, offset, length };
+    const verdict = this.#step.takeTold(usual, line, examined);
+    if (verdict === undefined) return undefined;
+    this.#index = index;
+    // Whoever is told of the line sees the state as it is after it.
+    this.#prev = this.state.observer === undefined ? hashToBase64url(leaf) : undefined;
+    return verdict;
+  }
+
+  /** Puts what was counted into the state, before anybody else looks at it. */
+  settle(): void {
+    if (this.#prev === undefined) return;
+    this.#step.settle();
+    this.#prev = undefined;
+  }
+
+  /** The same before somebody else steps over a line. */
+  leave(): void {
+    this.settle();
+    this.#step.forget();
+  }
+}

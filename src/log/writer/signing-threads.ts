@@ -1,0 +1,169 @@
+/**
+ * Signs events in other threads, ahead of the group that they are written in: a signature is of the event alone, and not of its place.
+ * Only where many wait; and whatever a thread does not give, because it has died or takes too long, the writer signs itself. So no
+ * record hangs on a thread, and none goes without its signature.
+ */
+
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { fromDist } from '../../base/dist.js';
+import { encodeBase64url } from '../../base/bytes/encoding.js';
+import { MAX_HEAD_BYTES, writeEventMessage } from '../../format/signature/event-signature.js';
+import { signingKeyOf, type Signer } from '../../format/signature/signer.js';
+import type { SigningResult, SigningTask } from './signing-worker.js';
+
+/** So many are signed at once; fewer than these are signed faster than they are handed over. */
+const BATCH = 256;
+/** A thread that has not answered by then is given up. */
+const MAX_WAIT_MS = 5_000;
+const SIGNATURE_BYTES = 64;
+const PROGRAM = fromDist('log/writer/signing-worker.js');
+
+/** How many threads sign where nobody says: one keeps up with a writer. */
+export function defaultSigningThreads(): number {
+  return availableParallelism() > 1 ? 1 : 0;
+}
+
+interface Batch {
+  readonly events: readonly Uint8Array[];
+  readonly settle: () => void;
+}
+
+/** See the head of this file. */
+export class SigningThreads {
+  readonly #signer: Signer;
+  readonly #threads: number;
+  readonly #program: URL;
+  readonly #maxWaitMs: number;
+  /** Waiting to be handed over. */
+  #waiting: Uint8Array[] = [];
+  #workers: Worker[] | undefined;
+  #online: Worker[] = [];
+  /** Once a thread has failed none is asked any more. */
+  #isBroken = false;
+  #nextId = 0;
+  readonly #batches = new Map<number, Batch>();
+  /** Of events that were handed over: when they are signed, or will not be. */
+  readonly #pending = new WeakMap<Uint8Array, Promise<void>>();
+  readonly #signatures = new WeakMap<Uint8Array, string>();
+
+  /** @param program - For tests: what the threads run, and how long one of them may take. */
+  constructor(signer: Signer, threads: number, program = PROGRAM, maxWaitMs = MAX_WAIT_MS) {
+    this.#signer = signer;
+    this.#threads = threads;
+    this.#program = program;
+    this.#maxWaitMs = maxWaitMs;
+  }
+
+  /** Where threads can sign for a signer: it must be one that holds its key in memory. */
+  static of(signer: Signer | undefined, threads = defaultSigningThreads()): SigningThreads | undefined {
+    if (signer === undefined || threads === 0 || signingKeyOf(signer) === undefined) return undefined;
+    return new SigningThreads(signer, threads);
+  }
+
+  /** An event was given, and will be asked for: by its canonical bytes, this very array. */
+  expect(eventBytes: Uint8Array): void {
+    if (this.#isBroken) return;
+    this.#waiting.push(eventBytes);
+    if (this.#waiting.length < BATCH) return;
+    if (this.#workers === undefined) this.#start();
+    // Until a thread runs the writer is faster by itself.
+    if (this.#online.length === 0) this.#waiting.shift();
+    else this.#handOver(this.#waiting.splice(0));
+  }
+
+  /** Settles when these are signed as far as they will be; what was not handed over by now will not be. */
+  async ready(events: readonly Uint8Array[]): Promise<void> {
+    const asked = new Set(events);
+    this.#waiting = this.#waiting.filter((bytes) => !asked.has(bytes));
+    const pending = new Set<Promise<void>>();
+    for (const bytes of events) {
+      const signed = this.#pending.get(bytes);
+      if (signed !== undefined) pending.add(signed);
+      this.#pending.delete(bytes);
+    }
+    if (pending.size === 0) return;
+    const timer = setTimeout(() => this.#giveUp(), this.#maxWaitMs);
+    await Promise.all(pending);
+    clearTimeout(timer);
+  }
+
+  /** Whether a thread has signed an event. */
+  has(eventBytes: Uint8Array): boolean {
+    return this.#signatures.has(eventBytes);
+  }
+
+  /** The signature of an event, base64url, where a thread made it. */
+  take(eventBytes: Uint8Array): string | undefined {
+    return this.#signatures.get(eventBytes);
+  }
+
+  async close(): Promise<void> {
+    const workers = this.#workers ?? [];
+    this.#giveUp();
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  }
+
+  #start(): void {
+    this.#workers = [];
+    const workerData = signingKeyOf(this.#signer);
+    for (let count = 0; count < this.#threads; count += 1) {
+      const worker = new Worker(this.#program, { workerData, execArgv: [], stdin: false });
+      worker.unref();
+      worker.on('online', () => this.#online.push(worker));
+      worker.on('message', (result: SigningResult) => this.#take(result));
+      worker.on('error', () => this.#giveUp());
+      worker.on('exit', () => this.#giveUp());
+      this.#workers.push(worker);
+    }
+  }
+
+  #handOver(events: readonly Uint8Array[]): void {
+    const bytes = new Uint8Array(events.reduce((sum, { length }) => sum + MAX_HEAD_BYTES + length, 0));
+    const ends: number[] = [];
+    let end = 0;
+    for (const event of events) {
+      const message = writeEventMessage(event);
+      bytes.set(message, end);
+      end += message.length;
+      ends.push(end);
+    }
+    const id = this.#nextId++;
+    const signed = new Promise<void>((settle) => this.#batches.set(id, { events, settle }));
+    for (const event of events) this.#pending.set(event, signed);
+    const worker = this.#online[id % this.#online.length] as Worker;
+    // The program is not to end while it waits.
+    worker.ref();
+    const task: SigningTask = { id, bytes: bytes.buffer, ends };
+    worker.postMessage(task, [bytes.buffer]);
+  }
+
+  #take({ id, signatures }: SigningResult): void {
+    const batch = this.#batches.get(id);
+    if (batch === undefined) return;
+    const { events, settle } = batch;
+    if (signatures.byteLength !== events.length * SIGNATURE_BYTES) {
+      this.#giveUp();
+      return;
+    }
+    this.#batches.delete(id);
+    for (const [index, event] of events.entries()) {
+      const one = new Uint8Array(signatures, index * SIGNATURE_BYTES, SIGNATURE_BYTES);
+      this.#signatures.set(event, encodeBase64url(one));
+    }
+    if (this.#batches.size === 0) for (const worker of this.#online) worker.unref();
+    settle();
+  }
+
+  /** Whatever is not signed by now the writer signs. */
+  #giveUp(): void {
+    this.#isBroken = true;
+    this.#waiting = [];
+    for (const worker of this.#workers ?? []) {
+      worker.unref();
+      void worker.terminate();
+    }
+    for (const { settle } of this.#batches.values()) settle();
+    this.#batches.clear();
+  }
+}

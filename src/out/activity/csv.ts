@@ -1,0 +1,107 @@
+/** The activity report as CSV: a row for each unit of each group, or of all records. */
+
+import type { ActivityMeter, ActivityReport, ActivityTotals } from '../../format/schema/generated/types.js';
+import { csvRow } from '../export/table/csv.js';
+
+const COLUMNS = [
+  'group_by',
+  'group',
+  'scope',
+  'unit',
+  'spent',
+  'used',
+  'debited',
+  'credited',
+  'measured',
+  'reported',
+  'estimated',
+  'billed',
+  'unstated',
+  'unauthorized',
+  'in_violation',
+  'in_invalid',
+  'reserved',
+  'executions',
+  'failed',
+  'denied',
+  'blocked',
+  'released',
+  'open',
+  'records_violation',
+  'records_invalid',
+  'ledger_verdict',
+  'ledger_records',
+  'selected_records',
+  'not_checked',
+  'limits',
+  'stated',
+] as const;
+
+/**
+ * The report as CSV, with a heading. `scope` is `all`, `group`, `with_delegated` (of a grant: with the sums of those delegated from it,
+ * so that these rows are not to be added up) or `others`. What evidence states has rows of the scope `evidence`, with its type for the group, its name for the unit and its amount in a
+ * column of its own. Records without an amount have a row without a unit. Amounts are exact.
+ */
+export function renderActivityCsv(report: ActivityReport): string {
+  const { by = '', groups = [], others, totals, evidence = [] } = report;
+  const about = [
+    report.verdict,
+    report.ledger.records,
+    report.selection.records,
+    report.not_checked.map(({ code }) => code).join(' '),
+    report.limits.map(({ code }) => code).join(' '),
+  ];
+  const rows = (
+    group: string,
+    scope: string,
+    counts: ActivityTotals | undefined,
+    meters: readonly ActivityMeter[],
+  ): string =>
+    (meters.length === 0 ? [undefined] : meters)
+      .map((meter) => csvRow([by, group, scope, ...meterFields(meter), ...countFields(counts), ...about, '']))
+      .join('');
+  const empty = [...meterFields(undefined), ...countFields(undefined)].slice(1);
+  return [
+    csvRow(COLUMNS),
+    rows('', 'all', totals, totals.meters),
+    ...groups.map(
+      ({ key, totals: own, with_delegated: all }) =>
+        rows(key ?? '', 'group', own, own.meters) +
+        (all === undefined ? '' : rows(key ?? '', 'with_delegated', undefined, all)),
+    ),
+    ...(others === undefined ? [] : [rows('', 'others', others, others.meters)]),
+    ...evidence.flatMap(({ event_type: type, amounts }) =>
+      amounts.map(({ name, amount }) =>
+        csvRow(['event_type', type, 'evidence', name, ...empty, ...about, amount]),
+      ),
+    ),
+  ].join('');
+}
+
+function meterFields(meter: ActivityMeter | undefined): string[] {
+  if (meter === undefined) return Array.from({ length: 14 }, () => '');
+  const { unit, spent, used, debited, credited, basis, reserved } = meter;
+  const { measured = '0', reported = '0', estimated = '0', billed = '0', unstated = '0' } = basis;
+  const { unauthorized = '0', in_violation: violation = '0', in_invalid: invalid = '0' } = meter;
+  return [
+    ...[unit, spent, used, debited, credited],
+    ...[measured, reported, estimated, billed, unstated],
+    ...[unauthorized, violation, invalid, reserved],
+  ];
+}
+
+function countFields(counts: ActivityTotals | undefined): (string | number)[] {
+  if (counts === undefined) return Array.from({ length: 8 }, () => '');
+  const { grants, actions, executions, open, verdicts } = counts;
+  const { success, failure, unknown, blocked, released } = executions;
+  return [
+    success + failure + unknown,
+    failure,
+    grants.denied + actions.denied,
+    blocked,
+    released,
+    open.authorizations,
+    verdicts.violation,
+    verdicts.invalid,
+  ];
+}

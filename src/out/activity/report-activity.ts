@@ -1,0 +1,48 @@
+/** The front door to the activity report: a ledger in, what was spent, allowed and refused in it out. */
+
+import { checkOptions, type OptionTypes } from '../../base/options.js';
+import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
+import { openVerifiable, type LedgerInput } from '../../rules/report/verify-ledger.js';
+import type { ActivityReport } from '../../format/schema/generated/types.js';
+import { runVerification } from '../../rules/verify/run-verification.js';
+import { ActivityCollector } from './collect.js';
+import { ACTIVITY_GROUPINGS, type ActivityGrouping } from './groups.js';
+
+/** How a ledger is verified for the report, which records are summed, and by what. */
+export interface ActivityOptions extends ExportOptions {
+  /** Default: no groups. */
+  readonly by?: ActivityGrouping | undefined;
+}
+
+const OPTIONS: OptionTypes<ActivityOptions> = { ...EXPORT_OPTIONS, by: 'string' };
+
+/**
+ * Verifies a whole ledger, and adds up what was spent, allowed, refused and left open in the part of it that is selected. Sums are
+ * exact, of all units, capped or not.
+ *
+ * @example
+ * ```ts
+ * const report = await reportActivity('ledger.jsonl', { selection: { principal: 'agent:a1' }, by: 'day' });
+ * for (const { unit, spent } of report.totals.meters) console.log(unit, spent);
+ * ```
+ * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; RangeError for a grouping that is not known.
+ */
+export async function reportActivity(
+  ledger: LedgerInput,
+  given: ActivityOptions = {},
+): Promise<ActivityReport> {
+  checkOptions('reportActivity', given, OPTIONS);
+  const { selection, by, ...options } = given;
+  if (by !== undefined && !ACTIVITY_GROUPINGS.includes(by)) {
+    throw new RangeError(`by: expected ${ACTIVITY_GROUPINGS.join(', ')}`);
+  }
+  const collector = new ActivityCollector({ selection, by });
+  const result = await runVerification(await openVerifiable('reportActivity', ledger), {
+    ...options,
+    onRecord: (record) => {
+      collector.take(record);
+      return undefined;
+    },
+  });
+  return collector.finish(result);
+}

@@ -1,0 +1,37 @@
+/** Counts and sums of one group of records. */
+
+import type { ActivityTotals } from '../../format/schema/generated/types.js';
+import { Sums, type SumBudget } from './sums.js';
+
+/** See the head of this file. Its members are counted up by whoever reads the records. */
+export class Totals {
+  records = 0;
+  readonly verdicts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+  uncounted = 0;
+  readonly grants = { allowed: 0, denied: 0 };
+  readonly actions = { allowed: 0, denied: 0 };
+  readonly executions = { success: 0, failure: 0, unknown: 0, unauthorized: 0, blocked: 0, released: 0 };
+  readonly adjustments = { credits: 0, debits: 0, refused: 0 };
+  readonly open = { authorizations: 0, starts: 0 };
+  readonly sums: Sums;
+
+  constructor(budget: SumBudget) {
+    this.sums = new Sums(budget);
+  }
+
+  toJson(): ActivityTotals {
+    const { records, verdicts, uncounted, grants, actions, executions, adjustments, open, sums } = this;
+    return {
+      records,
+      verdicts: { ...verdicts },
+      uncounted,
+      grants: { ...grants },
+      actions: { ...actions },
+      executions: { ...executions },
+      adjustments: { ...adjustments },
+      open: { ...open },
+      meters: sums.list(),
+      ...(sums.leftOut === 0 ? {} : { amounts_left_out: sums.leftOut }),
+    };
+  }
+}

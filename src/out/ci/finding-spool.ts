@@ -1,0 +1,83 @@
+/** Findings of which there are too many to keep: put away as they are found, and read again in either order. */
+
+import type { Finding } from '../../format/finding/finding.js';
+import { toFindingJson } from '../../rules/report/report.js';
+import type { FindingJson } from '../../format/schema/generated/types.js';
+import type { VerificationResult } from '../../rules/verify/run-verification.js';
+
+/** Where lines are put away, such as a `Spool`. */
+export interface LineStore {
+  /** Takes a line; it has no newline in it. */
+  add(line: string): void;
+  /** All lines in their order, as often as they are asked for. */
+  lines(): AsyncIterable<string>;
+}
+
+/** The ranks of findings, worst first: the first character of each line. */
+const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
+
+/** Keeps at most so many findings of each rank, in memory that does not grow with them. */
+export class FindingSpool {
+  readonly #store: LineStore;
+  readonly #limit: number;
+  readonly #counts = [0, 0, 0, 0];
+
+  /** @param limit - At most so many findings are given again. */
+  constructor(store: LineStore, limit: number) {
+    this.#store = store;
+    this.#limit = limit;
+  }
+
+  /** Takes a finding, as `onFinding` of `runVerification` gives it. */
+  readonly add = (finding: Finding): void => {
+    const rank = RANKS.indexOf(
+      finding.severity === 'error' && finding.class !== 'none'
+        ? finding.class
+        : finding.severity === 'warning'
+          ? 'warning'
+          : 'info',
+    );
+    const before = this.#counts[rank] as number;
+    if (before >= this.#limit) return;
+    this.#counts[rank] = before + 1;
+    this.#store.add(`${rank}${JSON.stringify(toFindingJson(finding))}`);
+  };
+
+  /** In the order in which they were found. */
+  async *inOrder(): AsyncGenerator<FindingJson, void, void> {
+    let given = 0;
+    for await (const line of this.#store.lines()) {
+      if (given >= this.#limit) return;
+      given += 1;
+      yield JSON.parse(line.slice(1)) as FindingJson;
+    }
+  }
+
+  /**
+   * Worst first, with how many folded under each.
+   *
+   * @param result - What the verification ended with: only then is it known what folded.
+   */
+  async *worstFirst({ state }: VerificationResult): AsyncGenerator<FindingJson, void, void> {
+    const folded = new Map<string, number>();
+    for (const root of state.foldRoots.values()) {
+      if (root.folded !== undefined) folded.set(keyOf(toFindingJson(root)), root.folded);
+    }
+    let given = 0;
+    for (const [rank, count] of this.#counts.entries()) {
+      if (count === 0 || given >= this.#limit) continue;
+      for await (const line of this.#store.lines()) {
+        if (!line.startsWith(String(rank))) continue;
+        if (given >= this.#limit) return;
+        given += 1;
+        const finding = JSON.parse(line.slice(1)) as FindingJson;
+        const more = folded.size === 0 ? undefined : folded.get(keyOf(finding));
+        yield more === undefined ? finding : { ...finding, folded: more };
+      }
+    }
+  }
+}
+
+function keyOf({ code, severity, at }: FindingJson): string {
+  return JSON.stringify([code, severity, at.file, at.byte_offset, at.pointer]);
+}

@@ -1,0 +1,43 @@
+/** Events of a ledger as a Northroot journal. */
+
+import type { ByteSink } from '../../../log/fs/file-sink.js';
+import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
+import type { LedgerInput } from '../../../rules/report/verify-ledger.js';
+import { formatJournalFrame, formatJournalHeader } from './journal-file.js';
+import { toJournalPayload } from './journal-event.js';
+
+/** What {@link exportJournal} wrote. */
+export interface JournalExport extends ExportPass {
+  /** Selected records of which no frame is written: no event can be read in them, or its ids are not its own. */
+  readonly skipped: number;
+}
+
+/**
+ * Writes the selected events as a journal, one frame each, in ledger order. Of each record the event alone is written: journals have no
+ * place for chains, signatures and `meta`.
+ *
+ * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; what `sink` rejects with.
+ */
+export async function exportJournal(
+  ledger: LedgerInput,
+  sink: ByteSink,
+  options: ExportOptions = {},
+): Promise<JournalExport> {
+  let skipped = 0;
+  await sink.write(formatJournalHeader());
+  const pass = await writeRecords('exportJournal', ledger, options, ({ examined }) => {
+    // A journal's id does not cover payload_digest, so that a wrong one would be gone.
+    if (examined?.wellFormed !== true || examined.faults.some(({ code }) => IDENTITY.has(code))) {
+      skipped += 1;
+      return undefined;
+    }
+    return sink.write(formatJournalFrame(toJournalPayload(examined.event())));
+  });
+  return { ...pass, skipped };
+}
+
+const IDENTITY: ReadonlySet<string> = new Set([
+  'EVENT_ID_MISMATCH',
+  'PAYLOAD_DIGEST_MISMATCH',
+  'NOT_CANONICAL',
+]);

@@ -1,0 +1,377 @@
+/** What was found of a bundle. Most are selections, and none is told of as if it were the ledger. */
+
+import { printable } from '../../../../base/bytes/printable.js';
+import type { BundleResult } from '../../../../format/schema/generated/types.js';
+import type { BundleOverview } from '../../model/protocol.js';
+import { h, type Child } from '../dom.js';
+import { icon, recordLink } from '../icons.js';
+import { count, grouped, listOf, sizeText } from '../words.js';
+import { signersIn } from './excess.js';
+import { findingView } from './findings.js';
+import { TRUST_WORDS } from './summary.js';
+
+const SHOWN = 50;
+const PRINCIPALS_SHOWN = 8;
+const NAMED_SHOWN = 5;
+
+/** The sections of a bundle's page. */
+export const BUNDLE_SECTIONS = [
+  ['#verdict-title', 'Verdict'],
+  ['#not-checked', 'What it shows, and what not'],
+  ['#findings', 'Findings'],
+  ['#held', 'What it holds'],
+  ['#contents', 'Contents'],
+  ['#events', 'Records'],
+  ['#figures', 'Bundle'],
+] as const;
+
+const KNOWN_WORDS = {
+  'trust-policy': 'a key of the trust policy',
+  ledger: 'one of the ledger’s own keys',
+  nobody: 'a key that nobody vouches for',
+} as const;
+
+/** The sentence that the page of a bundle begins with. */
+export function bundleSentence({ result }: BundleOverview): string {
+  const { verdict, scope, records, tree } = result;
+  if (scope === 'none') return 'This bundle cannot be read: it is damaged.';
+  const first = `the ledger’s first ${count(tree?.tree_size ?? 0, 'record')}`;
+  const what =
+    scope === 'whole'
+      ? `this bundle of all of ${first}`
+      : `this selection of ${grouped(records.held)} of ${first}`;
+  switch (verdict) {
+    case 'ok':
+      return `Nothing is broken in ${what}.`;
+    case 'violation':
+      return `The evidence is intact, but something went beyond what was allowed in ${what}.`;
+    case 'invalid':
+      return `Evidence is broken in ${what}: do not rely on it as it stands.`;
+    case 'undecided':
+      return `Nothing proves ${what}.`;
+  }
+}
+
+/** The verdict, and of what it is. */
+export function bundleSummaryView(overview: BundleOverview): HTMLElement {
+  const { result, seconds } = overview;
+  const { verdict, exit_status: status, scope, bundle, trust, report_at_export: claim } = result;
+  const kind =
+    scope === 'selection'
+      ? 'A selection of records, not a ledger'
+      : scope === 'whole'
+        ? 'A bundle of a whole ledger up to a checkpoint'
+        : 'Not a bundle that can be read';
+  return h(
+    'section',
+    { 'aria-labelledby': 'verdict-title', class: `hero bundle ${verdict}` },
+    h(
+      'div',
+      { class: 'hero-head' },
+      icon(verdict),
+      h(
+        'div',
+        {},
+        h('p', { class: 'scope', 'data-scope': scope }, kind),
+        h('h1', { id: 'verdict-title', tabindex: '-1' }, bundleSentence(overview)),
+        h(
+          'p',
+          { class: 'muted' },
+          `Verified just now by this browser: ${sizeText(bundle.size_bytes)}, in ${seconds.toFixed(1)} s. Exit status ${status}, `,
+          h('strong', {}, verdict),
+          '.',
+          scope !== 'none' && ` Signatures are judged by ${TRUST_WORDS[trust.mode]}.`,
+        ),
+        claim !== undefined &&
+          h(
+            'p',
+            { class: 'agreement' },
+            icon('undecided'),
+            h(
+              'span',
+              {},
+              `The exporter says that the whole ledger of ${count(claim.records, 'record')} had the verdict ${claim.verdict}, with ${count(claim.findings_total, 'finding')}. That was not verified here.`,
+            ),
+          ),
+      ),
+    ),
+  );
+}
+
+/** What the verdict says, and what it leaves open. */
+export function bundleNotCheckedView({ result }: BundleOverview): HTMLElement {
+  const { scope, tree, problems, not_checked: open } = result;
+  const isElsewhere = problems.some(({ code }) => code === 'PROOF_INVALID');
+  const isProven = tree?.has_checkpoint === true && tree.signers.some(({ role }) => role === 'log');
+  return h(
+    'section',
+    { 'aria-labelledby': 'not-checked' },
+    h('h2', { id: 'not-checked' }, 'What this shows, and what not'),
+    h('h3', {}, 'The verdict is about'),
+    scope === 'whole'
+      ? h(
+          'p',
+          {},
+          'All records up to the checkpoint, by every rule of the ledger: chain, signatures, authorizations, budgets and rates.',
+        )
+      : h(
+          'ul',
+          { class: 'supports' },
+          h(
+            'li',
+            {},
+            'of each record: its bytes, its ids, the signatures over it, and whether their keys were entitled to make them',
+          ),
+          h('li', {}, 'its place in the ledger, and the records that it links to'),
+          h(
+            'li',
+            {},
+            'the rules that these records break by themselves: tools, principals, expiry, caps of one action, delegation, denials',
+          ),
+        ),
+    h(
+      'p',
+      {},
+      isElsewhere
+        ? 'These records are not those of the tree that the bundle names: nothing proves that they stand in a ledger.'
+        : isProven
+          ? 'A checkpoint signed by a known key of the log seals the tree that these records are held against.'
+          : tree?.has_checkpoint === true
+            ? 'The checkpoint is signed by no known key of the log: whether these records stand in its ledger is not proven.'
+            : 'No checkpoint is in it: nothing proves that these records stand in a ledger.',
+    ),
+    h('h3', {}, 'It says nothing of'),
+    h(
+      'dl',
+      { class: 'not-checked' },
+      open.map(({ code, message }) =>
+        h('div', {}, h('dt', {}, code), h('dd', {}, printable(message, 2_000))),
+      ),
+    ),
+    h(
+      'p',
+      {},
+      'To check more, drop a trust policy with the keys that you know on this page. What a selection leaves open only the ledger itself can show.',
+    ),
+  );
+}
+
+/** What is wrong with the bundle itself, and with its records. */
+export function bundleFindingsView({ result, remedies }: BundleOverview): HTMLElement {
+  const { problems, findings, findings_total: total } = result;
+  const shown = findings.slice(0, SHOWN);
+  const signersOf = result.report === undefined ? (): readonly string[] => [] : signersIn(result.report);
+  return h(
+    'section',
+    { 'aria-labelledby': 'findings' },
+    h('h2', { id: 'findings' }, 'Findings'),
+    problems.length === 0 && total === 0 && h('p', {}, 'None: nothing is wrong with what is here.'),
+    problems.length > 0 &&
+      h(
+        'ol',
+        { class: 'findings problems' },
+        problems.map(({ code, kind, expected, actual }) =>
+          h(
+            'li',
+            {},
+            h(
+              'div',
+              { class: `finding ${kind}` },
+              h(
+                'p',
+                {},
+                h('span', { class: `badge ${kind}` }, icon(kind), kind),
+                ' ',
+                h('code', {}, code),
+                h('span', { class: 'muted' }, ' of the bundle itself'),
+              ),
+              h('p', {}, `Expected ${printable(expected)}, found ${printable(actual)}.`),
+            ),
+          ),
+        ),
+      ),
+    shown.length > 0 &&
+      h(
+        'ol',
+        { class: 'findings' },
+        shown.map((finding) => h('li', {}, findingView(finding, remedies, signersOf))),
+      ),
+    total > shown.length &&
+      h(
+        'p',
+        {},
+        `and ${count(total - shown.length, 'more finding')}; the records that are concerned say so.`,
+      ),
+  );
+}
+
+/** How much of the ledger is there, and what the bundle claims of that. */
+export function heldView({ result }: BundleOverview): HTMLElement {
+  const { scope, records, stretches, tree } = result;
+  const { selected, linked, hashes_only: hashes, beyond } = records;
+  const size = tree?.tree_size ?? 0;
+  const criteria = describeSelection(result);
+  return h(
+    'section',
+    { 'aria-labelledby': 'held' },
+    h('h2', { id: 'held' }, 'What it holds'),
+    h(
+      'ul',
+      {},
+      h('li', {}, `${count(selected, 'record')} selected${criteria === '' ? '' : `: ${criteria}`}.`),
+      linked > 0 && h('li', {}, `${count(linked, 'record')} that they link to.`),
+      hashes > 0 && h('li', {}, `${count(hashes, 'record')} as hashes only: what they say is not here.`),
+      scope === 'selection' &&
+        h(
+          'li',
+          {},
+          `Of ${count(size - records.held - hashes, 'other record')} of the first ${grouped(size)} it holds nothing.`,
+        ),
+      beyond > 0 && h('li', {}, `${count(beyond, 'selected record')} left out, which nothing proves yet.`),
+    ),
+    stretches.length > 0 && h('h3', {}, 'Stretches of the ledger'),
+    stretches.length > 0 &&
+      h(
+        'ul',
+        { class: 'stretches' },
+        stretches
+          .slice(0, SHOWN)
+          .map((stretch) => h('li', { 'data-claim': stretch.claim }, stretchWords(stretch))),
+        stretches.length > SHOWN &&
+          h(
+            'li',
+            { class: 'muted' },
+            `and ${count(stretches.length - SHOWN, 'more stretch', 'more stretches')}`,
+          ),
+      ),
+  );
+}
+
+function stretchWords(stretch: BundleResult['stretches'][number]): Child {
+  const { from, to, records, held, claim, principals = [], principals_total: total = 0 } = stretch;
+  const name = from === to ? `#${from}` : `#${from} to #${to}`;
+  if (claim === 'positions') {
+    return [
+      h('strong', {}, `Positions of ${name}: `),
+      `${grouped(held)} of ${count(records, 'record')} are here; ${grouped(records - held)} as hashes only. Whose they are, and what they say, cannot be said: this does not prove that the selection is complete.`,
+    ];
+  }
+  const shown = principals.slice(0, PRINCIPALS_SHOWN);
+  const whose = shown.map((each) => `${grouped(each.records)} of ${printable(each.principal_id)}`);
+  if (total > shown.length) whose.push(`those of ${count(total - shown.length, 'other principal')}`);
+  return [
+    h('strong', {}, `Complete from ${name}: `),
+    `all ${count(records, 'record')} are here${whose.length === 0 ? '' : `: ${listOf(whose, PRINCIPALS_SHOWN + 1)}`}.`,
+  ];
+}
+
+function describeSelection({ selection }: BundleResult): string {
+  const { since, until, principal, tool, grant_event_id: grant, event_ids: events } = selection;
+  return [
+    principal === undefined ? '' : `principal ${printable(principal)}`,
+    tool === undefined ? '' : `tool ${printable(tool)}`,
+    grant === undefined ? '' : `grant ${printable(grant)} and what is under it`,
+    since === undefined ? '' : `since ${printable(since)}`,
+    until === undefined ? '' : `until ${printable(until)}`,
+    events === undefined ? '' : count(events.length, 'named event'),
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+/** Contents that are attached, and the records that name their digests. */
+export function contentsView({ result }: BundleOverview): HTMLElement {
+  const { contents } = result;
+  return h(
+    'section',
+    { 'aria-labelledby': 'contents' },
+    h('h2', { id: 'contents' }, 'Attached contents'),
+    contents.length === 0
+      ? h('p', {}, 'None: what records name by a digest alone is not here.')
+      : h(
+          'ul',
+          { class: 'contents' },
+          contents
+            .slice(0, SHOWN)
+            .map(({ digest, size_bytes: size, salted, named_by: by, named_total: total }) => {
+              const shown = by.slice(0, NAMED_SHOWN);
+              return h(
+                'li',
+                {},
+                h('code', {}, digest),
+                ` ${sizeText(size)}${salted ? ', salted' : ''}: `,
+                shown.length === 0
+                  ? total === 0
+                    ? 'named by no record'
+                    : `named in ${count(total, 'place')}`
+                  : [
+                      'named by ',
+                      shown.map(({ seq, pointer }, index) => [
+                        index > 0 && ', ',
+                        recordLink(seq),
+                        ' at ',
+                        h('code', {}, printable(pointer)),
+                      ]),
+                      total > shown.length && ` and ${grouped(total - shown.length)} more`,
+                    ],
+              );
+            }),
+          contents.length > SHOWN &&
+            h('li', { class: 'muted' }, `and ${grouped(contents.length - SHOWN)} more`),
+        ),
+  );
+}
+
+/** The bundle in figures. */
+export function bundleFiguresView({ result }: BundleOverview): HTMLElement {
+  const { bundle, ledger, tree, trust, counts } = result;
+  const { exporter, created_at: createdAt, made_by: madeBy } = bundle;
+  const signers = tree?.signers ?? [];
+  const numbers = (of: Readonly<Record<string, number>>): string =>
+    Object.entries(of)
+      .filter(([, n]) => n > 0)
+      .map(([name, n]) => `${grouped(n)} ${printable(name)}`)
+      .join(', ') || 'none';
+  const rows: [string, string][] = [
+    ['Ledger', printable(ledger.origin ?? 'without an origin')],
+    ['Tree', tree === undefined ? 'none' : `${count(tree.tree_size, 'record')}, root ${tree.root}`],
+    [
+      'Checkpoint',
+      tree?.has_checkpoint === true
+        ? `signed by ${signers.length === 0 ? 'no known key' : listOf(signers.map(({ name, role }) => `${printable(name)} (${role})`))}`
+        : 'none',
+    ],
+    [
+      'Exporter',
+      exporter === undefined
+        ? 'not signed'
+        : `${printable(exporter.name ?? exporter.keyid)}: signature ${exporter.signature}, ${KNOWN_WORDS[exporter.known_by]}`,
+    ],
+    [
+      'Made by',
+      [printable(madeBy ?? 'unknown'), createdAt === null ? '' : `at ${printable(createdAt)}, as it says`]
+        .filter((part) => part !== '')
+        .join(', '),
+    ],
+    ['Digest', bundle.digest ?? 'none'],
+    ['Records here', numbers(counts.by_type)],
+    ['Verdicts', numbers(counts.by_verdict)],
+    ['Signatures', numbers(trust.signatures)],
+    [
+      'Signers',
+      trust.signers
+        .map(({ keyid, name, records }) => `${printable(name ?? keyid)} (${grouped(records)})`)
+        .join(', ') || 'none',
+    ],
+  ];
+  return h(
+    'section',
+    { 'aria-labelledby': 'figures' },
+    h('h2', { id: 'figures' }, 'The bundle'),
+    h(
+      'dl',
+      { class: 'figures' },
+      rows.map(([label, value]) => h('div', {}, h('dt', {}, label), h('dd', {}, value))),
+    ),
+  );
+}

@@ -1,0 +1,97 @@
+/** What verification found, worst first. */
+
+import { printable } from '../../../../base/bytes/printable.js';
+import type { FindingJson } from '../../../../format/schema/generated/types.js';
+import type { Overview, Remedies } from '../../model/protocol.js';
+import { h } from '../dom.js';
+import { icon, recordLink, type Shape } from '../icons.js';
+import { count } from '../words.js';
+import { excessWords, signersIn, whoseWords, type SignersOf } from './excess.js';
+
+const SHOWN = 50;
+
+export function findingsView({ report, remedies }: Overview): HTMLElement {
+  const { findings, findings_total: total } = report;
+  const signersOf = signersIn(report);
+  const item = (finding: FindingJson): HTMLElement => h('li', {}, findingView(finding, remedies, signersOf));
+  const list = h('ol', { class: 'findings' }, findings.slice(0, SHOWN).map(item));
+  const more = h('p', {});
+  let shown = Math.min(SHOWN, findings.length);
+  const tellRest = (): void => {
+    more.replaceChildren();
+    const rest = findings.length - shown;
+    if (rest > 0) {
+      more.append(
+        h(
+          'button',
+          {
+            type: 'button',
+            click: () => {
+              list.append(...findings.slice(shown, shown + SHOWN).map(item));
+              shown = Math.min(findings.length, shown + SHOWN);
+              tellRest();
+            },
+          },
+          `Show more: ${count(rest, 'finding')} left`,
+        ),
+      );
+    } else if (total > findings.length) {
+      more.append(
+        `and ${count(total - findings.length, 'more finding')}, which the report counts and does not list.`,
+      );
+    }
+  };
+  tellRest();
+  return h(
+    'section',
+    { 'aria-labelledby': 'findings' },
+    h('h2', { id: 'findings' }, 'Findings'),
+    total === 0
+      ? h('p', {}, 'None: nothing is wrong with any record.')
+      : [h('p', { class: 'muted' }, `${count(total, 'finding')}, worst first.`), list, more],
+  );
+}
+
+/** One finding: its code, where it is, what was expected and found; of what went over a bound, by how much. */
+export function findingView(
+  finding: FindingJson,
+  remedies: Remedies,
+  signersOf: SignersOf,
+  isLinked = true,
+): HTMLElement {
+  const { code, severity, class: of, at, seq, message, folded } = finding;
+  const excess = excessWords(finding, signersOf);
+  const whose = whoseWords(finding);
+  const shape: Shape =
+    severity === 'error'
+      ? of === 'violation'
+        ? 'violation'
+        : 'invalid'
+      : severity === 'warning'
+        ? 'violation'
+        : 'undecided';
+  const kind = severity === 'error' ? (of === 'violation' ? 'violation' : 'invalid') : severity;
+  const hint = remedies[code]?.remedy;
+  return h(
+    'div',
+    { class: `finding ${kind}` },
+    h(
+      'p',
+      {},
+      h('span', { class: `badge ${kind}` }, icon(shape), kind),
+      ' ',
+      h('code', {}, code),
+      isLinked && seq !== null && [' ', recordLink(seq)],
+      isLinked && seq === null && h('span', { class: 'muted' }, ` ${printable(at.file)}:${at.line}`),
+    ),
+    excess === undefined
+      ? h('p', {}, message)
+      : [
+          h('p', {}, whose !== '' && `${whose}: `, excess, '.'),
+          h('details', {}, h('summary', {}, 'As the report words it'), h('p', {}, message)),
+        ],
+    folded !== undefined &&
+      h('p', { class: 'muted' }, `and ${count(folded, 'more record')} of the same cause.`),
+    hint !== undefined && h('p', { class: 'muted' }, hint),
+  );
+}

@@ -1,0 +1,190 @@
+/** What a record says, in a line and as labelled texts. Everything from the ledger is made printable here. */
+
+import { printable } from '../../../base/bytes/printable.js';
+import { listBases } from '../../../format/event/meter-basis.js';
+import type { JsonObject, JsonValue } from '../../../base/json/value.js';
+import { formatQuantity, type Quantity } from '../../../base/value/quantity.js';
+import type { Kind } from './protocol.js';
+
+/** The most characters of a text in a table, and in the account of one record. */
+const MAX_LINE = 200;
+const MAX_FACT = 2_000;
+
+/** The kind of an event, by what it says of itself. */
+export function kindOf(event: JsonObject | undefined): Kind {
+  if (event === undefined) return 'unreadable';
+  const type = event['event_type'];
+  switch (type) {
+    case 'authorization':
+      return object(event['authorization'])['kind'] === 'grant' ? 'grant' : 'action';
+    case 'x.northroot.start':
+      return 'start';
+    case 'genesis':
+    case 'execution':
+    case 'adjustment':
+    case 'checkpoint':
+    case 'attestation':
+    case 'key':
+      return type;
+    default:
+      return 'other';
+  }
+}
+
+/** What happened, in a few words. */
+export function describeEvent(kind: Kind, event: JsonObject | undefined): string {
+  return printable(event === undefined ? 'a line that cannot be read' : inWords(kind, event), MAX_LINE);
+}
+
+function inWords(kind: Kind, event: JsonObject): string {
+  const authorization = object(event['authorization']);
+  const isDenied = event['decision'] === 'deny';
+  const denied = `denied: ${text(event['decision_code'])}`;
+  switch (kind) {
+    case 'genesis':
+      return `the ledger begins: ${text(event['origin'])}`;
+    case 'grant': {
+      const bounds = object(authorization['bounds']);
+      if (isDenied) return `grant ${denied}`;
+      return `may use up to ${amounts(bounds['meter_caps'])}`;
+    }
+    case 'action': {
+      if (isDenied) return denied;
+      const reserved = amounts(object(authorization['action'])['meter_reservation']);
+      return reserved === '' ? 'allowed' : `allowed, ${reserved} reserved`;
+    }
+    case 'start': {
+      const known = amounts(event['meter_known']);
+      return known === '' ? 'being executed' : `being executed; ${known} known`;
+    }
+    case 'execution': {
+      const ended = [text(event['outcome']), text(event['error_code'])].filter((part) => part !== '');
+      const used = amounts(event['meter_used']);
+      return [ended.join(', '), used === '' ? '' : `used ${used}`].filter((part) => part !== '').join('; ');
+    }
+    case 'adjustment':
+      return `${text(event['direction'])} of ${amounts(event['meters'])}: ${text(event['reason'])}`;
+    case 'checkpoint':
+      return `seals the first ${numberText(event['tree_size'])} records`;
+    case 'attestation':
+      return 'a witness cosigned a checkpoint';
+    case 'key': {
+      const key = object(event['key']);
+      return `key ${text(event['action'])}: ${text(key['name']) || text(key['keyid'])}`;
+    }
+    case 'other':
+    case 'unreadable':
+      return text(event['event_type']);
+  }
+}
+
+/** What a record says, label by label. */
+export function listFacts(event: JsonObject): (readonly [string, string])[] {
+  const authorization = object(event['authorization']);
+  const action = object(authorization['action']);
+  const bounds = object(authorization['bounds']);
+  const key = object(event['key']);
+  const evidence = object(event['evidence']);
+  const source = object(event['source']);
+  const depth = bounds['max_delegation_depth'];
+  const checks = list(event['checks']).map((each) => {
+    const { check, result, code } = object(each);
+    return `${text(check)} ${text(result)}${code === undefined ? '' : ` (${text(code)})`}`;
+  });
+  const facts: [string, string][] = [
+    ['Principal', text(event['principal_id'])],
+    ['Occurred', text(event['occurred_at'])],
+    ['Started', text(event['started_at'])],
+    ['Ended', text(event['ended_at'])],
+    ['Tool', text(event['tool_name'] ?? action['tool_name'])],
+    ['Outcome', [text(event['outcome']), text(event['error_code'])].filter(Boolean).join(', ')],
+    ['Used', amounts(event['meter_used'])],
+    ['Reserved', amounts(action['meter_reservation'])],
+    ['Amount', amounts(event['meters'])],
+    ['Direction', text(event['direction'])],
+    ['Reason', text(event['reason'])],
+    ['Basis', listBases(event).join(', ')],
+    ['Decision', [text(event['decision']), text(event['decision_code'])].filter(Boolean).join(', ')],
+    ['Policy', text(event['policy_id'])],
+    ['Checks', checks.join(', ')],
+    ['Tools', list(bounds['allowed_tools']).map(text).join(', ')],
+    ['Caps', amounts(bounds['meter_caps'])],
+    ['Per action', amounts(bounds['action_caps'])],
+    ['Rates', amounts(bounds['rate_limits'])],
+    ['At once', bounds['concurrency_limit'] === undefined ? '' : quantityText(bounds['concurrency_limit'])],
+    ['Delegation', typeof depth === 'number' ? `${depth} deep at most` : ''],
+    ['Not before', text(bounds['not_before'])],
+    ['Expires', text(bounds['expires_at'])],
+    ['Output mode', text(bounds['output_mode'])],
+    ['Model', [text(event['provider']), text(event['model_id'])].filter(Boolean).join(' ')],
+    ['Parameters', digest(event['tool_params_digest'] ?? action['tool_params_digest'])],
+    ['Output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])],
+    ['Evidence', digest(evidence['digest'])],
+    ['Source', [text(source['system']), text(source['id'])].filter(Boolean).join(' ')],
+    ['Origin', text(event['origin'])],
+    ['Key', [text(event['action']), text(key['name']), text(key['keyid'])].filter(Boolean).join(' ')],
+    ['Tree size', numberText(event['tree_size'])],
+    ['Intent', digest(object(event['intents'])['intent_digest'])],
+  ];
+  return facts
+    .filter(([, value]) => value !== '')
+    .map(([label, value]) => [label, printable(value, MAX_FACT)]);
+}
+
+/** `1.50 usd, 3 calls`. */
+export function amounts(vector: JsonValue | undefined): string {
+  return list(vector)
+    .map((each) => {
+      const { unit, amount } = object(each);
+      return `${groupDigits(quantityText(amount))} ${text(unit)}`;
+    })
+    .join(', ');
+}
+
+/** An exact number's text with thousands separators in its whole part. */
+export function groupDigits(number: string): string {
+  const [whole = '', ...rest] = number.split('.');
+  if (!/^-?\d{4,}$/.test(whole)) return number;
+  return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
+}
+
+/** Of an event that is not well-formed anything may stand where an amount should: what has not its shape is not looked at. */
+function quantityText(value: JsonValue | undefined): string {
+  const { t, v, m, s, n, d, bits } = object(value);
+  const isShaped =
+    (t === 'int' && isInteger(v)) ||
+    (t === 'dec' && isInteger(m) && typeof s === 'number' && s >= 0 && s <= 38) ||
+    (t === 'rat' && isInteger(n) && isInteger(d) && d !== '0') ||
+    (t === 'f64' && typeof bits === 'string' && /^[0-9a-f]{16}$/.test(bits));
+  if (!isShaped) return '?';
+  try {
+    return formatQuantity(value as unknown as Quantity);
+  } catch {
+    return '?';
+  }
+}
+
+function isInteger(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && /^(?:0|-?[1-9][0-9]{0,38})$/.test(value);
+}
+
+function digest(value: JsonValue | undefined): string {
+  const { alg, b64 } = object(value);
+  return typeof alg === 'string' && typeof b64 === 'string' ? `${alg}:${b64}` : '';
+}
+
+function numberText(value: JsonValue | undefined): string {
+  return typeof value === 'number' ? groupDigits(String(value)) : '';
+}
+
+export function text(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function list(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function object(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}

@@ -1,0 +1,243 @@
+/** What was found of a bundle, for people: the verdict first, then how much of a ledger it is, what that rests on, and what it leaves open. */
+
+import { printable } from '../../base/bytes/printable.js';
+import type { BundleResult } from '../../format/schema/generated/types.js';
+import { renderFinding, plainPaint, VERDICT_STYLES, type Paint } from './report.js';
+import { count, grouped, row } from './words.js';
+
+/** So many findings, contents and principals are shown. */
+const MAX_SHOWN = 20;
+
+const TRUST_WORDS = {
+  policy: 'pinned: the keys of your trust policy',
+  'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
+  none: 'none: no keys are known, and signatures were not checked',
+} as const;
+
+const KNOWN_WORDS = {
+  'trust-policy': 'a key of your trust policy',
+  ledger: "one of the ledger's own keys",
+  nobody: 'a key that nobody vouches for',
+} as const;
+
+const HINTS: Readonly<Record<string, string>> = {
+  KEY_UNKNOWN: 'a trust policy or a witness policy makes the key of the log known',
+  CHECKPOINT_MISSING:
+    'nothing proves that these records are in a ledger: a checkpoint must have been made before the bundle',
+  BUNDLE_INCOMPLETE: 'the bundle says more than it holds: ask its exporter for another one',
+};
+
+/** The result as lines of text, each ending in `\n`. Everything that comes from the bundle is made printable. */
+export function renderBundleResult(result: BundleResult, file: string, paint: Paint = plainPaint): string {
+  const { verdict, bundle, ledger, trust, counts } = result;
+  const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
+  const lines = [
+    `${head}  ${printable(file)}: ${summarise(result)}`,
+    ...renderScope(result),
+    ...(result.scope === 'none'
+      ? []
+      : [
+          row('trust', TRUST_WORDS[trust.mode]),
+          row('signatures', nonZero(trust.signatures)),
+          row('verdicts', nonZero(counts.by_verdict)),
+          row('events', nonZero(counts.by_type)),
+        ]),
+    ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
+    ...(ledger.ledger_id === null ? [] : [row('ledger', ledger.ledger_id)]),
+    ...renderTree(result),
+    ...renderExporter(result),
+    ...(bundle.digest === null ? [] : [row('digest', bundle.digest)]),
+    ...trust.signers.map(({ keyid, name, records, principals }) =>
+      row(
+        'signer',
+        `${keyid}${name === undefined ? '' : ` (${printable(name)})`} signed ${count(records, 'record')} for ${printable(principals.join(', '))}`,
+      ),
+    ),
+    ...renderContents(result),
+    ...renderClaim(result),
+    ...renderNotChecked(result, paint),
+    ...renderProblems(result, paint),
+    ...renderFindings(result, paint),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** What the verdict is of. Of a selection it is always said that it is one. */
+function summarise({
+  verdict,
+  scope,
+  records,
+  tree,
+  findings_total: findings,
+  problems,
+}: BundleResult): string {
+  const size = tree?.tree_size ?? 0;
+  const what =
+    scope === 'whole'
+      ? `all of the first ${count(size, 'record')} of the ledger`
+      : `a selection, ${grouped(records.held)} of the first ${count(size, 'record')} of the ledger`;
+  switch (verdict) {
+    case 'ok':
+      return findings === 0
+        ? `nothing wrong in ${what}`
+        : `nothing broken in ${what}, ${count(findings, 'finding')} to look at`;
+    case 'violation':
+      return `records in violation, in ${what}`;
+    case 'undecided':
+      return `not proven: ${what}`;
+    case 'invalid':
+      return scope === 'none'
+        ? 'not a bundle that can be read'
+        : `broken: ${count(problems.length, 'problem')}, ${count(findings, 'finding')}, in ${what}`;
+  }
+}
+
+function renderScope({ scope, records, selection, stretches }: BundleResult): string[] {
+  if (scope === 'none') return [];
+  const { selected, linked, hashes_only: hashes, beyond } = records;
+  const parts = [
+    `${count(selected, 'record')} selected`,
+    `${grouped(linked)} that they link to`,
+    ...(hashes === 0 ? [] : [`${grouped(hashes)} as hashes only`]),
+    ...(beyond === 0 ? [] : [`${grouped(beyond)} left out, which nothing proves yet`]),
+  ];
+  const criteria = describeSelection(selection);
+  return [
+    row('records', parts.join(', ')),
+    ...(criteria === '' ? [] : [row('selection', criteria)]),
+    ...stretches.flatMap(renderStretch),
+  ];
+}
+
+function describeSelection(selection: BundleResult['selection']): string {
+  const { since, until, principal, tool, grant_event_id: grant, event_ids: events } = selection;
+  return [
+    ...(principal === undefined ? [] : [`principal ${printable(principal)}`]),
+    ...(tool === undefined ? [] : [`tool ${printable(tool)}`]),
+    ...(grant === undefined ? [] : [`grant ${grant} and what is under it`]),
+    ...(since === undefined ? [] : [`since ${since}`]),
+    ...(until === undefined ? [] : [`until ${until}`]),
+    ...(events === undefined ? [] : [count(events.length, 'named event')]),
+  ].join(', ');
+}
+
+function renderStretch(stretch: BundleResult['stretches'][number]): string[] {
+  const { from, to, records, held, claim, principals = [], principals_total: total = 0 } = stretch;
+  const name = from === to ? `seq ${from}` : `seq ${from}..${to}`;
+  if (claim === 'positions') {
+    return [
+      row(
+        'stretch',
+        `${grouped(held)} of the ${count(records, 'record')} of ${name} are here; ${grouped(records - held)} as hashes only: whose they are, and what they say, cannot be said`,
+      ),
+    ];
+  }
+  const shown = principals.slice(0, MAX_SHOWN);
+  const more = total > shown.length ? [`${grouped(total - shown.length)} more principals`] : [];
+  const whose = [
+    ...shown.map((each) => `${grouped(each.records)} of ${printable(each.principal_id)}`),
+    ...more,
+  ];
+  return [row('complete', `all ${count(records, 'record')} of ${name} are here: ${whose.join(', ')}`)];
+}
+
+function renderTree({ tree }: BundleResult): string[] {
+  if (tree === undefined) return [];
+  const { tree_size: size, root, has_checkpoint: hasCheckpoint, signers, unknown } = tree;
+  return [
+    row(
+      'tree',
+      `${count(size, 'record')}, root ${root}${hasCheckpoint ? '' : ', as the exporter says: no checkpoint states it'}`,
+    ),
+    ...signers.map(({ keyid, name, role }) =>
+      row(role === 'log' ? 'sealed by' : 'witness', `${keyid} as ${printable(name)}`),
+    ),
+    ...(unknown === 0
+      ? []
+      : [row('unverified', `${grouped(unknown)} signatures of the checkpoint by unknown keys`)]),
+  ];
+}
+
+function renderExporter({ bundle }: BundleResult): string[] {
+  const { exporter, made_by: madeBy, created_at: createdAt } = bundle;
+  const made = madeBy === null ? [] : [printable(madeBy)];
+  const when = createdAt === null ? [] : [`at ${createdAt}, as it says`];
+  return [
+    ...(made.length === 0 ? [] : [row('made by', [...made, ...when].join(', '))]),
+    ...(exporter === undefined
+      ? []
+      : [
+          row(
+            'exporter',
+            `${exporter.keyid}${exporter.name === undefined ? '' : ` (${printable(exporter.name)})`}: signature ${exporter.signature}, ${KNOWN_WORDS[exporter.known_by]}`,
+          ),
+        ]),
+  ];
+}
+
+function renderContents({ contents }: BundleResult): string[] {
+  return [
+    ...contents
+      .slice(0, MAX_SHOWN)
+      .map(({ digest, size_bytes: size, salted, named_by: by, named_total: total }) => {
+        const [first] = by;
+        const more = total > 1 ? ` and ${grouped(total - 1)} more` : '';
+        const unlisted = total === 0 ? 'by no record' : `in ${count(total, 'place')}`;
+        const where =
+          first === undefined ? unlisted : `by seq ${first.seq} ${printable(first.pointer)}${more}`;
+        return row('content', `${digest}, ${count(size, 'byte')}${salted ? ', salted' : ''}: named ${where}`);
+      }),
+    ...(contents.length > MAX_SHOWN ? [row('content', `${grouped(contents.length - MAX_SHOWN)} more`)] : []),
+  ];
+}
+
+/** What the exporter says of the whole, in words that cannot be taken for what was found here. */
+function renderClaim({ report_at_export: claim }: BundleResult): string[] {
+  if (claim === undefined) return [];
+  const { verdict, records, findings_total: findings } = claim;
+  return [
+    row(
+      'claimed',
+      `the exporter says that the whole ledger of ${count(records, 'record')} was ${verdict}, with ${count(findings, 'finding')}; not verified here`,
+    ),
+  ];
+}
+
+function renderNotChecked({ not_checked: list }: BundleResult, paint: Paint): string[] {
+  if (list.length === 0) return [];
+  const width = Math.max(...list.map(({ code }) => code.length));
+  return [
+    '',
+    paint('bold', 'not checked'),
+    ...list.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`),
+  ];
+}
+
+function renderProblems({ problems }: BundleResult, paint: Paint): string[] {
+  if (problems.length === 0) return [];
+  const lines = problems.flatMap(({ code, kind, expected, actual }) => {
+    const hint = HINTS[code];
+    return [
+      `  ${paint(kind === 'invalid' ? 'red' : 'yellow', code)}: expected ${printable(expected)}, found ${printable(actual)}`,
+      ...(hint === undefined ? [] : [`  ${paint('dim', `hint: ${hint}`)}`]),
+    ];
+  });
+  return ['', paint('bold', 'problems'), ...lines];
+}
+
+function renderFindings({ findings, findings_total: total }: BundleResult, paint: Paint): string[] {
+  if (total === 0) return [];
+  const shown = findings.slice(0, MAX_SHOWN);
+  const rest = total - shown.length;
+  return [
+    '',
+    paint('bold', `findings (${grouped(total)}, worst first)`),
+    ...shown.flatMap((finding) => renderFinding(finding, paint)),
+    ...(rest > 0 ? [`… and ${grouped(rest)} more`] : []),
+  ];
+}
+
+function nonZero(counts: Readonly<Record<string, number>>): string {
+  const present = Object.entries(counts).filter(([, n]) => n > 0);
+  return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ') || 'none';
+}

@@ -1,0 +1,231 @@
+/** The report of an import or a check, in sentences and tables. */
+
+import type {
+  ImportFile,
+  ImportFinding,
+  ImportReport,
+  ImportRule,
+} from '../../format/schema/generated/types.js';
+import { documentMarkdown } from './document-markdown.js';
+import { documentLines } from './document-text.js';
+import {
+  join,
+  outside,
+  type Column,
+  type Document,
+  type Line,
+  type Section,
+  type Table,
+} from './document.js';
+import { plainPaint, type Paint } from './report.js';
+import { count, grouped } from './words.js';
+
+/** The most rows of a table, and files in the title. */
+const MAX_ROWS = 50;
+const MAX_NAMED = 3;
+/** The most findings of one kind that are told. */
+const MAX_ALIKE = 5;
+
+/** The report as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
+export function renderImport(report: ImportReport, paint: Paint = plainPaint): string {
+  return documentLines(describeImport(report), paint)
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** The report as Markdown. Outside text stands in spans of code. */
+export function renderImportMarkdown(report: ImportReport): string {
+  return documentMarkdown(describeImport(report));
+}
+
+function describeImport(report: ImportReport): Document {
+  const { subject, files, verdict, tool, findings_total: total } = report;
+  return {
+    title: [subject.kind === 'host' ? 'Import from ' : 'Check as ', subject.label, ': ', ...nameFiles(files)],
+    verdict,
+    headline: [headlineOf(report)],
+    summary: [describeItems(report), ...describeEvents(report)],
+    sections: [
+      ...(files.length > 1 ? [describeFiles(files)] : []),
+      ...describeReasons(report),
+      ...describeLeftOut(report),
+      ...(total === 0 ? [] : [describeFindings(report)]),
+      describeRules(report),
+    ],
+    footer: [`${tool.name} ${tool.version}`],
+  };
+}
+
+/** Archives by their own name, and the first few. */
+function nameFiles(files: readonly ImportFile[]): Line {
+  const names = [...new Set(files.map(({ name }) => name.replace(/!.*$/s, '')))];
+  if (names.length === 0) return ['no items'];
+  const more = names.length - MAX_NAMED;
+  return [
+    ...join(
+      names.slice(0, MAX_NAMED).map((name) => [outside(name)]),
+      ', ',
+    ),
+    ...(more > 0 ? [` and ${grouped(more)} more`] : []),
+  ];
+}
+
+/** What the names of all files begin with, up to a folder: a table need not say it in every row. */
+function commonFolder(files: readonly ImportFile[]): string {
+  const [first = '', ...others] = files.map(({ name }) => name);
+  let end = first.lastIndexOf('/') + 1;
+  while (end > 0 && !others.every((name) => name.startsWith(first.slice(0, end)))) {
+    // From a place before its beginning, `lastIndexOf` looks at the first character all the same.
+    end = end === 1 ? 0 : first.lastIndexOf('/', end - 2) + 1;
+  }
+  return first.slice(0, end);
+}
+
+function headlineOf({ verdict, findings_total: total }: ImportReport): string {
+  if (verdict !== 'ok' || total === 0) return HEADLINES[verdict];
+  return `${HEADLINES.ok}; ${count(total, 'other finding')}`;
+}
+
+const HEADLINES = {
+  ok: 'nothing in the files breaks a rule of the host that they decide',
+  violation: 'the files are intact evidence of something that was not allowed',
+  invalid: 'the files are broken, contradict themselves, or lack what they must have',
+  undecided: 'the files hold nothing of this system that can be read',
+} as const;
+
+function describeItems({ items, subject }: ImportReport): Line {
+  if (subject.kind === 'profile') {
+    return [
+      `${count(items.items, 'item')}: ${grouped(items.items - items.dropped)} checked, ${grouped(items.dropped)} could not be.`,
+    ];
+  }
+  return [
+    `${count(items.items, 'item')}: ${grouped(items.mapped)} became authorizations, executions or adjustments, ${grouped(items.evidence)} kept as evidence, ${grouped(items.repeated)} repeating what another item says, ${grouped(items.dropped)} dropped.`,
+  ];
+}
+
+function describeEvents({ events }: ImportReport): Line[] {
+  if (events === undefined) return [];
+  const { made, existing, conflicting, unfit, appended, by_type: byType } = events;
+  const types = Object.entries(byType).map(([type, n]): Line => [`${grouped(n)} `, outside(type)]);
+  const was = appended === undefined ? 'nothing was appended' : `${grouped(appended)} appended`;
+  return [
+    [
+      `${count(made, 'event')}`,
+      ...(types.length === 0 ? [] : [' (', ...join(types, ', '), ')']),
+      `: ${was}, ${grouped(existing)} there already`,
+      ...(conflicting === 0 ? [] : [`, ${grouped(conflicting)} in conflict with what the ledger has`]),
+      ...(unfit === 0 ? [] : [`; ${grouped(unfit)} could not be made`]),
+      '.',
+    ],
+  ];
+}
+
+function describeFiles(files: readonly ImportFile[]): Section {
+  const columns: Column[] = [
+    { head: 'file' },
+    ...['items', 'mapped', 'evidence', 'repeated', 'dropped'].map((head) => ({ head, isNumber: true })),
+  ];
+  const folder = commonFolder(files);
+  const rows = files.slice(0, MAX_ROWS).map(({ name, items, mapped, evidence, repeated, dropped }) => ({
+    cells: [
+      [outside(name.slice(folder.length))],
+      ...[items, mapped, evidence, repeated, dropped].map((n): Line => [grouped(n)]),
+    ],
+    isBad: dropped > 0,
+  }));
+  const lines: Line[] = folder === '' ? [] : [['in ', outside(folder)]];
+  return { title: 'Files', lines, tables: [table(columns, rows, files.length)] };
+}
+
+function describeReasons({ reasons }: ImportReport): Section[] {
+  if (reasons.length === 0) return [];
+  const columns = [{ head: 'reason' }, { head: 'items', isNumber: true }];
+  const rows = reasons.slice(0, MAX_ROWS).map(({ reason, items }) => ({
+    cells: [[outside(reason)], [grouped(items)]],
+  }));
+  return [{ title: 'Dropped or repeated', lines: [], tables: [table(columns, rows, reasons.length)] }];
+}
+
+/** Usage that is in no sum: why, and how much. */
+function describeLeftOut({ left_out: leftOut }: ImportReport): Section[] {
+  if (leftOut.length === 0) return [];
+  const columns = [{ head: 'reason' }, { head: 'items', isNumber: true }, { head: 'amounts' }];
+  const rows = leftOut.slice(0, MAX_ROWS).map(({ reason, items, amounts }) => ({
+    cells: [
+      [outside(reason)],
+      [grouped(items)],
+      join(
+        amounts.map(({ unit, amount }): Line => [outside(`${amount} ${unit}`)]),
+        ', ',
+      ),
+    ],
+  }));
+  return [{ title: 'Usage left out', lines: [], tables: [table(columns, rows, leftOut.length)] }];
+}
+
+/** Alike findings stand together: how many, and the first few of them. */
+function describeFindings({ findings, findings_total: total }: ImportReport): Section {
+  const alike = new Map<string, ImportFinding[]>();
+  for (const finding of findings) {
+    const key = `${finding.severity} ${finding.rule} ${finding.code}`;
+    const group = alike.get(key);
+    if (group === undefined) alike.set(key, [finding]);
+    else group.push(finding);
+  }
+  const columns = [
+    { head: 'rule' },
+    { head: 'severity' },
+    { head: 'what' },
+    { head: 'findings', isNumber: true },
+  ];
+  const groups = [...alike.values()].slice(0, MAX_ROWS);
+  const rows = groups.map((group) => {
+    const { rule, severity, code } = group[0] as ImportFinding;
+    return { cells: [[rule], [severity], [code], [grouped(group.length)]], isBad: severity === 'error' };
+  });
+  const lines = groups.flatMap((group): Line[] => [
+    ...group
+      .slice(0, MAX_ALIKE)
+      .map((finding): Line => [
+        `${finding.rule}, `,
+        outside(placeOf(finding)),
+        ': ',
+        outside(finding.message),
+      ]),
+    ...(group.length > MAX_ALIKE ? [[`… and ${grouped(group.length - MAX_ALIKE)} more alike`]] : []),
+  ]);
+  const listed =
+    total > findings.length ? `the first ${grouped(findings.length)} of ${grouped(total)}` : undefined;
+  const summary = { columns, rows, ...(listed === undefined ? {} : { note: listed }) };
+  return { title: 'Findings', lines, tables: [summary] };
+}
+
+/** Rules that the files do not decide are named, so that nobody takes them for held. */
+function describeRules({ rules }: ImportReport): Section {
+  const decided = rules.filter(({ undecidable }) => undecidable === undefined);
+  const broken = decided.filter(({ findings }) => findings > 0);
+  const open = rules.filter(({ undecidable }) => undecidable !== undefined);
+  const columns = [{ head: 'rule' }, { head: 'what must hold' }];
+  const toRow = ({ id, statement, undecidable }: ImportRule): { cells: Line[] } => ({
+    cells: [[id], [statement, ...(undecidable === undefined ? [] : [` (not decided: ${undecidable})`])]],
+  });
+  return {
+    title: 'Rules',
+    lines: [
+      [
+        `${count(decided.length, 'rule')} asked, ${grouped(broken.length)} of them with findings; ${grouped(open.length)} more that such files cannot decide.`,
+      ],
+    ],
+    tables: [...broken, ...open].length === 0 ? [] : [{ columns, rows: [...broken, ...open].map(toRow) }],
+  };
+}
+
+function table(columns: readonly Column[], rows: Table['rows'], total: number): Table {
+  const more = total - rows.length;
+  return { columns, rows, ...(more > 0 ? { note: `${grouped(more)} more` } : {}) };
+}
+
+function placeOf({ at: { file, line, pointer } }: ImportFinding): string {
+  return `${file}${line === undefined ? '' : `:${line}`}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
+}

@@ -1,0 +1,253 @@
+/** What was found of a proof, for people: the verdict first, then what it rests on, and what it leaves open. */
+
+import { printable } from '../../base/bytes/printable.js';
+import type { Guide } from './guide.js';
+import type { Paint } from './report.js';
+import type { CheckpointSigners, ProofProblem } from '../../proof/proof-keys.js';
+import type { ConsistencyResult } from '../../proof/verify-consistency.js';
+import type { ReceiptResult } from '../../proof/verify-receipt.js';
+import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-proof.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import type { StatementResult } from '../../proof/statement/verify-statement.js';
+
+const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
+
+/** The result as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
+export function renderProofResult(
+  result: ProofResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
+  const { verdict, origin, index, tree, entry, event, event_id: id, event_signatures: signatures } = result;
+  const isRecord = entry?.kind === 'record';
+  const log = printable(origin ?? '');
+  const proven = isRecord
+    ? `${log} has this record at seq ${index} of its ${tree?.tree_size} records`
+    : `${log} has this entry, which is not a record of this format, at index ${index} of its ${tree?.tree_size} entries`;
+  return toText([
+    renderHead(verdict, file, proven, paint),
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...(index === null ? [] : [row(isRecord ? 'seq' : 'index', String(index))]),
+    ...(entry === null || isRecord ? [] : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
+    ...renderTree('tree', tree),
+    ...renderSigners('signed by', result.checkpoint_signers),
+    ...renderEvent(event, id, signatures),
+    ...renderGaps(result.not_checked, paint),
+    ...renderProblems(result.problems, paint, guide),
+  ]);
+}
+
+/** The result of a COSE receipt as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
+export function renderReceiptResult(
+  result: ReceiptResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
+  const { verdict, origin, index, tree, entry } = result;
+  const log = origin === null ? 'the log of this key' : printable(origin);
+  const what = entry?.kind === 'record' ? 'this record' : 'this entry, which is not a record of this format,';
+  return toText([
+    renderHead(verdict, file, `${log} has ${what} in its tree (COSE receipt)`, paint),
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...(index === null ? [] : [row('index', String(index))]),
+    ...(entry === null || entry.kind === 'record'
+      ? []
+      : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
+    ...renderTree('tree', tree),
+    ...result.receipt_signers.map((keyid) => row('signed by', printable(keyid))),
+    ...renderEvent(result.event, result.event_id, result.event_signatures),
+    ...renderGaps(result.not_checked, paint),
+    ...renderProblems(result.problems, paint, guide),
+  ]);
+}
+
+/** The result as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
+export function renderConsistencyResult(
+  result: ConsistencyResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
+  const { verdict, origin, old_tree: old, tree } = result;
+  const proven = `the tree of ${tree?.tree_size} records of ${printable(origin ?? '')} extends that of ${old?.tree_size}`;
+  return toText([
+    renderHead(verdict, file, proven, paint),
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...renderTree('old tree', old),
+    ...renderSigners('signed by', result.old_checkpoint_signers),
+    ...renderTree('tree', tree),
+    ...renderSigners('signed by', result.checkpoint_signers),
+    ...renderGaps(result.not_checked, paint),
+    ...renderProblems(result.problems, paint, guide),
+  ]);
+}
+
+/** So many of what a statement lists are shown. */
+const MAX_LISTED = 8;
+
+/** The result of an in-toto statement as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
+export function renderStatementResult(
+  result: StatementResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
+  const { verdict, statement, signers, problems, not_checked: gaps } = result;
+  const predicate = toObject(statement?.['predicate']);
+  const said = predicate['verificationResult'];
+  const own = toObject(predicate['northroot']);
+  const isHeld = gaps.every(({ code }) => code !== 'SUBJECT');
+  const subject = isHeld ? 'the ledger' : 'the ledger that it names';
+  const isRefused = problems.length > 0 && problems.every(({ code }) => code === 'NOT_PASSED');
+  const broken = isRefused
+    ? `the signer does not say that ${subject} PASSED`
+    : 'the statement is broken; what it says is proven by nothing';
+  const listed = (
+    name: string,
+    value: JsonValue | undefined,
+    show: (each: JsonValue) => string,
+  ): string[] => {
+    if (!Array.isArray(value)) return [];
+    const more = value.length - MAX_LISTED;
+    return [
+      ...value.slice(0, MAX_LISTED).map((each) => row(name, show(each))),
+      ...(more > 0 ? [row(name, `… and ${more} more`)] : []),
+    ];
+  };
+  const optional = (name: string, value: JsonValue | undefined): string[] =>
+    value === undefined ? [] : [row(name, text(value))];
+  const notChecked = own['not_checked'];
+  const codes = Array.isArray(notChecked) ? notChecked.map((each) => text(toObject(each)['code'])) : [];
+  return toText([
+    renderHead(verdict, file, `the signer says that ${subject} ${text(said)}`, paint, broken),
+    ...(statement === null
+      ? []
+      : [
+          ...listed('subject', statement['subject'], describeResource),
+          row('result', `${text(said)}${own['verdict'] === undefined ? '' : `, ${text(own['verdict'])}`}`),
+          ...optional('verifier', toObject(predicate['verifier'])['id']),
+          ...optional('when', predicate['timeVerified']),
+          ...listed('level', predicate['verifiedLevels'], text),
+          ...listed('held to', predicate['inputAttestations'], describeResource),
+          ...(codes.length === 0 ? [] : [row('left open', codes.slice(0, MAX_LISTED).join(' '))]),
+        ]),
+    ...signers.map((keyid) => row('signed by', printable(keyid))),
+    ...renderGaps(gaps, paint),
+    ...renderProblems(problems, paint, {
+      proof: (code) => guide.proof?.(code) ?? SIGNER_MISSING[code],
+    }),
+  ]);
+}
+
+const SIGNER_MISSING: Readonly<Record<string, string>> = {
+  KEY_UNKNOWN: 'give the public key of whoever signed it',
+};
+
+/** A name or a URI, and the digest. */
+function describeResource(value: JsonValue): string {
+  const { name, uri, digest } = toObject(value);
+  const { sha256 } = toObject(digest);
+  return `${text(name ?? uri)}${sha256 === undefined ? '' : `  sha256 ${text(sha256)}`}`;
+}
+
+function toObject(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function renderHead(
+  verdict: ProofVerdict,
+  file: string,
+  proven: string,
+  paint: Paint,
+  broken = 'the proof is broken; what it says is proven by nothing',
+): string {
+  const words = {
+    ok: proven,
+    invalid: broken,
+    undecided: 'something is missing that decides it; what it says is not proven',
+  };
+  const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
+  return `${head}  ${printable(file)}: ${words[verdict]}`;
+}
+
+function renderEvent(
+  event: ProofResult['event'],
+  id: string | null,
+  signatures: ProofResult['event_signatures'],
+): string[] {
+  if (event === null) return [];
+  return [
+    row('event', `${text(event['event_type'])}  ${id ?? 'without an id'}`),
+    row('who', text(event['principal_id'])),
+    row('when', text(event['occurred_at'])),
+    ...signatures.map(({ keyid, result: found, code }) =>
+      row('signature', `${printable(keyid)} ${found}${code === undefined ? '' : ` (${code})`}`),
+    ),
+  ];
+}
+
+function renderTree(name: string, tree: StatedTree | null): string[] {
+  if (tree === null) return [];
+  const { tree_size: size, root } = tree;
+  return [row(name, `${size} ${size === 1 ? 'record' : 'records'}, root ${root}`)];
+}
+
+function renderSigners(name: string, { log, witnesses, unverified }: CheckpointSigners): string[] {
+  return [
+    ...log.map((vkey) => row(name, printable(vkey))),
+    ...witnesses.map(({ vkey, timestamp }) =>
+      row('witness', `${printable(vkey)} at ${formatTime(timestamp)}`),
+    ),
+    ...(unverified === 0
+      ? []
+      : [row('unverified', `${unverified} signatures of the checkpoint by unknown keys`)]),
+  ];
+}
+
+function renderGaps(gaps: readonly ProofGap[], paint: Paint): string[] {
+  if (gaps.length === 0) return [];
+  const width = Math.max(...gaps.map(({ code }) => code.length));
+  const lines = gaps.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`);
+  return ['', paint('bold', 'not checked'), ...lines];
+}
+
+/** What would decide it. */
+const MISSING: Readonly<Record<string, string>> = {
+  KEY_UNKNOWN: "give the log's key, or a trust policy that has it",
+  ENTRY_MISSING: 'the proof does not carry its entry: give it',
+};
+
+function renderProblems(problems: readonly ProofProblem[], paint: Paint, guide: Guide): string[] {
+  if (problems.length === 0) return [];
+  const lines = problems.map(({ code, kind, expected, actual }) => {
+    const style = kind === 'invalid' ? 'red' : 'yellow';
+    return `  ${paint(style, code)}: expected ${printable(expected)}, found ${printable(actual)}`;
+  });
+  const hint = problems.flatMap(({ code, kind }) => {
+    const words = kind === 'undecided' ? (guide.proof?.(code) ?? MISSING[code]) : undefined;
+    return words === undefined ? [] : [`  hint: ${words}`];
+  });
+  return ['', paint('bold', 'problems'), ...lines, ...hint];
+}
+
+/** The latest time that a Date can have, in seconds since 1970. */
+const LAST_SECOND = 8_640_000_000_000;
+
+function formatTime(seconds: number): string {
+  if (seconds > LAST_SECOND) return `${seconds} seconds after 1970`;
+  return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+}
+
+function row(name: string, value: string): string {
+  return `  ${name.padEnd(10)}  ${value}`;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? printable(value) : 'unreadable';
+}
+
+function toText(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}

@@ -1,0 +1,323 @@
+/** The report for people: the verdict first, then what it rests on, what was not checked, and what was found. */
+
+import { printable } from '../../base/bytes/printable.js';
+import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
+import type { FindingJson, RevokedKeyJson } from '../../format/schema/generated/types.js';
+import { shortenDigestText } from '../../base/value/digest.js';
+import { renderAccounts } from './accounts.js';
+import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../../rules/report/causes.js';
+import type { LazyReport } from '../../rules/report/report.js';
+import { moreOf, notCheckedText, type Guide } from './guide.js';
+import { count, describeChange, grouped, row } from './words.js';
+
+/** Wraps text in a terminal style, or leaves it as it is. */
+export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
+
+/** No colours. */
+export const plainPaint: Paint = (_style, text) => text;
+
+/** The most grants and open authorizations that the summary lists. */
+const MAX_GRANTS = 10;
+const MAX_OPEN = 5;
+
+/** The path of what was read from a stream. */
+const STREAM = '-';
+
+/** Characters of an id that name a record well enough. */
+const SHORT_ID = 12;
+
+/** How verdicts are painted. */
+export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
+
+const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
+
+const TRUST_WORDS = {
+  policy: 'pinned: the keys of your trust policy',
+  'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
+  none: 'none: no keys are known, and signatures were not checked',
+} as const;
+
+const ANCHOR_WORDS = {
+  extends: 'the ledger extends it',
+  truncated: 'the ledger is shorter',
+  forked: 'the ledger has another history',
+  'other-origin': 'it is of another log',
+} as const;
+
+const PREDECESSOR_WORDS = {
+  continues: 'the predecessor is it',
+  'other-ledger': 'the predecessor is another ledger',
+  truncated: 'the predecessor is shorter',
+  forked: 'the predecessor has another history',
+} as const;
+
+const BASIS_WORDS = {
+  checkpoints_by_others: 'checkpoints that others signed, or that you hold',
+  own_checkpoints: 'checkpoints by revoked keys, or by keys that these added',
+  nothing: 'nothing: no checkpoint covers all of them',
+} as const;
+
+/** The report as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
+export function renderReport(report: LazyReport, paint: Paint = plainPaint, guide: Guide = {}): string {
+  const { ledger, trust, counts } = report;
+  const verdict = paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict));
+  const lines = [
+    `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
+    ...renderFirstBad(report),
+    ...renderFirstChanged(report),
+    ...renderBaseline(report),
+    row('trust', TRUST_WORDS[trust.mode]),
+    row('signatures', nonZero(trust.signatures) || 'none'),
+    row('verdicts', nonZero(counts.by_verdict) || 'none'),
+    row('events', nonZero(counts.by_type) || 'none'),
+    ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
+    ...renderContinuation(ledger),
+    row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
+    row('size', count(ledger.bytes, 'byte')),
+    ...renderCheckpoints(report),
+    ...trust.signers.map((signer) =>
+      row(
+        'signer',
+        `${signer.keyid}${signer.name === undefined ? '' : ` (${printable(signer.name)})`} signed ${count(signer.records, 'record')} for ${printable(signer.principals.join(', '))}`,
+      ),
+    ),
+    ...(trust.revoked ?? []).map(renderRevoked),
+    ...(report.not_checked.length === 0 ? [] : ['', paint('bold', 'not checked')]),
+    ...renderNotChecked(report.not_checked, paint, guide),
+    ...renderBudgets(report, paint, guide),
+  ];
+  if (toTell(report) > 0) lines.push('', ...renderFindings(report, paint, guide));
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/**
+ * One finding: where, its code, what was expected and found; whose record it is, and how to see it; then what to do.
+ *
+ * @param ledger - The path by which the record can be shown; without it only what it is is said.
+ */
+export function renderFinding(
+  finding: FindingJson,
+  paint: Paint = plainPaint,
+  { guide = {}, ledger }: { readonly guide?: Guide; readonly ledger?: string } = {},
+): string[] {
+  const hint = hintOf(finding, guide);
+  return [
+    renderFindingLine(finding, paint),
+    ...renderRecordLine(finding, paint, guide, ledger),
+    ...(hint === undefined ? [] : [renderHint(hint, paint)]),
+  ];
+}
+
+/** What the verdict rests on, in a few words. */
+function summarise(report: LazyReport): string {
+  const { verdict, ledger, counts, findings: listed, findings_total: findings } = report;
+  const { violation, invalid } = counts.by_verdict;
+  const of = `of ${count(ledger.records, 'record')}`;
+  const are = (n: number): string => `${grouped(n)} ${of} ${n === 1 ? 'is' : 'are'}`;
+  switch (verdict) {
+    case 'ok':
+      return findings === 0
+        ? `nothing wrong in ${count(ledger.records, 'record')}`
+        : `nothing broken in ${count(ledger.records, 'record')}, ${count(findings, 'finding')} to look at`;
+    case 'undecided':
+      return 'there is no record to verify';
+    case 'violation':
+      return `${are(violation)} in violation`;
+    case 'invalid': {
+      const others = violation === 0 ? '' : `, ${grouped(violation)} in violation`;
+      return invalid + violation === 0
+        ? `${outsideOf(listed)}, though none ${of} is invalid`
+        : `${are(invalid)} invalid${others}`;
+    }
+  }
+}
+
+/** What makes a ledger invalid of which no record is. A filter may have left it out. */
+function outsideOf(findings: readonly FindingJson[]): string {
+  const codes = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+  return [...new Set(codes)].join(', ') || 'not whole, or not the ledger that was expected';
+}
+
+function renderContinuation({ continues }: LazyReport['ledger']): string[] {
+  if (continues === undefined) return [];
+  const { ledger_id: id, tree_size: size, relation } = continues;
+  const words = relation === undefined ? 'which was not given' : PREDECESSOR_WORDS[relation];
+  return [row('continues', `${id}, of ${count(size, 'record')}: ${words}`)];
+}
+
+/** How far the ledger is sealed, by whom, and how it stands to the checkpoints that the user holds. */
+function renderCheckpoints({ checkpoints }: LazyReport): string[] {
+  const { count: total, last_tree_size: size, unsealed, signers = [], anchors = [] } = checkpoints;
+  const last =
+    size === null
+      ? 'none of them right and signed by a known key'
+      : `the last over ${count(size, 'record')}, ${grouped(unsealed)} after it`;
+  return [
+    ...(total === 0 && size === null ? [] : [row('checkpoints', `${grouped(total)}, ${last}`)]),
+    ...signers
+      .filter(({ role }) => role === 'witness')
+      .map(({ name, declared, tree_size }) =>
+        declared === true
+          ? row(
+              'declared',
+              `${printable(name)}, the ledger's own witness, over ${count(tree_size, 'record')}`,
+            )
+          : row('witness', `${printable(name)} cosigned ${count(tree_size, 'record')}`),
+      ),
+    ...anchors.map(({ path, tree_size, relation }) =>
+      row('anchor', `${printable(path)}, of ${count(tree_size, 'record')}: ${ANCHOR_WORDS[relation]}`),
+    ),
+  ];
+}
+
+function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }: RevokedKeyJson): string {
+  const rests = basis === undefined ? '' : `; its ${count(records, 'record')} rest on ${BASIS_WORDS[basis]}`;
+  return row('revoked', `${keyid} at seq ${seq}${rests}`);
+}
+
+/** What the grants allowed and what is left; what is still open. */
+function renderBudgets(report: LazyReport, paint: Paint, guide: Guide): string[] {
+  const { grants, open_authorizations: open, open_starts: starts = [], counts } = report;
+  const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
+  const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid), guide);
+  const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
+  const { denied } = counts.by_verdict;
+  if (denied > 0) lines.push('', `${count(denied, 'event')} denied${moreOf(guide.more?.denied, ' (', ')')}`);
+  const total = open.length;
+  if (total > 0) {
+    const list = firstOf(open, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
+    const more = total > MAX_OPEN ? `, … ${total - MAX_OPEN} more` : '';
+    lines.push(
+      '',
+      `${count(total, 'authorization')} open (allowed, not executed): ${list.join(', ')}${more}`,
+    );
+  }
+  if (starts.length > 0) {
+    const list = starts.slice(0, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
+    const more = starts.length > MAX_OPEN ? `, … ${starts.length - MAX_OPEN} more` : '';
+    lines.push(
+      '',
+      `${count(starts.length, 'start')} not recorded (running, or killed): ${list.join(', ')}${more}`,
+    );
+  }
+  return lines;
+}
+
+function firstOf<T>(list: Iterable<T>, limit: number): T[] {
+  const first: T[] = [];
+  for (const each of list) if (first.push(each) === limit) break;
+  return first;
+}
+
+function renderNotChecked(list: LazyReport['not_checked'], paint: Paint, guide: Guide): string[] {
+  const width = Math.max(...list.map(({ code }) => code.length));
+  return list.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`);
+}
+
+/** Each hint stands once, after the first run of findings that it is for. */
+function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[] {
+  const { findings, baseline } = report;
+  const total = toTell(report);
+  const name = baseline === undefined ? 'findings' : 'new findings';
+  const lines = [paint('bold', `${name} (${grouped(total)}, worst first)`)];
+  const given = new Set<string>();
+  const { paths } = report.ledger;
+  const path = paths.length === 1 && paths[0] !== STREAM ? paths[0] : undefined;
+  const show = (finding: FindingJson, next: FindingJson | undefined): string[] => {
+    const shown = [renderFindingLine(finding, paint), ...renderRecordLine(finding, paint, guide, path)];
+    const hint = hintOf(finding, guide);
+    if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next, guide) === hint))
+      return shown;
+    given.add(hint);
+    return [...shown, renderHint(hint, paint)];
+  };
+  const groups = groupByCause(findings);
+  for (const [index, { finding, consequences }] of groups.entries()) {
+    lines.push(...show(finding, groups[index + 1]?.finding));
+    if (consequences.length === 0) continue;
+    lines.push('  and, because of that record:');
+    for (const [at, each] of consequences.entries()) {
+      lines.push(...show(each, consequences[at + 1]).map((line) => `    ${line}`));
+    }
+  }
+  const rest = total - findings.length;
+  if (rest > 0) lines.push(`… and ${grouped(rest)} more${moreOf(guide.more?.findings, ': ')}`);
+  return lines;
+}
+
+/** How many findings there are to tell of: with a baseline, those that are new. */
+function toTell({ baseline, findings_total: total }: LazyReport): number {
+  return baseline?.new ?? total;
+}
+
+/** How the findings stand to those of an earlier report. */
+function renderBaseline({ baseline }: LazyReport): string[] {
+  if (baseline === undefined) return [];
+  const { known, new: fresh, gone, unlisted } = baseline;
+  const words = `${grouped(known)} known and acknowledged, ${grouped(fresh)} new, ${grouped(gone)} gone`;
+  const cut =
+    unlisted === 0 ? '' : `; it counts ${grouped(unlisted)} more that it does not list, nor acknowledge`;
+  return [row('baseline', `${words}${cut}`)];
+}
+
+/** Where to begin, for whoever looks into it. */
+function renderFirstBad(report: LazyReport): string[] {
+  const first = findFirstBad(report.findings);
+  if (first === undefined) return [];
+  const { at, seq } = first;
+  if (isAtEnd(first)) return [row('first bad', `the end of ${printable(at.file)}`)];
+  const place = `${printable(at.file)}:${at.line}`;
+  return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
+}
+
+/** One change has many findings: whoever looks into them is told so. */
+function renderFirstChanged({ findings }: LazyReport): string[] {
+  const changed = findFirstChanged(findings);
+  if (changed === undefined) return [];
+  const { seq, at } = changed.finding;
+  const place = `${printable(at.file)}:${at.line}`;
+  const record = seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`;
+  return [row('changed', `${record}, ${describeChange(changed)}`)];
+}
+
+function renderFindingLine(finding: FindingJson, paint: Paint): string {
+  const { at, severity, code } = finding;
+  const place = `${printable(at.file)}${isAtEnd(finding) ? ', at its end' : `:${at.line}`} (byte ${at.byte_offset})`;
+  const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
+  return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
+}
+
+function shortId(id: string | null): string | undefined {
+  return id === null ? undefined : shortenDigestText(id, SHORT_ID);
+}
+
+/** Of which record a finding is, by whom, with which tool; and how it is shown. */
+function renderRecordLine(
+  finding: FindingJson,
+  paint: Paint,
+  guide: Guide,
+  ledger: string | undefined,
+): string[] {
+  const { seq, event_id: id, principal_id: principal, tool_name: tool, amounts } = finding;
+  const reference = seq === null ? shortId(id) : String(seq);
+  if (reference === undefined) return [];
+  const parts = [seq === null ? reference : `seq ${seq}`, principal, tool, amounts].filter(
+    (part) => part !== undefined,
+  );
+  const show = moreOf(ledger === undefined ? undefined : guide.record?.(ledger, reference), ': ');
+  return [`  ${paint('dim', `${parts.map((part) => printable(part)).join(', ')}${show}`)}`];
+}
+
+function renderHint(hint: string, paint: Paint): string {
+  return `  ${paint('dim', `hint: ${hint}`)}`;
+}
+
+function hintOf({ code, severity }: FindingJson, guide: Guide): string | undefined {
+  if (severity === 'info' || !isFindingCode(code)) return undefined;
+  return guide.finding?.(code) ?? CODE_PAGES[code].remedy;
+}
+
+function nonZero(counts: Readonly<Record<string, number>>): string {
+  const present = Object.entries(counts).filter(([, n]) => n > 0);
+  return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ');
+}

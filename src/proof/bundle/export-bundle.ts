@@ -1,0 +1,437 @@
+/**
+ * Makes bundles (docs/bundle.md) from a ledger: the selected records, what they link to, and what proves all of them.
+ *
+ * The ledger is read a few times: once to verify it and to note which record links to which, then for the lines that are wanted, and
+ * at last for those and the hashes of the rest of the tree. In memory are the bundle itself and an index of ids.
+ */
+
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { NorthrootError } from '../../base/error.js';
+import {
+  PROVEN_OPTIONS,
+  writeRecords,
+  type ExportOptions,
+  type ExportPass,
+} from '../../log/read/write-records.js';
+import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
+import { isSelected, isWhole, type RecordSelection } from '../../rules/selection.js';
+import { NamesAskedFor } from '../../log/read/unmatched.js';
+import type { ByteSink } from '../../log/fs/file-sink.js';
+import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import { canonicalText } from '../../base/json/canonicalize.js';
+import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
+import { IdIndex } from '../../rules/verify/id-index.js';
+import { hashLine, readLines, type OpenLedger } from '../../rules/source/read-lines.js';
+import { parseCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
+import type { Signer } from '../../format/signature/signer.js';
+import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
+import { multiProofRanges, type PlacedLeaf } from '../../format/tree/multi-proof.js';
+import { RangeHasher } from '../../format/tree/proof.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import { VERSION } from '../../base/version.js';
+import {
+  formatBundle,
+  MAX_BUNDLE_BYTES,
+  MAX_STRETCHES,
+  type BundledRecord,
+  type Stretch,
+} from './bundle-file.js';
+import { linksOf, type EventLinks } from './links.js';
+
+/** What goes into a bundle, and how the ledger is verified for it. */
+export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
+  /**
+   * Stretches of the ledger of which every place is put in: the selected records as they are, the others as leaf hashes. Without a
+   * selection all of their records are selected, and nothing else.
+   */
+  readonly complete?: readonly Stretch[] | undefined;
+  /** The signed note of the checkpoint under which records are proven. Default: the last one that seals the ledger. */
+  readonly checkpoint?: Uint8Array | undefined;
+  /** Signs the bundle; without it only the ledger's own signatures vouch for what it holds. */
+  readonly signer?: Signer | undefined;
+  /** When the bundle was made, as it is to say. Default: it says nothing of that. */
+  readonly createdAt?: string | undefined;
+}
+
+const OPTIONS: OptionTypes<BundleOptions> = {
+  ...PROVEN_OPTIONS,
+  complete: 'array',
+  checkpoint: 'bytes',
+  signer: 'object',
+  createdAt: 'string',
+};
+
+/** What {@link exportBundle} wrote. */
+export interface BundleExport extends ExportPass {
+  /** Records that are there because the selected ones link to them. */
+  readonly linked: number;
+  /** Places of stretches that are there as leaf hashes only. */
+  readonly hashesOnly: number;
+  /** Selected records after the tree, which nothing could prove: they are left out. */
+  readonly beyond: number;
+  /** The size of the tree in which the records stand. */
+  readonly treeSize: number;
+  /** Whether a signed checkpoint states that tree. */
+  readonly hasCheckpoint: boolean;
+  readonly bytes: number;
+}
+
+/**
+ * Writes a bundle.
+ *
+ * @param open - Opens the ledger; it is read up to four times.
+ * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; `NOT_A_LEDGER` for bare events; `NOTE_MALFORMED`, `TRUNCATED`,
+ *   `FORKED` and `ORIGIN_MISMATCH` when the given checkpoint is none, or none of this ledger; `CHECKPOINT_MISSING` when no checkpoint
+ *   covers a stretch, or an event that is asked for by its id; `BUNDLE_TOO_LARGE`; what `sink` rejects with
+ */
+export async function exportBundle(
+  open: OpenLedger,
+  sink: ByteSink,
+  options: BundleOptions = {},
+): Promise<BundleExport> {
+  checkOptions('exportBundle', options, OPTIONS);
+  const { complete = [], checkpoint, signer, createdAt, selection = {}, ...verify } = options;
+  const asked = sortStretches(complete);
+  if (createdAt !== undefined && !isTimestamp(createdAt))
+    throw new RangeError('createdAt must be a timestamp');
+  const given = checkpoint === undefined ? undefined : parseCheckpoint(checkpoint);
+  const survey = new Survey(selection, asked);
+  const names = new NamesAskedFor(selection);
+  const pass = await writeRecords('exportBundle', withoutFolders(await open()), verify, (record, subject) => {
+    survey.take(record);
+    names.take(subject);
+    return undefined;
+  });
+  const { state } = pass.result;
+  if (state.layout === 'bare') {
+    throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove');
+  }
+  const note = given ?? survey.findNote(state);
+  const tree =
+    note === undefined
+      ? { size: state.records, root: rangeRoot(state.tree) }
+      : { size: note.checkpoint.size, root: note.checkpoint.root };
+  if (given !== undefined) assertReaches(state, given.checkpoint);
+  const stretches = stretchesOf(selection, asked, tree.size);
+  const beyond = survey.countBeyond(tree.size);
+  const { signal } = verify;
+  const places = await findPlaces(open, survey, tree.size, signal);
+  const lines = await readPlaces(open, places, stretches, tree, signal);
+  const records: BundledRecord[] = lines.records.map(({ seq, line }) => ({
+    seq,
+    line,
+    isSelected: survey.isSelected(seq),
+  }));
+  const { report } = pass;
+  const bytes = formatBundle(
+    {
+      tool: { name: 'northroot', version: VERSION },
+      ...(createdAt === undefined ? {} : { createdAt }),
+      tree,
+      ...(note === undefined ? {} : { note: encodeUtf8(formatNote(note)) }),
+      records,
+      leaves: lines.leaves,
+      hashes: lines.hashes,
+      selection,
+      stretches,
+      beyond,
+      report: canonicalText(report),
+      ...(verify.trust === undefined ? {} : { policy: canonicalText(verify.trust) }),
+    },
+    signer,
+  );
+  if (bytes.length > MAX_BUNDLE_BYTES) throw tooLarge();
+  await sink.write(bytes);
+  return {
+    ...pass,
+    selected: records.filter((record) => record.isSelected).length,
+    unmatched: names.list(),
+    linked: records.filter((record) => !record.isSelected).length,
+    hashesOnly: lines.leaves.length,
+    beyond,
+    treeSize: tree.size,
+    hasCheckpoint: note !== undefined,
+    bytes: bytes.length,
+  };
+}
+
+/** What the verified pass is kept of: which records are selected, and what links to what. */
+class Survey {
+  readonly #selection: RecordSelection;
+  readonly #stretches: readonly Stretch[];
+  readonly #selected = new Set<number>();
+  readonly #ids = new IdIndex();
+  /** The places of the ids, in the order in which these were added. */
+  readonly #places: number[] = [];
+  readonly #links = new Map<number, EventLinks>();
+  readonly #keys: number[] = [];
+  readonly #adjustments: { readonly place: number; readonly grantId: string }[] = [];
+  readonly #notes = new Map<string, SignedCheckpoint>();
+  #lastNote: string | undefined;
+
+  constructor(selection: RecordSelection, stretches: readonly Stretch[]) {
+    this.#selection = selection;
+    this.#stretches = stretches;
+  }
+
+  take(record: VerifiedRecord): void {
+    const { ordinal, examined } = record;
+    if (this.#isAsked(record)) this.#selected.add(ordinal);
+    if (examined === undefined) return;
+    const { eventId, eventType } = examined;
+    if (eventId !== undefined && this.#ids.find(eventId) === -1) {
+      this.#ids.add(eventId);
+      this.#places.push(ordinal);
+    }
+    if (eventType === 'key') this.#keys.push(ordinal);
+    if (eventType === 'adjustment' && examined.type === 'adjustment') {
+      this.#adjustments.push({ place: ordinal, grantId: examined.event().grant_event_id.b64 });
+    }
+    if (this.#selected.has(ordinal) || eventType === 'authorization' || eventType === 'adjustment') {
+      this.noteLinks(ordinal, examined);
+    }
+    this.#takeNote(record.state, examined);
+  }
+
+  #isAsked(record: VerifiedRecord): boolean {
+    if (!isWhole(this.#selection) || this.#stretches.length === 0) return isSelected(record, this.#selection);
+    return isWithin(this.#stretches, record.ordinal);
+  }
+
+  noteLinks(place: number, examined: ExaminedLine): void {
+    const event = examined.json();
+    this.#links.set(place, event === undefined ? { needed: [], before: [] } : linksOf(event));
+  }
+
+  /** Checkpoints that state this tree, with what attestations add. */
+  #takeNote({ seals }: VerifyState, line: ExaminedLine): void {
+    if (line.type === 'checkpoint' && seals.known.get(line.eventId)?.matchesTree === true) {
+      const note = decodeCheckpoint(encodeUtf8(line.event().note));
+      if (!note.ok) return;
+      this.#lastNote = toDigestText(line.eventId);
+      this.#notes.set(this.#lastNote, note.value);
+    }
+    if (line.type !== 'attestation') return;
+    const id = toDigestText(line.event().checkpoint_event_id.b64);
+    const known = this.#notes.get(id);
+    const note = decodeCheckpoint(encodeUtf8(line.event().note));
+    if (known !== undefined && note.ok && note.value.text === known.text) {
+      this.#notes.set(id, mergeSignatures(known, note.value));
+    }
+  }
+
+  /** The last checkpoint that seals; else the last that somebody known signed; else the last that is right. */
+  findNote({ seals }: VerifyState): SignedCheckpoint | undefined {
+    const id = seals.sealing?.place.eventId ?? seals.signed?.place.eventId ?? this.#lastNote;
+    return id === undefined ? undefined : this.#notes.get(id);
+  }
+
+  isSelected(place: number): boolean {
+    return this.#selected.has(place);
+  }
+
+  countBeyond(size: number): number {
+    const beyond = [...this.#selected].filter((place) => place >= size).length;
+    if (beyond > 0 && this.#selection.eventIds !== undefined) {
+      throw uncovered(`an event that is asked for comes after the checkpoint of ${size} records`);
+    }
+    return beyond;
+  }
+
+  /** Genesis, what changes keys, and the selected records: where everything else begins. */
+  roots(size: number): number[] {
+    return [...(size > 0 ? [0] : []), ...this.#keys, ...this.#selected].filter((place) => place < size);
+  }
+
+  /** The places of what a record links to; undefined where that is not known yet. */
+  linkedBy(place: number): readonly number[] | undefined {
+    const links = this.#links.get(place);
+    if (links === undefined) return undefined;
+    const ids = this.#selected.has(place) ? [...links.needed, ...links.before] : links.needed;
+    return ids.flatMap((id) => this.#placeOf(id) ?? []);
+  }
+
+  /** Adjustments of grants that are held. */
+  adjustmentsOf(held: ReadonlySet<number>): number[] {
+    return this.#adjustments.flatMap(({ place, grantId }) => {
+      const grant = this.#placeOf(grantId);
+      return grant !== undefined && held.has(grant) ? [place] : [];
+    });
+  }
+
+  #placeOf(id: string): number | undefined {
+    const index = SHA256_TEXT.test(id) ? this.#ids.find(id) : -1;
+    return index === -1 ? undefined : this.#places[index];
+  }
+}
+
+/** The one spelling of 32 bytes. */
+const SHA256_TEXT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
+
+/** The places of all that a bundle has to hold: the selected records, and whatever they link to. */
+async function findPlaces(
+  open: OpenLedger,
+  survey: Survey,
+  size: number,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlySet<number>> {
+  const held = new Set<number>();
+  let next = survey.roots(size);
+  for (;;) {
+    const unknown = new Set<number>();
+    while (next.length > 0) {
+      const place = next.pop() as number;
+      if (place >= size) continue;
+      held.add(place);
+      const linked = survey.linkedBy(place);
+      if (linked === undefined) unknown.add(place);
+      else next.push(...linked.filter((each) => !held.has(each)));
+    }
+    next = survey.adjustmentsOf(held).filter((place) => place < size && !held.has(place));
+    if (next.length > 0) continue;
+    if (unknown.size === 0) return held;
+    for await (const { line, ordinal, takesPlace } of readLines(await open(), { signal })) {
+      if (!takesPlace || !unknown.delete(ordinal)) continue;
+      survey.noteLinks(ordinal, examineLine(line.bytes, 'records'));
+      next.push(ordinal);
+      if (unknown.size === 0) break;
+    }
+    if (unknown.size > 0) throw changed();
+  }
+}
+
+/** Reads the lines at places, and hashes what else the tree is made of. */
+async function readPlaces(
+  open: OpenLedger,
+  places: ReadonlySet<number>,
+  stretches: readonly Stretch[],
+  { size, root }: { readonly size: number; readonly root: string },
+  signal: AbortSignal | undefined,
+): Promise<{
+  readonly records: { readonly seq: number; readonly line: Uint8Array }[];
+  readonly leaves: PlacedLeaf[];
+  readonly hashes: string[];
+}> {
+  const wanted = new Set(places);
+  for (const { from, to } of stretches) for (let place = from; place <= to; place += 1) wanted.add(place);
+  const hasher = new RangeHasher(
+    multiProofRanges(
+      [...wanted].sort((a, b) => a - b),
+      size,
+    ),
+  );
+  const records: { readonly seq: number; readonly line: Uint8Array }[] = [];
+  const leaves: PlacedLeaf[] = [];
+  const tree = emptyRange();
+  let held = 0;
+  if (size > 0) {
+    for await (const { line, ordinal, takesPlace } of readLines(await open(), { signal })) {
+      if (!takesPlace) continue;
+      const leafHash = hashLine(line);
+      hasher.push(leafHash);
+      appendLeaf(tree, leafHash);
+      // Of a line that is too long only the hash can be had.
+      if (places.has(ordinal) && line.longLeafHash === undefined) {
+        held += line.length;
+        if (held > MAX_BUNDLE_BYTES) throw tooLarge();
+        records.push({ seq: ordinal, line: Uint8Array.from(line.bytes) });
+      } else if (wanted.has(ordinal)) {
+        leaves.push({ index: ordinal, leafHash });
+      }
+      if (tree.size === size) break;
+    }
+  }
+  if (tree.size === size && rangeRoot(tree) === root) return { records, leaves, hashes: hasher.roots() };
+  throw tree.size < size ? changed() : forked(size);
+}
+
+/** The stretches that a bundle says are there; a whole ledger is one. */
+function stretchesOf(
+  selection: RecordSelection,
+  asked: readonly Stretch[],
+  size: number,
+): readonly Stretch[] {
+  const last = asked.at(-1);
+  if (last !== undefined && last.to >= size) {
+    throw uncovered(`the records up to seq ${last.to} are not covered by the checkpoint of ${size} records`);
+  }
+  if (asked.length > 0) return asked;
+  return isWhole(selection) && size > 0 ? [{ from: 0, to: size - 1 }] : [];
+}
+
+function sortStretches(stretches: readonly Stretch[]): readonly Stretch[] {
+  if (stretches.length > MAX_STRETCHES) throw new RangeError(`expected at most ${MAX_STRETCHES} stretches`);
+  const sorted = [...stretches].sort((a, b) => a.from - b.from);
+  for (const [index, { from, to }] of sorted.entries()) {
+    const isRight = Number.isSafeInteger(from) && Number.isSafeInteger(to) && from >= 0 && from <= to;
+    if (!isRight || (index > 0 && (sorted[index - 1] as Stretch).to >= from)) {
+      throw new RangeError('expected stretches from a seq to the same or a later one, which do not overlap');
+    }
+  }
+  return sorted;
+}
+
+function isWithin(stretches: readonly Stretch[], place: number): boolean {
+  return stretches.some(({ from, to }) => place >= from && place <= to);
+}
+
+function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckpoint {
+  const lines = new Map([...a.signatures, ...b.signatures].map((each) => [formatSignatureLine(each), each]));
+  return { ...a, signatures: [...lines.values()].slice(0, MAX_NOTE_SIGNATURES) };
+}
+
+/** What is told of a ledger that is given away names its files, and not the folders that they are in. */
+function withoutFolders(source: LedgerSource): LedgerSource {
+  const { findFaults, findGrowth, published } = source;
+  return {
+    paths: source.paths.map(baseName),
+    size: source.size,
+    segments: renamed(source.segments),
+    ...(published === undefined ? {} : { published: { ...published, name: baseName(published.name) } }),
+    ...(findGrowth === undefined
+      ? {}
+      : {
+          findGrowth: async () => {
+            const growth = await findGrowth();
+            return growth && { ...growth, file: baseName(growth.file) };
+          },
+        }),
+    ...(findFaults === undefined
+      ? {}
+      : {
+          findFaults: async () => {
+            const { faults, total } = await findFaults();
+            return { faults: faults.map((each) => ({ ...each, file: baseName(each.file) })), total };
+          },
+        }),
+  };
+}
+
+async function* renamed(segments: AsyncIterable<Segment>): AsyncGenerator<Segment, void, void> {
+  for await (const segment of segments) yield { ...segment, file: baseName(segment.file) };
+}
+
+function baseName(path: string): string {
+  return /[^/\\]+(?=[/\\]*$)/.exec(path)?.[0] ?? path;
+}
+
+function uncovered(message: string): NorthrootError {
+  return new NorthrootError('CHECKPOINT_MISSING', message, {
+    hint: 'nothing proves what comes after a checkpoint: seal the ledger first',
+  });
+}
+
+function changed(): NorthrootError {
+  return new NorthrootError('FILE_CHANGED', 'the ledger was changed while it was read');
+}
+
+function tooLarge(): NorthrootError {
+  return new NorthrootError('BUNDLE_TOO_LARGE', `the bundle would have more than ${MAX_BUNDLE_BYTES} bytes`, {
+    hint: 'select fewer records',
+  });
+}

@@ -1,0 +1,298 @@
+/**
+ * Verifies the records of a bundle by the rules of ledgers: all of a ledger's when all are there, and else each as far as it can be
+ * judged without those that are not. A selection goes through the same step function (`rules/verify/verify-line.ts`); of what that finds,
+ * only what the missing records could not explain is kept.
+ */
+
+import { allocateBytes } from '../../base/bytes/concat.js';
+import type { FindingCode } from '../../format/finding/catalog.js';
+import { RANKS, rankOf, type Finding, type FindingRank } from '../../format/finding/finding.js';
+import type { LedgerSource } from '../../log/fs/source.js';
+import { examineLine } from '../../format/record/examine-line.js';
+import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
+import type { NoteVerdict } from '../../rules/trust/checkpoint-judge.js';
+import { findRevocationProblem, findRoleProblem } from '../../rules/trust/keyring.js';
+import type { Anchor } from '../../rules/verify/anchors.js';
+import { settlePending } from '../../rules/verify/authorizations.js';
+import { judgeLedgerNote } from '../../rules/verify/checkpoint-note.js';
+import {
+  DEFAULT_MAX_FINDINGS,
+  runVerification,
+  type VerificationResult,
+  type VerifyOptions,
+} from '../../rules/verify/run-verification.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../../rules/verify/state.js';
+import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
+import { verifyLine, type LineResult } from '../../rules/verify/verify-line.js';
+import type { Bundle, BundledRecord } from './bundle-file.js';
+
+/** How records are verified. */
+export type RunOptions = Pick<
+  VerifyOptions,
+  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'backend' | 'signal'
+>;
+
+/** What became of a bundle's records. */
+export interface RecordsRun {
+  readonly state: VerifyState;
+  /** Worst first, at most so many as a report lists. */
+  readonly findings: readonly Finding[];
+  /** How many there are, listed or not. */
+  readonly total: number;
+  readonly hasInvalid: boolean;
+  readonly hasViolation: boolean;
+  readonly counts: Readonly<Record<EventVerdict, number>>;
+  /** Whose signatures of the checkpoint count; undefined where there is none. */
+  readonly noteVerdict: NoteVerdict | undefined;
+  /** Links to records that are not there, of records that are not themselves selected. */
+  readonly openLinks: number;
+  /** Records of a selection that only keys signed that were revoked later. */
+  readonly byRevoked: number;
+  /** The verification of the whole ledger, where every record is there. */
+  readonly whole: VerificationResult | undefined;
+}
+
+/** How findings call the checkpoint that a bundle holds. */
+export const NOTE_NAME = 'checkpoint of the bundle';
+
+/** Whether every record of the tree is there. */
+export function holdsAll({ records, tree }: Bundle): boolean {
+  return records.length === tree.size;
+}
+
+type TakeRecord = (record: VerifiedRecord, bundled: BundledRecord) => Promise<void> | undefined;
+
+/**
+ * Verifies the records.
+ *
+ * @param name - What findings call the ledger.
+ * @param note - The bundle's checkpoint, where it is one of its tree.
+ * @param take - Called with each record; the next one waits for what it gives.
+ */
+export async function runRecords(
+  bundle: Bundle,
+  name: string,
+  note: SignedCheckpoint | undefined,
+  options: RunOptions,
+  take: TakeRecord,
+): Promise<RecordsRun> {
+  return holdsAll(bundle)
+    ? runWhole(bundle, name, note, options, take)
+    : runSelection(bundle, name, note, options, take);
+}
+
+async function runWhole(
+  { records, note: noteBytes }: Bundle,
+  name: string,
+  note: SignedCheckpoint | undefined,
+  options: RunOptions,
+  take: TakeRecord,
+): Promise<RecordsRun> {
+  // It came with the records, and so shows nothing of what was there before.
+  const own =
+    note === undefined || noteBytes === undefined ? undefined : { name: NOTE_NAME, note: noteBytes };
+  const whole = await runVerification(sourceOf(records, name, own), {
+    ...options,
+    ...(options.trust === undefined ? {} : { trust: withoutAge(options.trust) }),
+    onRecord: (record) => {
+      const bundled = records[record.ordinal];
+      return bundled && take(record, bundled);
+    },
+  });
+  const { state, ending } = whole;
+  const counts = { ...state.countsByVerdict };
+  for (const verdict of ['ok', 'denied', 'violation'] as const) {
+    counts[verdict] -= ending.uncovered[verdict];
+    counts.invalid += ending.uncovered[verdict];
+  }
+  const noteVerdict = own === undefined ? undefined : ending.anchors[0]?.signatures;
+  return {
+    state,
+    findings: whole.findings,
+    total: whole.total,
+    hasInvalid: whole.hasInvalid,
+    hasViolation: state.hasViolation,
+    counts,
+    noteVerdict,
+    openLinks: 0,
+    byRevoked: 0,
+    whole,
+  };
+}
+
+/** The record of the checkpoint, which is dated, comes after the tree: of its age nothing can be said. */
+function withoutAge(policy: TrustPolicy): TrustPolicy {
+  const demands = { ...policy.require };
+  delete demands.checkpoint_max_age_seconds;
+  return { ...policy, require: demands };
+}
+
+/** What only a whole ledger can show: records that are not there may explain it. */
+const NEEDS_ALL: ReadonlySet<FindingCode> = new Set([
+  'CHECKPOINT_ROOT_MISMATCH',
+  // A credit, or an execution that took the place of a reservation.
+  'METER_CAP_EXCEEDED',
+  'RESERVATION_OVER_CAP',
+  'ADJUSTMENT_EXCEEDED',
+]);
+
+async function runSelection(
+  { records, leaves, tree }: Bundle,
+  name: string,
+  note: SignedCheckpoint | undefined,
+  { trust, witnessPolicy, backend = defaultBackend, signal }: RunOptions,
+  take: TakeRecord,
+): Promise<RecordsRun> {
+  const state = startVerification(trust, backend, witnessPolicy);
+  const hashes = new Map(leaves.map(({ index, leafHash: hash }) => [index, hash]));
+  const findings = new WorstFindings();
+  const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+  let openLinks = 0;
+  for (const bundled of records) {
+    signal?.throwIfAborted();
+    const { seq, line: bytes, isSelected } = bundled;
+    const examined = examineLine(bytes, 'records');
+    const before = hashes.get(seq - 1);
+    // The step function counts lines; here their places are given, and proven.
+    state.records = seq;
+    state.chain.seq = state.chain.otherSeq = seq;
+    if (seq > 0) state.chain.prev = before === undefined ? (examined.prev ?? '') : hashToBase64url(before);
+    const line = {
+      bytes,
+      length: bytes.length,
+      offset: 0,
+      number: seq + 1,
+      terminated: true,
+      longLeafHash: undefined,
+    };
+    const result = verifyLine(state, line, { file: name, firstSeq: undefined }, examined);
+    hashes.set(seq, leafHash(bytes));
+    const isKept = ({ code, at }: Finding): boolean => {
+      if (code === 'PREV_EVENT_NOT_FOUND' && !isSelected) {
+        openLinks += 1;
+        return false;
+      }
+      // How many records there may be without a checkpoint.
+      if (code === 'CHECKPOINT_MISSING' && at.pointer === undefined) return false;
+      return !NEEDS_ALL.has(code);
+    };
+    const kept = result.own.filter(isKept);
+    const verdict = verdictOf(result, kept);
+    counts[verdict] += 1;
+    findings.add(kept);
+    const waited = take(
+      {
+        ordinal: seq,
+        file: name,
+        line: seq + 1,
+        byteOffset: 0,
+        byteLength: bytes.length,
+        bytes,
+        examined: result.examined,
+        verdict,
+        findings: kept,
+        signatures: result.signatures,
+        grantIds: result.context.grantIds ?? [],
+        state,
+      },
+      bundled,
+    );
+    if (waited !== undefined) await waited;
+  }
+  findings.add(settlePending(state));
+  const noteVerdict =
+    note &&
+    judgeLedgerNote(
+      state,
+      note,
+      (key, as) =>
+        (as === 'log' ? findRoleProblem(key, ['checkpoint']) : undefined) ??
+        findRevocationProblem(key, tree.size),
+      tree.size,
+    );
+  return {
+    state,
+    findings: findings.list(),
+    total: findings.total,
+    hasInvalid: findings.has('invalid'),
+    hasViolation: findings.has('violation'),
+    counts,
+    noteVerdict,
+    openLinks,
+    byRevoked: countByRevoked(state),
+    whole: undefined,
+  };
+}
+
+function countByRevoked({ keyring, seals }: VerifyState): number {
+  const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
+  return [...seals.unsealed.values()]
+    .filter(({ keyids }) => keyids.every(isRevoked))
+    .reduce((sum, { counts: { ok, denied, violation } }) => sum + ok + denied + violation, 0);
+}
+
+/** Findings by rank, of each at most as many as a report lists. */
+class WorstFindings {
+  readonly #byRank = new Map<FindingRank, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #classes = new Set<Finding['class']>();
+  total = 0;
+
+  add(findings: readonly Finding[]): void {
+    this.total += findings.length;
+    for (const finding of findings) {
+      this.#classes.add(finding.class);
+      const list = this.#byRank.get(rankOf(finding)) as Finding[];
+      if (list.length < DEFAULT_MAX_FINDINGS) list.push(finding);
+    }
+  }
+
+  has(kind: 'invalid' | 'violation'): boolean {
+    return this.#classes.has(kind);
+  }
+
+  list(): Finding[] {
+    return [...this.#byRank.values()].flat().slice(0, DEFAULT_MAX_FINDINGS);
+  }
+}
+
+/** The verdict by the findings that are kept. */
+function verdictOf({ examined, verdict, waiting }: LineResult, kept: readonly Finding[]): EventVerdict {
+  if (waiting !== undefined || kept.some((finding) => finding.class === 'invalid')) return 'invalid';
+  if (kept.some((finding) => finding.class === 'violation')) return 'violation';
+  const isDeny = examined?.type === 'authorization' && examined.event().decision === 'deny';
+  return isDeny || verdict === 'denied' ? 'denied' : 'ok';
+}
+
+const NEWLINE = 0x0a;
+
+/** The records as the ledger that they are. */
+function sourceOf(
+  records: readonly BundledRecord[],
+  name: string,
+  published: Anchor | undefined,
+): LedgerSource {
+  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+    for (const { line } of records) {
+      const bytes = allocateBytes(line.length + 1);
+      bytes.set(line);
+      bytes[line.length] = NEWLINE;
+      yield await Promise.resolve(bytes);
+    }
+  }
+  async function* segments(): AsyncGenerator<
+    { file: string; firstSeq: undefined; chunks: AsyncIterable<Uint8Array> },
+    void,
+    void
+  > {
+    yield await Promise.resolve({ file: name, firstSeq: undefined, chunks: chunks() });
+  }
+  return {
+    paths: [name],
+    size: undefined,
+    segments: segments(),
+    ...(published === undefined ? {} : { published }),
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * What a verification of a ledger found, as an in-toto Statement v1 with the predicate of SLSA's Verification Summary (VSA v1): in a
+ * form that supply-chain tools take. Its `verificationResult` knows PASSED and FAILED only; all that is not `ok` is FAILED, also what
+ * is undecided. What the summary has no member for, and above all what was not checked, is in `northroot`, an extension of the predicate.
+ */
+
+import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { encodeLatin1 } from '../../base/bytes/text.js';
+import { sha256 } from '../../base/bytes/sha256.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import type { Report } from '../../rules/report/report.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { VERSION } from '../../base/version.js';
+
+export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+export const VSA_TYPE = 'https://slsa.dev/verification_summary/v1';
+/** The payload type of the envelope that a statement is in. */
+export const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+
+/** The one who verified, unless the caller says who. */
+const VERIFIER = 'https://northroot.dev/verifier';
+/** The rules of verification, version 1. */
+const RULES = 'https://northroot.dev/verification/v1';
+
+/** Hashes by the name of their algorithm, in lower-case hexadecimal. */
+export type DigestSet = Readonly<Record<string, string>>;
+
+/** in-toto's ResourceDescriptor, as far as it is used here. */
+export interface ResourceDescriptor {
+  readonly name?: string;
+  readonly uri?: string;
+  readonly digest?: DigestSet;
+}
+
+/** What the predicate says beside SLSA's members. */
+export interface StatementExtension {
+  readonly verdict: Report['verdict'];
+  readonly exit_status: number;
+  /** Never left out: what was not checked is as much a part of the result as the verdict. */
+  readonly not_checked: Report['not_checked'];
+  readonly trust: Pick<Report['trust'], 'mode' | 'signatures'>;
+  readonly ledger: Pick<
+    Report['ledger'],
+    'origin' | 'records' | 'bytes' | 'tree_size' | 'root' | 'tip_event_id'
+  >;
+  readonly checkpoints: Pick<Report['checkpoints'], 'count' | 'last_tree_size' | 'unsealed'>;
+  readonly by_verdict: Report['counts']['by_verdict'];
+  readonly findings_total: number;
+}
+
+/** The predicate of SLSA's Verification Summary v1. */
+export interface VerificationSummary {
+  readonly verifier: { readonly id: string; readonly version: Readonly<Record<string, string>> };
+  /** Only where the caller said when. */
+  readonly timeVerified?: string;
+  readonly resourceUri: string;
+  readonly policy: ResourceDescriptor;
+  /** The checkpoints that the ledger was held against. */
+  readonly inputAttestations?: readonly ResourceDescriptor[];
+  readonly verificationResult: 'PASSED' | 'FAILED';
+  readonly verifiedLevels: readonly string[];
+  readonly northroot: StatementExtension;
+}
+
+/** An in-toto Statement v1 about a ledger. */
+export interface LedgerStatement {
+  readonly _type: typeof STATEMENT_TYPE;
+  readonly subject: readonly [{ readonly name: string; readonly digest: DigestSet }];
+  readonly predicateType: typeof VSA_TYPE;
+  readonly predicate: VerificationSummary;
+}
+
+/** What a statement says that the report does not have. */
+export interface StatementFacts {
+  /** The subject's name, such as that of the ledger's file. */
+  readonly name: string;
+  /** The SHA-256 of the ledger's bytes: of its segments, one after the other. A binary string. */
+  readonly hash: string;
+  readonly trust: TrustPolicy | undefined;
+  readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
+  /** A URI. Default: northroot's own. */
+  readonly verifierId?: string | undefined;
+  /** A URI. Default: that of the bytes by their hash (RFC 6920, `ni:`). */
+  readonly resourceUri?: string | undefined;
+  /** An RFC 3339 timestamp. Default: the statement does not say when. */
+  readonly timeVerified?: string | undefined;
+}
+
+/** Makes the statement. The same report and facts give the same statement. */
+export function buildStatement(report: Report, facts: StatementFacts): LedgerStatement {
+  const { verdict, trust, ledger, checkpoints } = report;
+  const { origin, records, bytes, tree_size, root, tip_event_id } = ledger;
+  const passed = verdict === 'ok';
+  const inputs = facts.checkpoints.map(({ name, note }) => ({
+    name,
+    digest: { sha256: encodeHex(sha256(note)) },
+  }));
+  const rootBytes = tryDecodeBase64url((root ?? '').slice('sha-256:'.length));
+  return {
+    _type: STATEMENT_TYPE,
+    subject: [
+      {
+        name: facts.name,
+        digest: {
+          sha256: encodeHex(encodeLatin1(facts.hash)),
+          ...(root === null || rootBytes === undefined ? {} : { rfc6962Sha256: encodeHex(rootBytes) }),
+        },
+      },
+    ],
+    predicateType: VSA_TYPE,
+    predicate: {
+      verifier: { id: facts.verifierId ?? VERIFIER, version: { northroot: VERSION } },
+      ...(facts.timeVerified === undefined ? {} : { timeVerified: facts.timeVerified }),
+      resourceUri: facts.resourceUri ?? `ni:///sha-256;${encodeBase64url(encodeLatin1(facts.hash))}`,
+      policy: {
+        uri: RULES,
+        ...(facts.trust === undefined
+          ? {}
+          : { digest: { sha256: encodeHex(sha256(canonicalBytes(facts.trust))) } }),
+      },
+      ...(inputs.length === 0 ? {} : { inputAttestations: inputs }),
+      verificationResult: passed ? 'PASSED' : 'FAILED',
+      verifiedLevels: [passed ? LEVELS[trust.mode] : 'FAILED'],
+      northroot: {
+        verdict,
+        exit_status: report.exit_status,
+        not_checked: report.not_checked,
+        trust: { mode: trust.mode, signatures: trust.signatures },
+        ledger: { origin, records, bytes, tree_size, root, tip_event_id },
+        checkpoints: {
+          count: checkpoints.count,
+          last_tree_size: checkpoints.last_tree_size,
+          unsealed: checkpoints.unsealed,
+        },
+        by_verdict: report.counts.by_verdict,
+        findings_total: report.findings_total,
+      },
+    },
+  };
+}
+
+/** Levels of northroot's own, since SLSA's are of builds and sources: by whose keys the ledger was verified. */
+const LEVELS = {
+  policy: 'NORTHROOT_TRUST_POLICY',
+  'self-declared': 'NORTHROOT_SELF_DECLARED_KEYS',
+  none: 'NORTHROOT_NO_KEYS',
+} as const;

@@ -1,0 +1,206 @@
+/** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
+
+import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
+import { hashLine, readLines, type OpenLedger } from '../../rules/source/read-lines.js';
+import { parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import type { NoteKey } from '../../format/note/note-key.js';
+import {
+  formatNote,
+  formatSignatureLine,
+  MAX_NOTE_SIGNATURES,
+  type NoteSignature,
+} from '../../format/note/signed-note.js';
+import type { AttestationEvent } from '../../format/schema/generated/types.js';
+import { consistencyRanges, RangeHasher } from '../../format/tree/proof.js';
+import type { Appended, CheckpointResult, Ledger } from '../../log/writer/ledger.js';
+import { collectCosignatures, verifyCosignatures, type Collected } from './witness-client.js';
+
+/** Whom to ask, and whom to believe. */
+export interface AttestOptions {
+  /** The submission prefixes of the witnesses. */
+  readonly urls: readonly string[];
+  /**
+   * Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended.
+   */
+  readonly keys?: readonly NoteKey[] | undefined;
+  /** Opens the ledger for proofs that it extends what a witness saw before. */
+  readonly open: OpenLedger;
+  /** For each witness, in milliseconds. Default 10,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Who appends the attestation; the maker of the ledger unless given. */
+  readonly principalId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told of the note with the cosignatures, as in {@link AttestResult.note}, once the attestation is on disk; the ledger is still held. */
+  readonly onAttested?: ((note: string, ledger: Ledger) => Promise<void> | void) | undefined;
+  readonly onProgress?: ((result: Collected) => void) | undefined;
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** What came of it. */
+export interface AttestResult {
+  /** What each witness answered, in the order of the URLs. */
+  readonly answers: readonly Collected[];
+  /** The lines that were appended, each verified by a given key or by one that the ledger declares. */
+  readonly cosignatures: readonly NoteSignature[];
+  /** Those that no given key verifies, so that the ledger alone says who made them. */
+  readonly declared: readonly NoteSignature[];
+  /** Lines left out: those of `unknown`, those that do not verify, those in the log's own name, and more than a note can take. */
+  readonly refused: readonly NoteSignature[];
+  /** Lines left out because no known witness has the key that they name. */
+  readonly unknown: readonly NoteSignature[];
+  /** Where the attestation stands, the last one where it took several; undefined when there was nothing to append. */
+  readonly attestation: Appended | undefined;
+  /** The checkpoint's note with the cosignatures. */
+  readonly note: string;
+}
+
+/** Opens the ledger to append to it, has it used, and closes it. */
+export type WithLedger = <T>(use: (ledger: Ledger) => Promise<T>) => Promise<T>;
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** Of a note in an attestation's record, which has 65,535 bytes: the event's other members and the signatures take up to 5,000. */
+const MAX_ATTESTED_BYTES = 60_000;
+
+/**
+ * Collects cosignatures of a checkpoint that was made, and appends them. The ledger is opened when the witnesses have answered,
+ * so that nobody else waits for them.
+ *
+ * @throws as {@link Ledger.append}; what goes wrong with a witness is in its answer.
+ */
+export async function attestCheckpoint(
+  withLedger: WithLedger,
+  checkpoint: CheckpointResult,
+  options: AttestOptions,
+): Promise<AttestResult> {
+  const {
+    urls,
+    keys = [],
+    open,
+    principalId,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    signal,
+    onProgress,
+    onAttested,
+    fetch,
+  } = options;
+  const own = parseCheckpoint(Buffer.from(checkpoint.note));
+  const answers = await collectCosignatures({
+    note: checkpoint.note,
+    urls,
+    timeoutMs,
+    proofFor: (oldSize) => proveExtension(open, oldSize, checkpoint.treeSize, signal),
+    ...(signal === undefined ? {} : { signal }),
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(fetch === undefined ? {} : { fetch }),
+  });
+  if (answers.every(({ lines }) => lines.length === 0)) {
+    const none = { cosignatures: [], declared: [], refused: [], unknown: [] };
+    return { answers, ...none, attestation: undefined, note: checkpoint.note };
+  }
+  return withLedger(async (ledger) => {
+    const { given, declared, refused, unknown } = await sortLines(ledger, own, answers, keys);
+    const room = MAX_NOTE_SIGNATURES - own.signatures.length;
+    const all = unique([...given, ...declared]);
+    const cosignatures = all.slice(0, room);
+    const result = {
+      answers,
+      cosignatures,
+      declared: cosignatures.filter((line) => declared.includes(line)),
+      refused: [...refused, ...all.slice(room)],
+      unknown,
+    };
+    if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
+    const { text } = own;
+    let attestation: Appended | undefined;
+    for (const signatures of splitForRecords(text, cosignatures)) {
+      attestation = await ledger.append({
+        event: {
+          event_type: 'attestation',
+          checkpoint_event_id: digestFromBase64url(fromDigestText(checkpoint.eventId)),
+          note: formatNote({ text, signatures }),
+          principal_id: principalId ?? ledger.principalId,
+        } satisfies Partial<AttestationEvent>,
+      });
+    }
+    const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
+    await onAttested?.(note, ledger);
+    return { ...result, attestation, note };
+  });
+}
+
+interface SortedLines {
+  readonly given: NoteSignature[];
+  readonly declared: NoteSignature[];
+  readonly refused: NoteSignature[];
+  readonly unknown: NoteSignature[];
+}
+
+/** A line counts when a known key verifies it, and neither a given key nor one of the ledger's speaks against it. */
+async function sortLines(
+  ledger: Ledger,
+  own: SignedCheckpoint,
+  answers: readonly Collected[],
+  keys: readonly NoteKey[],
+): Promise<SortedLines> {
+  const sorted: SortedLines = { given: [], declared: [], refused: [], unknown: [] };
+  for (const { lines } of answers) {
+    const { valid, invalid } = verifyCosignatures(own.text, lines, keys);
+    const validLines = new Set(valid.map(({ signature }) => signature));
+    for (const line of lines) {
+      const check = await ledger.checkCosignature(own, line);
+      const isRefused = check === 'invalid' || invalid.includes(line) || line.name === own.checkpoint.origin;
+      if (!isRefused && validLines.has(line)) sorted.given.push(line);
+      else if (!isRefused && check === 'valid') sorted.declared.push(line);
+      else {
+        sorted.refused.push(line);
+        if (!isRefused) sorted.unknown.push(line);
+      }
+    }
+  }
+  return sorted;
+}
+
+/** The consistency proof from a size to that of the checkpoint, in one pass and logarithmic memory. */
+async function proveExtension(
+  open: OpenLedger,
+  size1: number,
+  size2: number,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const hasher = new RangeHasher(consistencyRanges(size1, size2));
+  let left = size2;
+  for await (const { line, takesPlace } of readLines(await open(), { signal })) {
+    if (!takesPlace) continue;
+    hasher.push(hashLine(line));
+    left -= 1;
+    if (left <= 0 || hasher.isComplete) break;
+  }
+  return hasher.roots();
+}
+
+/** The lines of one attestation after the other: a record has room for 18 cosignatures of ML-DSA-44, under names of usual length. */
+function splitForRecords(text: string, lines: readonly NoteSignature[]): NoteSignature[][] {
+  const notes: NoteSignature[][] = [];
+  let room = 0;
+  for (const line of lines) {
+    const size = Buffer.byteLength(JSON.stringify(formatSignatureLine(line)));
+    if (size > room || notes.length === 0) {
+      notes.push([]);
+      room = MAX_ATTESTED_BYTES - Buffer.byteLength(JSON.stringify(text));
+    }
+    notes.at(-1)?.push(line);
+    room -= size;
+  }
+  return notes;
+}
+
+function unique(lines: readonly NoteSignature[]): NoteSignature[] {
+  return [
+    ...new Map(
+      lines.map((line) => [
+        `${line.name} ${line.keyId} ${Buffer.from(line.signature).toString('base64')}`,
+        line,
+      ]),
+    ).values(),
+  ];
+}

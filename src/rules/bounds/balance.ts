@@ -1,0 +1,45 @@
+/** What the account of a capped unit holds, as amounts (SPEC §8 rule 5, §9): used, reserved, and what is left. */
+
+import { fromRational, type Quantity } from '../../base/value/quantity.js';
+import { compareRationals, subtractRationals, type Rational } from '../../base/value/rational.js';
+import type { Account, Grant } from './grant.js';
+
+/** One capped unit of a grant. */
+export interface Balance {
+  readonly unit: string;
+  readonly cap: Quantity;
+  readonly used: Quantity;
+  /** How much of `used` is only estimated; absent where nothing is. */
+  readonly estimated?: Quantity;
+  readonly reserved: Quantity;
+  /** cap − used − reserved; negative where a bound was broken. */
+  readonly left: Quantity;
+}
+
+/** What is left of each unit that a grant caps. */
+export function balancesOf({ accounts }: Pick<Grant, 'accounts'>): Balance[] {
+  return [...accounts].map(([unit, account]) => toBalance(unit, account));
+}
+
+/** What is left of one unit. */
+export function toBalance(unit: string, { cap, used, estimated, reserved }: Account): Balance {
+  const guessed = compareRationals(estimated, used) > 0 ? used : estimated;
+  const left = subtractRationals(subtractRationals(cap, used), reserved);
+  return {
+    unit,
+    cap: sumQuantity(cap),
+    used: sumQuantity(used),
+    ...(guessed.n === 0n ? {} : { estimated: sumQuantity(guessed) }),
+    reserved: sumQuantity(reserved),
+    left: sumQuantity(left),
+  };
+}
+
+/** A sum may have more digits than an amount; it is then written as an int or rat that is longer than events may have. */
+export function sumQuantity(r: Rational): Quantity {
+  try {
+    return fromRational(r);
+  } catch {
+    return r.d === 1n ? { t: 'int', v: r.n.toString() } : { t: 'rat', n: r.n.toString(), d: r.d.toString() };
+  }
+}

@@ -1,0 +1,249 @@
+/** Grants and actions as verification remembers them (SPEC §3.1): what was allowed, and what was used of it so far. */
+
+import type { ActionOutline } from '../../format/event/outline.js';
+import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { toRational } from '../../base/value/quantity.js';
+import { tryParseRateUnit, type RateUnit } from '../../base/value/rate.js';
+import { ZERO, type Rational } from '../../base/value/rational.js';
+import { emptyTimeline, type Timeline } from './timeline.js';
+import { makeToolSet, type ToolSet } from './tool-set.js';
+
+/** Amounts by unit. */
+export type Amounts = ReadonlyMap<string, Rational>;
+
+/** Where an event stands, for findings about another one. */
+export interface EventPlace {
+  readonly file: string;
+  readonly line: number;
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+}
+
+/** One capped unit of a grant. */
+export interface Account {
+  readonly cap: Rational;
+  used: Rational;
+  /** What was used or debited by a guess (`meter_basis`); credits do not lower it. */
+  estimated: Rational;
+  reserved: Rational;
+}
+
+/** One rate limit of a grant. */
+export interface RateLimit {
+  /** As the grant names it, such as `usd.per_min`. */
+  readonly unit: string;
+  /** The unit that is limited; `calls` counts executions. */
+  readonly meter: string;
+  /** Nanoseconds. */
+  readonly window: bigint;
+  readonly limit: Rational;
+  readonly timeline: Timeline;
+  /** What is started and not finished, for whoever decides live. */
+  readonly started?: Timeline;
+}
+
+/** How far content may go into a ledger's surroundings, from the strictest on. */
+export const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
+
+/** A mode of {@link OUTPUT_MODES}. */
+export type OutputMode = (typeof OUTPUT_MODES)[number];
+
+/** What actions and grants have in common. */
+interface Authorized {
+  readonly place: EventPlace;
+  readonly decision: 'allow' | 'deny';
+  readonly principalId: string;
+  readonly occurredAt: string;
+  /** The intent's digest as text. */
+  readonly intent: string;
+  /** The digest of what the user asked for, as text. */
+  readonly userIntent: string | undefined;
+}
+
+/** A grant. A denied one has no bounds that count. */
+export interface Grant extends Authorized {
+  /** How many grants came before it. */
+  readonly index: number;
+  /** Keyids whose signatures of its record count. */
+  readonly signers: readonly string[];
+  /** The grant that it was delegated from; undefined also where that one is broken, denied or out of reach. */
+  readonly parent: Grant | undefined;
+  /** 1 for a grant that was not delegated. */
+  readonly depth: number;
+  readonly tools: ToolSet;
+  readonly notBefore: string | undefined;
+  readonly expiresAt: string | undefined;
+  /** The most that one action may reserve and one execution may use, by unit. */
+  readonly actionCaps: Amounts;
+  /** How many delegated grants may hang below it, one under the other. */
+  readonly maxDelegationDepth: number | undefined;
+  readonly accounts: ReadonlyMap<string, Account>;
+  readonly rates: readonly RateLimit[];
+  readonly concurrency:
+    { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline } | undefined;
+  readonly outputMode: OutputMode | undefined;
+  readonly resources: ReadonlySet<string> | undefined;
+  /** The number of the grant at the top of its chain. */
+  readonly rootIndex: number;
+  /**
+   * The foreign systems on whose word it rests (SPEC §7, "Taken over"): from which its own record, or a credit to it or below it, was
+   * taken over. Those of the grants above it are theirs.
+   */
+  readonly systems: Set<string>;
+  /** Executions under it and under the grants delegated from it. */
+  executions: number;
+  /** Whether its own record is neither invalid nor in violation; true until the record's verdict is known. */
+  isSound: boolean;
+}
+
+/** An action that was allowed and not yet executed, or one that was denied. */
+export interface Action extends Authorized {
+  readonly grant: Grant | undefined;
+  readonly toolName: string;
+  /** The parameters' digest as text. */
+  readonly params: string;
+  readonly reservation: Map<string, Rational>;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  /** The foreign system that it was taken over from. */
+  readonly system: string | undefined;
+}
+
+/** How deep grants may be delegated (SPEC §8 rule 9); beyond it use counts against the nearest grants only. */
+export const MAX_GRANT_DEPTH = 32;
+
+/** The grant that a well-formed event makes. */
+export function makeGrant(
+  event: AuthorizationEvent,
+  place: EventPlace,
+  parent: Grant | undefined,
+  index: number,
+  signers: readonly string[] = [],
+): Grant {
+  const { authorization } = event;
+  const bounds = (authorization.kind === 'grant' && event.decision === 'allow' && authorization.bounds) || {};
+  const { allowed_tools: tools = [], meter_caps: caps = [], rate_limits: rates = [] } = bounds;
+  const { action_caps: actionCaps = [] } = bounds;
+  return {
+    ...authorizedBy(event, place),
+    index,
+    signers,
+    parent,
+    depth: (parent?.depth ?? 0) + 1,
+    tools: makeToolSet(tools),
+    notBefore: bounds.not_before,
+    expiresAt: bounds.expires_at,
+    actionCaps: amountsOf(actionCaps),
+    maxDelegationDepth: bounds.max_delegation_depth,
+    accounts: new Map(caps.map(({ unit, amount }) => [unit, openAccount(toRational(amount))])),
+    rates: rates.map(({ unit, amount }) => {
+      const { meter, window } = tryParseRateUnit(unit) as RateUnit;
+      return { unit, meter, window, limit: toRational(amount), timeline: emptyTimeline(window) };
+    }),
+    concurrency:
+      bounds.concurrency_limit === undefined
+        ? undefined
+        : { limit: toRational(bounds.concurrency_limit), timeline: emptyTimeline() },
+    outputMode: bounds.output_mode,
+    resources: bounds.resources && new Set(bounds.resources.map(resourceKey)),
+    rootIndex: parent?.rootIndex ?? index,
+    systems: new Set(event.source === undefined ? [] : [event.source.system]),
+    executions: 0,
+    isSound: true,
+  };
+}
+
+function openAccount(cap: Rational): Account {
+  return { cap, used: ZERO, estimated: ZERO, reserved: ZERO };
+}
+
+/** The action that an event makes. */
+export function makeAction(outline: ActionOutline, place: EventPlace, grant: Grant | undefined): Action {
+  const { decision, principalId, occurredAt, intent, userIntent, toolName, params } = outline;
+  const { expiresAt, system } = outline;
+  const reservation = new Map<string, Rational>();
+  for (const { unit, amount } of outline.reservation) reservation.set(unit, amount);
+  return {
+    place,
+    decision,
+    principalId,
+    occurredAt,
+    intent,
+    userIntent,
+    grant,
+    toolName,
+    params,
+    reservation,
+    expiresAt,
+    system,
+  };
+}
+
+/** A grant and those that it was delegated from, nearest first; at most {@link MAX_GRANT_DEPTH}. */
+export function grantChain(grant: Grant | undefined): Grant[] {
+  const chain: Grant[] = [];
+  for (let each = grant; each !== undefined && chain.length < MAX_GRANT_DEPTH; each = each.parent)
+    chain.push(each);
+  return chain;
+}
+
+/**
+ * The nearest of a grant and of all that it was delegated from whose own record is invalid or in violation (SPEC §8 rule 12):
+ * whoever decides live must not allow anything under such a grant. Undefined where there is none.
+ */
+export function findUnsound(grant: Grant | undefined): Grant | undefined {
+  let each = grant;
+  while (each?.isSound === true) each = each.parent;
+  return each;
+}
+
+/** The most systems that are remembered of one grant, and of a ledger. */
+export const MAX_SYSTEMS = 64;
+
+/** Stands for all systems beyond {@link MAX_SYSTEMS}: no system has this name, so that nobody honours it. */
+export const OTHER_SYSTEMS = '';
+
+/** Remembers a system, or that there are more than are remembered by name. */
+export function addSystem(systems: Set<string>, system: string): void {
+  if (!systems.has(system)) systems.add(systems.size < MAX_SYSTEMS ? system : OTHER_SYSTEMS);
+}
+
+/** The foreign systems on whose word rests what is done under a grant, by an action where there is one; sorted. */
+export function systemsOf(grant: Grant | undefined, action?: Pick<Action, 'system'>): string[] {
+  const systems = new Set(action?.system === undefined ? [] : [action.system]);
+  for (const each of grantChain(grant)) for (const system of each.systems) systems.add(system);
+  return [...systems].sort();
+}
+
+/** The ids of a grant and of those that it was delegated from, nearest first. */
+export function chainIds(grant: Grant | undefined): string[] {
+  return grantChain(grant).map(({ place }) => place.eventId);
+}
+
+/** A meter vector's amounts by unit. */
+export function amountsOf(vector: MeterVector): Map<string, Rational> {
+  return new Map(vector.map(({ unit, amount }) => [unit, toRational(amount)]));
+}
+
+/** A digest as text, by which digests are compared. */
+export function digestKey(digest: { readonly alg: string; readonly b64: string }): string {
+  return `${digest.alg}:${digest.b64}`;
+}
+
+/** A resource as text: both of its parts are opaque and are compared as they stand. */
+export function resourceKey(resource: { readonly kind: string; readonly reference: string }): string {
+  return JSON.stringify([resource.kind, resource.reference]);
+}
+
+function authorizedBy(event: AuthorizationEvent, place: EventPlace): Authorized {
+  return {
+    place,
+    decision: event.decision,
+    principalId: event.principal_id,
+    occurredAt: event.occurred_at,
+    intent: digestKey(event.intents.intent_digest),
+    userIntent: event.intents.user_intent_digest && digestKey(event.intents.user_intent_digest),
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * Executions that were started and are not recorded yet. Whoever decides live counts them, so that what runs now is not allowed a second
+ * time; verification counts those that another start has taken over.
+ */
+
+import type { MeterVector } from '../../base/value/meter.js';
+import {
+  ZERO,
+  addRationals,
+  compareRationals,
+  exceedsDenominatorLimit,
+  subtractRationals,
+  type Rational,
+} from '../../base/value/rational.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
+import { amountsOf, grantChain, type Account, type Action, type EventPlace, type Grant } from './grant.js';
+import { judgeUse } from './adjustment.js';
+import type { Judgement } from './judgement.js';
+import { addInterval, emptyTimeline, fitsWindows, type Timeline } from './timeline.js';
+
+/** A start that no execution has settled. */
+export interface OpenStart {
+  readonly place: EventPlace;
+  readonly toolName: string;
+  /** The parameters' digest as text. */
+  readonly params: string | undefined;
+  readonly startedAt: string;
+  /** Who runs it: a name that it gave itself at random. */
+  readonly recorder: string;
+  /** What it was known to use when it started. */
+  readonly meters: MeterVector;
+}
+
+/** What a start takes of its grants until it is settled. */
+export interface Running {
+  readonly start: OpenStart;
+  /** The grant that it runs under, directly or by an action. */
+  readonly grant: Grant;
+  /** The action that it executes. */
+  readonly action: Action | undefined;
+}
+
+const ONE: Rational = { n: 1n, d: 1n };
+/** Nobody knows when it ends: after every instant that can be named. */
+const NEVER = parseTimestamp('9999-12-31T23:59:59.999999999Z') + 2n;
+
+/**
+ * A grant, and those above it, with what runs under them counted as if it were reserved, as having happened in their windows, and
+ * as going on. The grant itself is not changed. Without anything that runs it is the grant.
+ */
+export function withStarted(grant: Grant, running: readonly Running[]): Grant {
+  if (running.length === 0) return grant;
+  const chains = running.map((each) => ({ each, chain: new Set(grantChain(each.grant)) }));
+  return grantChain(grant)
+    .reverse()
+    .reduce<Grant | undefined>((parent, own) => {
+      const under = chains.filter(({ chain }) => chain.has(own)).map(({ each }) => each);
+      return { ...(under.length === 0 ? own : addStarted(own, under)), parent };
+    }, undefined) as Grant;
+}
+
+/**
+ * What a start costs that takes another over (SPEC §3.8): what that one's action reserves, or what it was known to use under a grant,
+ * counts once more as used, as estimated use.
+ */
+export function judgeTakeover(
+  { meters }: OpenStart,
+  action: Action | undefined,
+  grant: Grant | undefined,
+): Judgement {
+  return judgeUse(action?.reservation ?? amountsOf(meters), '/prev_event_id', grant);
+}
+
+/** What runs, by each grant that it runs under, directly or by one delegated from it. */
+export function runningByGrant(running: readonly Running[]): ReadonlyMap<Grant, readonly Running[]> {
+  const byGrant = new Map<Grant, Running[]>();
+  for (const each of running) {
+    for (const grant of grantChain(each.grant)) {
+      const under = byGrant.get(grant);
+      if (under === undefined) byGrant.set(grant, [each]);
+      else under.push(each);
+    }
+  }
+  return byGrant;
+}
+
+/** The accounts of a grant with what runs under it counted as reserved. */
+export function holdStarted(
+  accounts: ReadonlyMap<string, Account>,
+  running: readonly Running[],
+): Map<string, Account> {
+  return new Map([...accounts].map(([unit, account]) => [unit, hold(unit, account, running)]));
+}
+
+function addStarted(grant: Grant, running: readonly Running[]): Grant {
+  const { accounts, rates, concurrency } = grant;
+  return {
+    ...grant,
+    accounts: holdStarted(accounts, running),
+    rates: rates.map((rate) => {
+      const started = emptyTimeline(rate.window);
+      for (const each of running) {
+        const from = parseTimestamp(each.start.startedAt);
+        const amount = rate.meter === 'calls' ? ONE : mayUse(rate.meter, each);
+        if (amount.n === 0n || !fitsWindows(started, from, rate.window, amount)) continue;
+        addInterval(started, from, from + rate.window, amount);
+      }
+      return { ...rate, started };
+    }),
+    concurrency: concurrency && { ...concurrency, started: goingOn(running) },
+  };
+}
+
+/** What an action has reserved is held already. */
+function hold(unit: string, account: Account, running: readonly Running[]): Account {
+  let { reserved } = account;
+  for (const each of running) {
+    const own = each.action?.reservation.get(unit) ?? ZERO;
+    const sum = addRationals(reserved, subtractRationals(mayUse(unit, each), own));
+    if (!exceedsDenominatorLimit(sum)) reserved = sum;
+  }
+  return { ...account, reserved };
+}
+
+/** As much as is known, or was reserved where that is more. */
+function mayUse(unit: string, { start, action }: Running): Rational {
+  const known = amountsOf(start.meters).get(unit) ?? ZERO;
+  const reserved = action?.reservation.get(unit) ?? ZERO;
+  return compareRationals(known, reserved) > 0 ? known : reserved;
+}
+
+function goingOn(running: readonly Running[]): Timeline {
+  const timeline = emptyTimeline();
+  for (const { start } of running) addInterval(timeline, parseTimestamp(start.startedAt), NEVER, ONE);
+  return timeline;
+}

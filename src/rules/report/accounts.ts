@@ -1,0 +1,251 @@
+/**
+ * The accounts of a ledger after verification (SPEC §9): what each grant caps, what was used and reserved of it and what is
+ * left, and which actions are still open. What a gateway would ask before the next call.
+ */
+
+import { balancesOf, sumQuantity, toBalance, type Balance } from '../bounds/balance.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
+import { holdStarted, runningByGrant, type Running } from '../bounds/started.js';
+import type { MeterDecimals } from '../../format/schema/generated/types.js';
+import type { SavedKey } from '../trust/keyring.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { formatExactly } from '../../base/value/format-rational.js';
+import type { Meter, MeterVector } from '../../base/value/meter.js';
+import { toRational, type Quantity } from '../../base/value/quantity.js';
+import type { VerifyState } from '../verify/state.js';
+
+/** One allowed grant. */
+export interface GrantAccount {
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly seq: number;
+  readonly principalId: string;
+  readonly expiresAt: string | undefined;
+  /** The grant that it was delegated from. */
+  readonly parentId: string | undefined;
+  /** Keyids whose signatures of the grant count. */
+  readonly signers: readonly string[];
+  /** Under it and the grants delegated from it. */
+  readonly executions: number;
+  readonly balances: readonly Balance[];
+  /** The most that one action may reserve and one execution may use. */
+  readonly actionCaps: readonly Meter[];
+}
+
+/** An action that was allowed and not executed. */
+export interface OpenAuthorization {
+  readonly eventId: string;
+  readonly seq: number;
+  readonly toolName: string;
+}
+
+/** Every allowed grant, in ledger order. */
+export function listGrants(state: VerifyState): GrantAccount[] {
+  return [...grantAccounts(state)];
+}
+
+/** The same, one after the other: the accounts of all may be more than memory should hold. */
+export function* grantAccounts({ links }: VerifyState): Generator<GrantAccount, void, void> {
+  for (const grant of links.grants.values()) {
+    if (grant.decision === 'allow') yield toAccount(grant);
+  }
+}
+
+/** How many allowed grants there are. */
+export function countGrants({ links }: VerifyState): number {
+  let count = 0;
+  for (const { decision } of links.grants.values()) if (decision === 'allow') count += 1;
+  return count;
+}
+
+/** One grant's account, `sha-256:…`; undefined where there is no such grant. */
+export function findGrant(state: VerifyState, grantId: string): GrantAccount | undefined {
+  const grant = state.links.grants.get(fromDigestText(grantId));
+  return grant && toAccount(grant);
+}
+
+/**
+ * What is left of one unit under one grant.
+ *
+ * @param grantId - `sha-256:…`
+ * @returns undefined where there is no such grant, or it does not cap the unit.
+ */
+export function findBalance(state: VerifyState, grantId: string, unit: string): Balance | undefined {
+  const account = state.links.grants.get(fromDigestText(grantId))?.accounts.get(unit);
+  return account && toBalance(unit, account);
+}
+
+/** Every action that was allowed and not executed yet, in ledger order. */
+export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] {
+  return [...openAuthorizations(state)];
+}
+
+/** The same, one after the other: there may be very many, and none is held longer than it takes to look at it. */
+export function openAuthorizations({ links }: VerifyState): Iterable<OpenAuthorization> {
+  return links.actions.open();
+}
+
+/** How many there are. */
+export function countOpenAuthorizations({ links }: VerifyState): number {
+  return links.actions.countOpen();
+}
+
+/** An action that was allowed, and neither started nor executed: what it reserves is held for whoever may begin it. */
+export interface UnstartedAction extends OpenAuthorization {
+  /** The grant that it is under; undefined for an action without one. */
+  readonly grantId: string | undefined;
+  readonly principalId: string;
+  /** When it was allowed. */
+  readonly occurredAt: string;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  readonly reservation: readonly Meter[];
+}
+
+/** Every action that was allowed and neither started nor executed, in ledger order. Over an index: once its actions were loaded. */
+export function* unstartedActions({ links }: VerifyState): Generator<UnstartedAction, void, void> {
+  for (const { eventId, seq, toolName } of links.actions.open()) {
+    const id = fromDigestText(eventId);
+    const action = links.starts.has(id) ? undefined : links.actions.get(id);
+    if (action === undefined) continue;
+    const { grant, principalId, occurredAt, expiresAt } = action;
+    const reservation = [...action.reservation].map(([unit, amount]) => ({
+      unit,
+      amount: sumQuantity(amount),
+    }));
+    const grantId = grant?.place.eventId;
+    yield { eventId, seq, toolName, grantId, principalId, occurredAt, expiresAt, reservation };
+  }
+}
+
+/** Something that was started and is not recorded yet. */
+export interface StartedAuthorization {
+  /** Of the start. */
+  readonly eventId: string;
+  readonly seq: number;
+  /** What authorizes it: an action or a grant. */
+  readonly authorizationId: string;
+  /** The grant that it runs under, by the action or directly; undefined for an action without one. */
+  readonly grantId: string | undefined;
+  readonly principalId: string;
+  readonly toolName: string;
+  readonly startedAt: string;
+  /** A name that its recorder gave itself. */
+  readonly recorder: string;
+  /** What it was known to use when it started. */
+  readonly meters: MeterVector;
+}
+
+/** Everything that was started (`x.northroot.start`) and is not recorded yet, in ledger order. */
+export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
+  const open = [...links.starts].flatMap(([id, starts]) => {
+    const action = links.actions.get(id);
+    const grant = action === undefined ? links.grants.get(id) : action.grant;
+    const principalId = (action ?? grant)?.principalId ?? '';
+    return [...starts.values()].map(({ place, toolName, startedAt, recorder, meters }) => ({
+      eventId: place.eventId,
+      seq: place.seq,
+      authorizationId: toDigestText(id),
+      grantId: grant?.place.eventId,
+      principalId,
+      toolName,
+      startedAt,
+      recorder,
+      meters,
+    }));
+  });
+  return open.sort((a, b) => a.seq - b.seq);
+}
+
+/** Everything that was started and is not recorded, but for the start of this id (base64url). */
+export function listRunning({ links }: VerifyState, except?: string): Running[] {
+  return [...links.starts].flatMap(([id, starts]) => {
+    const action = links.actions.get(id);
+    const grant = action === undefined ? links.grants.get(id) : action.grant;
+    if (grant === undefined) return [];
+    return [...starts].filter(([own]) => own !== except).map(([, start]) => ({ start, grant, action }));
+  });
+}
+
+/**
+ * The account of a grant with what runs now counted as reserved, as a decision counts it. Without anything that runs it is the
+ * account.
+ */
+export function reserveStarted(state: VerifyState, account: GrantAccount): GrantAccount {
+  const [reserved = account] = reserveAllStarted(state, [account]);
+  return reserved;
+}
+
+/** {@link reserveStarted} of many accounts: what runs is gone through once for all of them. */
+export function* reserveAllStarted(
+  state: VerifyState,
+  accounts: Iterable<GrantAccount>,
+): Generator<GrantAccount, void, void> {
+  const byGrant = runningByGrant(listRunning(state));
+  for (const account of accounts) {
+    const grant = state.links.grants.get(fromDigestText(account.eventId));
+    const running = grant && byGrant.get(grant);
+    yield grant === undefined || running === undefined
+      ? account
+      : { ...account, balances: balancesOf({ accounts: holdStarted(grant.accounts, running) }) };
+  }
+}
+
+/**
+ * Whether a grant is another one, or was delegated from it, directly or not.
+ *
+ * @param grantId - `sha-256:…`; undefined, or unknown to the ledger, is under none.
+ * @param other - `sha-256:…`
+ */
+export function isGrantUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
+  const grant = grantId === undefined ? undefined : state.links.grants.get(fromDigestText(grantId));
+  return chainIds(grant).includes(other);
+}
+
+/** Every key that was known in the ledger, in the order in which it came: who added it and where; where, why and by whom it was revoked. */
+export function listKeys({ keyring }: VerifyState): SavedKey[] {
+  return keyring.save();
+}
+
+/** What the entry of a known key calls it; its own claim, unless a trust policy pins the key. */
+export function nameOfKey({ keyring }: VerifyState, keyid: string): string | undefined {
+  return keyring.find(keyid)?.key.name;
+}
+
+function toAccount(grant: Grant): GrantAccount {
+  return {
+    eventId: grant.place.eventId,
+    seq: grant.place.seq,
+    principalId: grant.principalId,
+    expiresAt: grant.expiresAt,
+    parentId: grant.parent?.place.eventId,
+    signers: grant.signers,
+    executions: grant.executions,
+    balances: balancesOf(grant),
+    actionCaps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) })),
+  };
+}
+
+/**
+ * The amounts of an account by unit, each exactly as a decimal text of as many places as it needs; `n/d` where it has no end.
+ *
+ * @param actionCaps - Of units that need not be among those of `meters`.
+ */
+export function decimalsOf(
+  meters: readonly Balance[],
+  actionCaps: readonly Meter[] = [],
+): Record<string, MeterDecimals> {
+  const byUnit: Record<string, MeterDecimals> = {};
+  const text = (amount: Quantity): string => formatExactly(toRational(amount));
+  for (const { unit, cap, used, estimated, reserved, left } of meters) {
+    byUnit[unit] = {
+      cap: text(cap),
+      used: text(used),
+      ...(estimated === undefined ? {} : { estimated: text(estimated) }),
+      reserved: text(reserved),
+      left: text(left),
+    };
+  }
+  for (const { unit, amount } of actionCaps) byUnit[unit] = { ...byUnit[unit], action_cap: text(amount) };
+  return byUnit;
+}

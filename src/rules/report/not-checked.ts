@@ -1,0 +1,205 @@
+/** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
+
+import { OTHER_SYSTEMS } from '../bounds/grant.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { ReportJson } from '../../format/schema/generated/types.js';
+import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
+import { describeSkipped } from '../trust/witness-policy.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { isOfLedger } from '../verify/anchors.js';
+import type { VerificationResult } from '../verify/run-verification.js';
+import { listRevoked } from './revoked.js';
+
+/** What a verification may leave open, in the order in which reports say it. */
+export const NOT_CHECKED_CODES = [
+  'CHAIN',
+  'SIGNATURES',
+  'TRUST',
+  'SIGNATURES_UNVERIFIED',
+  'SIGNATURES_MISSING',
+  'PARTS',
+  'TRUNCATION',
+  'ANCHOR_UNVERIFIED',
+  'CHECKPOINTS',
+  'UNSEALED',
+  'WITNESSES',
+  'NOTE_SIGNATURES_UNVERIFIED',
+  'WITNESS_POLICY_KEYS',
+  'AUTHORITY',
+  'IMPORTED_AUTHORITY',
+  'PREDECESSOR',
+  'GROWTH',
+  'REVOKED_KEYS',
+] as const;
+
+export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
+
+/** Something that was not checked. */
+export interface NotChecked {
+  readonly code: NotCheckedCode;
+  readonly message: string;
+  /** Where it is shown of the records before this seq, and of no others. */
+  readonly shown_before_seq?: number;
+}
+
+/** Everything that this verification leaves open, most important first. */
+export function listNotChecked(
+  result: Pick<VerificationResult, 'state' | 'ending' | 'growth'>,
+): NotChecked[] {
+  const { state, ending, growth } = result;
+  const list: NotChecked[] = [];
+  const add = (when: boolean, code: NotCheckedCode, message: string): void => {
+    if (when) list.push({ code, message });
+  };
+  const { signatures } = state;
+  const bare = state.layout === 'bare';
+  add(
+    bare,
+    'CHAIN',
+    'these are bare events with no records around them: there is no chain, no order and no signature to check',
+  );
+  // A policy may pin none; the ledger's own do not count beside it.
+  const isKeyless = state.mode === 'none' || state.keyring.size === 0;
+  add(!bare && isKeyless, 'SIGNATURES', 'no keys are known, so no signature was checked');
+  add(
+    state.mode === 'self-declared',
+    'TRUST',
+    "the keys are the ledger's own claim (self-declared): whoever wrote the ledger chose them; a trust policy pins those that you know",
+  );
+  add(
+    !isKeyless && signatures.unverified > 0,
+    'SIGNATURES_UNVERIFIED',
+    `signatures by unknown keys, which could not be checked: ${signatures.unverified}`,
+  );
+  add(
+    !bare && signatures.missing > 0 && !state.signaturesRequired,
+    'SIGNATURES_MISSING',
+    `records without a signature, where none is required: ${signatures.missing}`,
+  );
+  add(
+    state.believesParts,
+    'PARTS',
+    'which signatures are valid is what the parts of this run say: but for a sample it was believed, so that a forged part would hardly be found',
+  );
+  const anchors = ending.anchors.filter(({ isPublished }) => !isPublished);
+  const held = anchors.filter(({ relation }) => relation === 'extends');
+  // Every ledger extends the empty tree.
+  const reach = Math.max(0, ...held.map(({ note }) => note.checkpoint.size));
+  add(
+    !bare && reach === 0 && held.length === anchors.length,
+    'TRUNCATION',
+    `nothing shows that no records were cut off at the end: ${anchors.length === 0 ? 'no checkpoint kept elsewhere was given' : 'the checkpoint that you hold covers no record'}`,
+  );
+  if (reach > 0 && reach < state.records) {
+    list.push({
+      code: 'TRUNCATION',
+      message: `your checkpoint covers the records before seq ${reach}: of those from there on nothing shows that none were changed or cut off`,
+      shown_before_seq: reach,
+    });
+  }
+  for (const { name, signatures } of held) {
+    add(
+      !isSignedByLog(signatures.signers),
+      'ANCHOR_UNVERIFIED',
+      `${printable(name)} has no signature of the log by a known key: the ledger extends it, but who made it was not checked`,
+    );
+  }
+  add(
+    !bare && state.checkpoints === 0 && !ending.anchors.some(isOfLedger),
+    'CHECKPOINTS',
+    'there is no checkpoint: signatures cover events and not their places, so that whoever can write the file could have dropped or moved records and rebuilt the chain',
+  );
+  add(
+    state.checkpoints > 0 && state.seals.signed === undefined,
+    'CHECKPOINTS',
+    `checkpoints that no known key signed, or that are wrong: ${state.checkpoints}; they seal nothing`,
+  );
+  add(
+    ending.sealedSize !== null && ending.afterSealed > 0,
+    'UNSEALED',
+    `records after the last checkpoint, of which some could have been dropped or moved: ${ending.afterSealed}`,
+  );
+  const witnesses = listWitnesses(result);
+  add(
+    ending.sealedSize !== null && !witnesses.some((witness) => witness.isPinned),
+    'WITNESSES',
+    `no witness that you pinned cosigned a checkpoint${witnesses.length === 0 ? '' : ' (the ledger declares some itself)'}: nothing shows that everybody is shown the same ledger`,
+  );
+  add(
+    state.seals.unknown > 0,
+    'NOTE_SIGNATURES_UNVERIFIED',
+    `signature lines of checkpoints by unknown keys, which could not be checked: ${state.seals.unknown}`,
+  );
+  const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
+  add(
+    skipped.length > 0,
+    'WITNESS_POLICY_KEYS',
+    `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
+  );
+  add(
+    !bare && state.selfIssuable > 0,
+    'AUTHORITY',
+    `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
+  );
+  add(state.importedSystems.size > 0, 'IMPORTED_AUTHORITY', describeImported(state));
+  const continues = state.genesis?.continues;
+  add(
+    continues !== undefined && ending.predecessor === undefined,
+    'PREDECESSOR',
+    `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}, which was not given: whether that one ended as genesis says was not checked`,
+  );
+  if (growth !== undefined) {
+    list.push({
+      code: 'GROWTH',
+      message: `the ledger was being written to: reading ended at byte ${growth.byteOffset} of ${printable(growth.file)}, and what came after was not read`,
+    });
+  }
+  const own = listRevoked(result).filter(({ restsOn }) => restsOn === 'own_checkpoints');
+  add(
+    own.length > 0,
+    'REVOKED_KEYS',
+    `keys that were revoked, and whose records only checkpoints by revoked keys, or by keys that these added, cover: ${own.length}`,
+  );
+  return list;
+}
+
+/** On whose word rests what was allowed or done (SPEC §7, "Taken over"). */
+export function describeImported({ importedSystems }: VerificationResult['state']): string {
+  const systems = [...importedSystems]
+    .map((system) => (system === OTHER_SYSTEMS ? 'others' : printable(system, 64)))
+    .sort();
+  return `what was allowed or done rests on authority that was taken over from other logs, whose writers were not checked: ${systems.join(', ')}`;
+}
+
+/**
+ * The report, in which what was required and was not checked is marked: `decideExitStatus` gives 2 for it where it would give 0.
+ * `TRUNCATION` is met by a checkpoint that the user holds, that covers a record and that the ledger extends, whatever was appended
+ * since: up to which record that shows it is `shown_before_seq`.
+ */
+export function requireChecks<T extends Pick<ReportJson, 'checkpoints' | 'not_checked'>>(
+  report: T,
+  codes: Iterable<NotCheckedCode>,
+): T {
+  const required: ReadonlySet<string> = new Set(codes);
+  const isHeld = (report.checkpoints.anchors ?? []).some(
+    ({ relation, tree_size: size }) => relation === 'extends' && size > 0,
+  );
+  return {
+    ...report,
+    not_checked: report.not_checked.map((item) =>
+      required.has(item.code) && !(item.code === 'TRUNCATION' && isHeld) ? { ...item, required: true } : item,
+    ),
+  };
+}
+
+/** Whose cosignatures are right. A witness that only the ledger declares is the ledger's own word. */
+function listWitnesses({
+  state,
+  ending,
+}: Pick<VerificationResult, 'state' | 'ending'>): { readonly isPinned: boolean }[] {
+  const held = ending.anchors.filter(isOfLedger).flatMap(({ signatures }) => signatures.signers);
+  return [
+    ...[...state.seals.tallies.values()].filter(({ role }) => role === 'witness'),
+    ...held.filter(({ role }) => role === 'witness').map((signer) => ({ isPinned: isPinned(signer) })),
+  ];
+}

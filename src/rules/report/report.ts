@@ -1,0 +1,280 @@
+/** Builds the report of SPEC §9 from a verification: the object that `--format json` writes and that the API returns. */
+
+import type { Finding } from '../../format/finding/finding.js';
+import { describeFinding } from '../../format/finding/words.js';
+import type {
+  AnchorJson,
+  CheckpointSignerJson,
+  ContinuationJson,
+  FindingJson,
+  OpenAuthorization,
+  ReportJson,
+  RevokedKeyJson,
+} from '../../format/schema/generated/types.js';
+import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import { listSigners } from '../trust/checkpoint-judge.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { isPrincipalId } from '../../base/value/principal.js';
+import { isToolName } from '../../base/value/tool.js';
+import { VERSION } from '../../base/version.js';
+import type { VerificationResult } from '../verify/run-verification.js';
+import type { AnchorOutcome } from '../verify/anchors.js';
+import type { CheckpointTally } from '../verify/seals.js';
+import type { VerifyState } from '../verify/state.js';
+import {
+  countOpenAuthorizations,
+  countGrants,
+  decimalsOf,
+  grantAccounts,
+  listOpenStarts,
+  nameOfKey,
+  openAuthorizations,
+} from './accounts.js';
+import { EXIT_STATUS } from './exit-status.js';
+import { listNotChecked } from './not-checked.js';
+import { listRevoked, type RevokedKey } from './revoked.js';
+
+/** A report as SPEC §9 has it on the wire, with its findings. */
+export type Report = ReportJson & { findings: FindingJson[] };
+
+/** An allowed grant and its account. */
+export type ReportGrant = Report['grants'][number];
+
+/** A list that is read anew, from its beginning, each time that somebody goes through it. An array is one. */
+export interface ReadableList<T> extends Iterable<T> {
+  readonly length: number;
+}
+
+/**
+ * A report that holds no list of the grants and the open authorizations, of which there may be millions, but can read them.
+ * {@link Report} is one, too.
+ * JSON.stringify writes both alike; `writeJson` does so piece by piece.
+ */
+export type LazyReport = Omit<Report, 'grants' | 'open_authorizations'> & {
+  readonly grants: ReadableList<ReportGrant>;
+  readonly open_authorizations: ReadableList<OpenAuthorization>;
+};
+
+/** The report of a verification. */
+export function buildReport(result: VerificationResult): Report {
+  const report = buildLazyReport(result);
+  return { ...report, grants: [...report.grants], open_authorizations: [...report.open_authorizations] };
+}
+
+/** The same, whose grants and open authorizations are read from `result.state`: to be used before that goes on with another verification. */
+export function buildLazyReport(result: VerificationResult): LazyReport {
+  const { state, ending } = result;
+  const verdict = verdictOf(result);
+  const revoked = listRevoked(result);
+  const signers = [...state.seals.tallies.values()];
+  const anchors = ending.anchors.filter(({ isPublished }) => !isPublished);
+  return {
+    report_version: '1',
+    tool: { name: 'northroot', version: VERSION },
+    ledger: {
+      paths: [...result.paths],
+      origin: state.origin ?? null,
+      records: state.records,
+      bytes: state.bytes,
+      tree_size: state.records,
+      root: toDigestText(hashToBase64url(rangeRoot(state.tree))),
+      tip_event_id: state.tipEventId === undefined ? null : toDigestText(state.tipEventId),
+      ...toContinuation(result),
+    },
+    verdict,
+    exit_status: EXIT_STATUS[verdict],
+    trust: {
+      mode: state.mode,
+      signatures: { ...state.signatures },
+      signers: [...state.signers.values()].map(({ keyid, principals, records }) => ({
+        keyid,
+        ...named(state, keyid),
+        principals: [...principals],
+        records,
+      })),
+      ...(revoked.length === 0 ? {} : { revoked: revoked.map(toRevokedKeyJson) }),
+    },
+    checkpoints: {
+      count: state.checkpoints,
+      last_tree_size: ending.lastTreeSize,
+      unsealed: ending.unsealed,
+      ...(signers.length === 0 ? {} : { signers: signers.map(toCheckpointSignerJson) }),
+      ...(anchors.length === 0 ? {} : { anchors: anchors.map(toAnchorJson) }),
+    },
+    not_checked: listNotChecked(result),
+    counts: {
+      by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
+      by_verdict: countVerdicts(result),
+    },
+    grants: new Grants(state),
+    open_authorizations: new OpenAuthorizations(state),
+    ...openStarts(state),
+    findings: result.findings.map(toFindingJson),
+    findings_total: result.total,
+  };
+}
+
+/** See {@link LazyReport}. */
+class Grants implements ReadableList<ReportGrant> {
+  readonly #state: VerifyState;
+
+  constructor(state: VerifyState) {
+    this.#state = state;
+  }
+
+  get length(): number {
+    return countGrants(this.#state);
+  }
+
+  *[Symbol.iterator](): Generator<ReportGrant, void, void> {
+    for (const grant of grantAccounts(this.#state))
+      yield {
+        event_id: grant.eventId,
+        seq: grant.seq,
+        principal_id: grant.principalId,
+        ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+        ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+        signers: [...grant.signers],
+        executions: grant.executions,
+        meters: grant.balances.map((balance) => ({ ...balance })),
+        ...(grant.actionCaps.length === 0
+          ? {}
+          : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
+        decimals: decimalsOf(grant.balances, grant.actionCaps),
+      };
+  }
+
+  toJSON(): ReportGrant[] {
+    return [...this];
+  }
+}
+
+/** See {@link LazyReport}. */
+class OpenAuthorizations implements ReadableList<OpenAuthorization> {
+  readonly #state: VerifyState;
+
+  constructor(state: VerifyState) {
+    this.#state = state;
+  }
+
+  get length(): number {
+    return countOpenAuthorizations(this.#state);
+  }
+
+  *[Symbol.iterator](): Generator<OpenAuthorization, void, void> {
+    for (const { eventId, seq, toolName } of openAuthorizations(this.#state))
+      yield { event_id: eventId, seq, tool_name: toolName };
+  }
+
+  toJSON(): OpenAuthorization[] {
+    return [...this];
+  }
+}
+
+function openStarts(state: VerifyState): Pick<ReportJson, 'open_starts'> {
+  const starts = listOpenStarts(state).map(({ eventId, seq, authorizationId, toolName, startedAt }) => ({
+    event_id: eventId,
+    seq,
+    auth_event_id: authorizationId,
+    tool_name: toolName,
+    started_at: startedAt,
+  }));
+  return starts.length === 0 ? {} : { open_starts: starts };
+}
+
+function toContinuation({ state, ending }: VerificationResult): { continues?: ContinuationJson } {
+  const continues = state.genesis?.continues;
+  if (continues === undefined) return {};
+  return {
+    continues: {
+      ledger_id: toDigestText(continues.ledger_id.b64),
+      tree_size: continues.tree_size,
+      root: toDigestText(continues.root.b64),
+      ...(ending.predecessor === undefined ? {} : { relation: ending.predecessor }),
+    },
+  };
+}
+
+/** A finding as SPEC §8 has it on the wire, with its message. */
+export function toFindingJson(finding: Finding): FindingJson {
+  const { at, context } = finding;
+  const { principalId, toolName, eventType, amounts } = context;
+  return {
+    code: finding.code,
+    severity: finding.severity,
+    class: finding.class,
+    at: {
+      file: at.file,
+      line: at.line,
+      byte_offset: at.byteOffset,
+      byte_length: at.byteLength,
+      ...(at.pointer === undefined ? {} : { pointer: at.pointer }),
+    },
+    seq: finding.seq ?? null,
+    event_id: finding.eventId ?? null,
+    ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
+    ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
+    ...(eventType === undefined ? {} : { event_type: eventType }),
+    ...(amounts === undefined ? {} : { amounts }),
+    ...(finding.expected === undefined ? {} : { expected: finding.expected }),
+    ...(finding.actual === undefined ? {} : { actual: finding.actual }),
+    ...(finding.related === undefined
+      ? {}
+      : {
+          related: finding.related.map(({ file, line, seq, eventId }) => ({
+            file,
+            line,
+            seq,
+            event_id: eventId,
+          })),
+        }),
+    ...(finding.lineDigest === undefined ? {} : { line_digest: finding.lineDigest }),
+    ...(finding.folded === undefined ? {} : { folded: finding.folded }),
+    message: describeFinding(finding),
+  };
+}
+
+function named(state: VerifyState, keyid: string): { readonly name?: string } {
+  const name = nameOfKey(state, keyid);
+  return name === undefined ? {} : { name };
+}
+
+function toRevokedKeyJson({ keyid, revokedAtSeq, records, restsOn }: RevokedKey): RevokedKeyJson {
+  return {
+    keyid,
+    revoked_at_seq: revokedAtSeq,
+    records,
+    ...(restsOn === undefined ? {} : { rests_on: restsOn }),
+  };
+}
+
+function toCheckpointSignerJson(tally: CheckpointTally): CheckpointSignerJson {
+  const { keyid, name, role, isPinned, treeSize } = tally;
+  const isDeclared = role === 'witness' && !isPinned;
+  return { keyid, name, role, ...(isDeclared ? { declared: true } : {}), tree_size: treeSize };
+}
+
+function toAnchorJson({ name, note, relation, signatures }: AnchorOutcome): AnchorJson {
+  return {
+    path: name,
+    tree_size: note.checkpoint.size,
+    relation,
+    signed_by: listSigners(signatures.signers).map(({ keyid }) => keyid),
+  };
+}
+
+function verdictOf({ state, hasInvalid }: VerificationResult): Report['verdict'] {
+  if (hasInvalid) return 'invalid';
+  if (state.hasViolation) return 'violation';
+  return state.records === 0 ? 'undecided' : 'ok';
+}
+
+/** The end may show that evidence is missing of records that were well when they were read. */
+function countVerdicts({ state, ending }: VerificationResult): Report['counts']['by_verdict'] {
+  const counts = { ...state.countsByVerdict };
+  for (const verdict of ['ok', 'denied', 'violation'] as const) {
+    counts[verdict] -= ending.uncovered[verdict];
+    counts.invalid += ending.uncovered[verdict];
+  }
+  return counts;
+}

@@ -1,0 +1,111 @@
+/** The front door to verification where there are no files, as in a browser: bytes however they come, a report out. */
+
+import type { LedgerSource } from '../../log/fs/source.js';
+import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
+import { buildReport, type Report } from './report.js';
+
+/** A stream as the Streams Standard has it; the `ReadableStream` of every host is one. */
+export interface ByteStream {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
+}
+
+/** Bytes that can be read from their beginning; `Blob` and `File` are such. */
+export interface ByteBlob {
+  readonly size: number;
+  stream(): ByteStream;
+}
+
+/** A ledger's bytes: whole, in chunks of any length, as a stream, or as a blob or file of the web. */
+export type LedgerBytes =
+  Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | ByteStream | ByteBlob;
+
+/** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
+export type VerifyChunksOptions = Omit<VerifyOptions, 'predecessor'> & {
+  /** What findings call the ledger; `-` unless given. */
+  readonly name?: string;
+  readonly predecessor?: LedgerBytes | LedgerSource;
+};
+
+/**
+ * Verifies a ledger that is given as bytes, offline (SPEC §8). What is wrong with the ledger is in the report, never thrown. A ledger
+ * of several segments is given as a {@link LedgerSource}, whose `segments` have their names and bytes.
+ *
+ * @example
+ * ```ts
+ * const report = await verifyChunks(file, { name: file.name }); // a File that was chosen or dropped
+ * if (report.verdict !== 'ok') for (const finding of report.findings) console.error(finding.message);
+ * ```
+ * @throws TypeError for what is no bytes, in whatever form; RangeError for a bad option; the stream's own error when that fails.
+ */
+export async function verifyChunks(
+  ledger: LedgerBytes | LedgerSource,
+  { name = '-', predecessor, ...options }: VerifyChunksOptions = {},
+): Promise<Report> {
+  const result = await runVerification(toChunkSource(ledger, name), {
+    ...options,
+    ...(predecessor === undefined ? {} : { predecessor: toChunkSource(predecessor, 'predecessor') }),
+  });
+  return buildReport(result);
+}
+
+/**
+ * The source of a ledger's bytes; one that is a source already as it is.
+ *
+ * @param name - What findings call it.
+ * @throws TypeError for what is no bytes
+ */
+export function toChunkSource(ledger: LedgerBytes | LedgerSource, name: string): LedgerSource {
+  if (typeof ledger !== 'object' || ledger === null) throw notBytes();
+  if ('segments' in ledger) return ledger;
+  return {
+    paths: [name],
+    size: ArrayBuffer.isView(ledger) ? ledger.length : 'size' in ledger ? ledger.size : undefined,
+    segments: iterate([{ file: name, firstSeq: undefined, chunks: readChunks(chunksOf(ledger)) }]),
+  };
+}
+
+function chunksOf(ledger: LedgerBytes): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
+  if (ArrayBuffer.isView(ledger)) return [ledger];
+  if (Symbol.asyncIterator in ledger || Symbol.iterator in ledger) return ledger;
+  if ('getReader' in ledger) return readStream(ledger);
+  if ('stream' in ledger) return readStream(ledger.stream());
+  throw notBytes();
+}
+
+/** Not every host's streams can be iterated. */
+async function* readStream(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
+  const reader = stream.getReader();
+  let isDone = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      isDone = done;
+      if (done) return;
+      if (value === undefined) throw notBytes();
+      yield value;
+    }
+  } finally {
+    if (!isDone) await reader.cancel();
+  }
+}
+
+async function* readChunks(
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const chunk of chunks) {
+    // Also of another realm, as of a frame or a worker.
+    if (!ArrayBuffer.isView(chunk) || chunk.BYTES_PER_ELEMENT !== 1) throw notBytes();
+    yield chunk;
+  }
+}
+
+async function* iterate<T>(items: readonly T[]): AsyncGenerator<T, void, void> {
+  for (const item of items) yield await Promise.resolve(item);
+}
+
+function notBytes(): TypeError {
+  return new TypeError('expected the bytes of a ledger: Uint8Array, chunks of them, a stream or a blob');
+}

@@ -1,0 +1,120 @@
+/**
+ * The lines of a whole ledger, one after the other: the only loop over its files, chunks and lines. Which lines take a place in
+ * the ledger is settled here, so that everything that reads one counts alike (SPEC §4).
+ */
+
+import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import { leafHash } from '../../format/tree/compact-range.js';
+import { LineSplitter, type RawLine } from '../../format/record/line-splitter.js';
+
+/** Opens the same ledger again and again, as more than one pass over it needs. */
+export type OpenLedger = () => Promise<LedgerSource>;
+
+/** One line, and where it stands. */
+export interface LedgerLine {
+  /** To be used up before the next line is asked for. */
+  readonly line: RawLine;
+  readonly segment: Segment;
+  /** How many lines before it take a place: the place of this one, counted from 0, where it takes one itself. */
+  readonly ordinal: number;
+  /** Whether it is a leaf of the ledger's tree, readable or not: a blank line is none, and what follows the last `\n` is none. */
+  readonly takesPlace: boolean;
+}
+
+/** How {@link readLines} reads. */
+export interface ReadLinesOptions {
+  /** Aborting ends the reading with its reason, before the next chunk. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the bytes read so far, after the lines of each chunk were used up. */
+  readonly onChunk?: (bytes: number) => void;
+}
+
+/**
+ * Reads the lines of a ledger in order: every one, those that take no place among them.
+ *
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts; TypeError for what is no source.
+ */
+export function readLines(source: LedgerSource, options: ReadLinesOptions = {}): LineReader {
+  assertSource(source);
+  return new LineReader(source, options);
+}
+
+/** What reads a ledger's lines takes no path: whoever gives one is told so, and not by what it lacks. */
+function assertSource(source: unknown): asserts source is LedgerSource {
+  if (typeof source === 'object' && source !== null && 'segments' in source) return;
+  const found = source === null ? 'null' : typeof source;
+  throw new TypeError(`expected a ledger's source, such as openLedger(path) gives, found ${found}`);
+}
+
+/** Lines as they are asked for. Whoever does not read to the end calls `return`, as `for await` does. */
+export class LineReader implements AsyncIterableIterator<LedgerLine, void, void> {
+  readonly #chunks: AsyncGenerator<ChunkLines, void, void>;
+  #segment: Segment | undefined;
+  #ready: Iterator<RawLine, void, void> | undefined;
+  #ordinal = 0;
+
+  constructor(source: LedgerSource, options: ReadLinesOptions) {
+    this.#chunks = splitChunks(source, options);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** The next line, where no chunk has to be waited for. */
+  tryNext(): LedgerLine | undefined {
+    const next = this.#ready?.next();
+    if (next === undefined || next.done === true) return undefined;
+    const line = next.value;
+    const takesPlace = line.length > 0 && line.terminated;
+    const ordinal = this.#ordinal;
+    if (takesPlace) this.#ordinal += 1;
+    return { line, segment: this.#segment as Segment, ordinal, takesPlace };
+  }
+
+  async next(): Promise<IteratorResult<LedgerLine, void>> {
+    for (;;) {
+      const value = this.tryNext();
+      if (value !== undefined) return { done: false, value };
+      const next = await this.#chunks.next();
+      if (next.done === true) return { done: true, value: undefined };
+      this.#segment = next.value.segment;
+      this.#ready = next.value.lines;
+    }
+  }
+
+  async return(): Promise<IteratorResult<LedgerLine, void>> {
+    this.#ready = undefined;
+    await this.#chunks.return();
+    return { done: true, value: undefined };
+  }
+}
+
+/** The leaf hash of a line of any length. */
+export function hashLine({ bytes, longLeafHash }: RawLine): string {
+  return longLeafHash ?? leafHash(bytes);
+}
+
+/** The lines that one chunk completes, or the rest after a file's last `\n`. */
+interface ChunkLines {
+  readonly segment: Segment;
+  readonly lines: Iterator<RawLine, void, void>;
+}
+
+async function* splitChunks(
+  { segments }: LedgerSource,
+  { signal, onChunk }: ReadLinesOptions,
+): AsyncGenerator<ChunkLines, void, void> {
+  let bytes = 0;
+  for await (const segment of segments) {
+    const splitter = new LineSplitter();
+    for await (const chunk of segment.chunks) {
+      signal?.throwIfAborted();
+      yield { segment, lines: splitter.push(chunk) };
+      bytes += chunk.length;
+      onChunk?.(bytes);
+    }
+    const rest = splitter.finish();
+    if (rest !== undefined) yield { segment, lines: [rest].values() };
+  }
+}

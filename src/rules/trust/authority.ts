@@ -1,0 +1,154 @@
+/**
+ * Who may sign what (SPEC §7): the roles and principals of which a key needs one combination for its signature of an event to
+ * count. Authority is what lets somebody act, and nobody gives it to themselves: once a key with the role `authority` is known,
+ * grants, actions without a grant and credits are theirs to sign.
+ */
+
+import { typeEvent, type AnyTypeOfEvent, type TypeName } from '../../format/event/typed-event.js';
+import type { Key } from '../../format/schema/generated/types.js';
+
+/** What a key may be used for. */
+export type Role = Key['roles'][number];
+
+/** A role, and the principals that the key's patterns must cover. */
+export interface Entitlement {
+  readonly role: Role;
+  readonly principals: readonly string[];
+}
+
+/** What entitles a key to sign one event. */
+export interface SigningRule {
+  /** One of these is enough. */
+  readonly anyOf: readonly Entitlement[];
+  /** Whether the event lets somebody act, or gives budget back: by the rules of authority it must be signed. */
+  readonly needsAuthority: boolean;
+}
+
+/** What the rule depends on beside the event. */
+export interface AuthorityContext {
+  /** Whether some key known at this record has, or had, the role `authority`. */
+  readonly hasAuthority: boolean;
+  /**
+   * The principal of an earlier allowed grant, by its id in base64url; undefined when there is no such grant. Where earlier grants are not at
+   * hand at all, as for the proof of one event, it is left out: whom the grant is of is then not asked.
+   */
+  readonly principalOf?: (grantId: string) => string | undefined;
+}
+
+/** An event as the rule sees it. */
+export interface SignedAct {
+  readonly type: TypeName;
+  readonly principalId: string;
+  /** Of an authorization. */
+  readonly isAllow?: boolean;
+  /** Of an authorization: an action rather than a grant. */
+  readonly isAction?: boolean;
+  /** Of an adjustment. */
+  readonly isCredit?: boolean;
+  /** The grant that an authorization or an adjustment names, base64url. */
+  readonly grantId?: string | undefined;
+}
+
+/** The rule for a well-formed event. */
+export function signingRuleFor(event: AnyTypeOfEvent, context: AuthorityContext): SigningRule {
+  const typed = typeEvent(event);
+  const { type } = typed;
+  const principalId = event.principal_id as string;
+  if (typed.type === 'authorization') {
+    const { decision, authorization } = typed.event;
+    const { kind, grant_event_id: grantId } = authorization;
+    const [isAllow, isAction] = [decision === 'allow', kind === 'action'];
+    return signingRuleOf({ type, principalId, isAllow, isAction, grantId: grantId?.b64 }, context);
+  }
+  if (typed.type === 'adjustment') {
+    const { direction, grant_event_id: grantId } = typed.event;
+    return signingRuleOf(
+      { type, principalId, isCredit: direction === 'credit', grantId: grantId.b64 },
+      context,
+    );
+  }
+  return signingRuleOf({ type, principalId }, context);
+}
+
+/** The rule for an act: of most the type and the principal are all that it asks for. */
+export function signingRuleOf(act: SignedAct, context: AuthorityContext): SigningRule {
+  switch (act.type) {
+    case 'authorization':
+      return ruleForAuthorization(act, context);
+    case 'adjustment':
+      return ruleForAdjustment(act, context);
+    // Whoever keeps the ledger writes its genesis, checkpoints and attestations.
+    case 'key':
+      return ordinaryRule(ADMIN, act.principalId);
+    case 'genesis':
+      return ordinaryRule(KEEPER_AT_FIRST, act.principalId);
+    case 'checkpoint':
+    case 'attestation':
+      return ordinaryRule(KEEPER, act.principalId);
+    default:
+      return ordinaryRule(PRODUCER, act.principalId);
+  }
+}
+
+/** Roles of which one is enough, with the rules that were asked for, by principal. */
+interface Roles {
+  readonly names: readonly Role[];
+  readonly rules: Map<string, SigningRule>;
+}
+
+const MAX_RULES = 1_024;
+
+function anyOf(...names: readonly Role[]): Roles {
+  return { names, rules: new Map() };
+}
+
+const ADMIN = anyOf('admin');
+const KEEPER_AT_FIRST = anyOf('admin', 'checkpoint', 'event');
+const KEEPER = anyOf('checkpoint', 'event');
+const PRODUCER = anyOf('event');
+const PRODUCER_OR_AUTHORITY = anyOf('event', 'authority');
+
+/** The rule for what lets nobody act. */
+function ordinaryRule({ names, rules }: Roles, principalId: string): SigningRule {
+  const known = rules.get(principalId);
+  if (known !== undefined) return known;
+  const principals = [principalId];
+  const rule = { anyOf: names.map((role) => ({ role, principals })), needsAuthority: false };
+  if (rules.size >= MAX_RULES) rules.clear();
+  rules.set(principalId, rule);
+  return rule;
+}
+
+function ruleForAuthorization(act: SignedAct, context: AuthorityContext): SigningRule {
+  const { principalId: principal, grantId } = act;
+  const { hasAuthority } = context;
+  if (act.isAllow !== true || (act.isAction === true && grantId !== undefined))
+    return ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principal);
+  const own: Entitlement = { role: 'event', principals: [principal] };
+  const authority: Entitlement = { role: 'authority', principals: [principal] };
+  const delegator = grantId === undefined ? undefined : principalsOf(grantId, context);
+  if (delegator === undefined) return { anyOf: hasAuthority ? [authority] : [own], needsAuthority: true };
+  const byDelegator: Entitlement = { role: 'event', principals: delegator };
+  if (!hasAuthority) return { anyOf: [own, byDelegator], needsAuthority: true };
+  const byAuthority: Entitlement = { role: 'authority', principals: [principal, ...delegator] };
+  return { anyOf: [byAuthority, byDelegator], needsAuthority: true };
+}
+
+function ruleForAdjustment(act: SignedAct, context: AuthorityContext): SigningRule {
+  const { principalId: principal, grantId } = act;
+  const { hasAuthority } = context;
+  if (act.isCredit !== true) return ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principal);
+  if (!hasAuthority) return { anyOf: [{ role: 'event', principals: [principal] }], needsAuthority: true };
+  const grantee = principalsOf(grantId as string, context) ?? [];
+  return { anyOf: [{ role: 'authority', principals: [principal, ...grantee] }], needsAuthority: true };
+}
+
+/**
+ * Whose the grant is, as far as that is asked; undefined where an allowed grant of that id is not there: then there is no delegator and
+ * no grantee. The link has its own finding.
+ */
+function principalsOf(grantId: string, { principalOf }: AuthorityContext): string[] | undefined {
+  if (principalOf === undefined) return [];
+  const principal = principalOf(grantId);
+  return principal === undefined ? undefined : [principal];
+}

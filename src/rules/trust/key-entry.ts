@@ -1,0 +1,74 @@
+/** Key entries as genesis, key events and trust policies list them (SPEC §7), and which of a ledger's keys may sign an event. */
+
+import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
+import type { JsonObject } from '../../base/json/value.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import { matchesPrincipalPattern } from '../../base/value/principal.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { signingRuleFor, type Role, type SigningRule } from './authority.js';
+
+/** What a key may do beside its own parts. */
+export interface KeyEntryOptions {
+  /** Default: `event` alone; `checkpoint` alone of ML-DSA-44, which signs no records. */
+  readonly roles?: readonly Role[] | undefined;
+  /** Patterns of principals that it signs for. Default: everybody. */
+  readonly principals?: readonly string[] | undefined;
+  /** A witness needs the name that it cosigns under. */
+  readonly name?: string | undefined;
+  /** Timestamps of SPEC §2: inclusive, and exclusive. */
+  readonly validFrom?: string | undefined;
+  readonly validUntil?: string | undefined;
+}
+
+/** The entry of a key. */
+export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}): Key {
+  const { roles = [], principals = [], name, validFrom, validUntil } = options;
+  return {
+    keyid: publicKey.keyid,
+    public_key: formatPublicKey(publicKey),
+    roles: roles.length === 0 ? [defaultRole(publicKey)] : [...new Set(roles)],
+    principals: principals.length === 0 ? ['*'] : [...new Set(principals)],
+    ...(name === undefined ? {} : { name }),
+    ...(validFrom === undefined ? {} : { valid_from: validFrom }),
+    ...(validUntil === undefined ? {} : { valid_until: validUntil }),
+  };
+}
+
+function defaultRole({ alg }: PublicKey): Role {
+  return alg === 'ml-dsa-44' ? 'checkpoint' : 'event';
+}
+
+/** What decides whose signature of an event counts, beside the event. */
+export interface SigningContext {
+  /** The principal of the grant that the event names, where it names one. */
+  readonly grantPrincipalId?: string;
+  /** When it is signed: a timestamp of SPEC §2. */
+  readonly at: string;
+}
+
+/**
+ * Those of a ledger's keys whose signature of an event would count (SPEC §7).
+ *
+ * @param keys - The keys that count now, as `Ledger.listKeys` gives them.
+ * @param event - A well-formed event, or a draft of one that says its principal.
+ */
+export function findEntitledKeys(keys: readonly Key[], event: object, context: SigningContext): Key[] {
+  const rule = ruleFor(keys, event, context);
+  return keys.filter((key) => isValidAt(key, context.at) && isEntitled(key, rule));
+}
+
+function ruleFor(keys: readonly Key[], event: object, { grantPrincipalId }: SigningContext): SigningRule {
+  const hasAuthority = keys.some(({ roles }) => roles.includes('authority'));
+  return signingRuleFor(event as JsonObject, { hasAuthority, principalOf: () => grantPrincipalId });
+}
+
+function isEntitled({ roles, principals: patterns }: Key, { anyOf }: SigningRule): boolean {
+  const covers = (principal: string): boolean =>
+    patterns.some((pattern) => matchesPrincipalPattern(pattern, principal));
+  return anyOf.some(({ role, principals }) => roles.includes(role) && principals.every(covers));
+}
+
+function isValidAt({ valid_from: from, valid_until: until }: Key, at: string): boolean {
+  if (from !== undefined && compareTimestamps(at, from) < 0) return false;
+  return until === undefined || compareTimestamps(at, until) < 0;
+}

@@ -1,0 +1,408 @@
+/**
+ * The keys that may sign in a ledger, and what each may sign (SPEC §7): the one place that says whether a key that made
+ * a right signature was entitled to make it. Verifying and appending both ask here.
+ */
+
+import type { Fault, ValueFault } from '../../base/fault.js';
+import type { RelatedRecord } from '../../format/finding/finding.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import { isKeyName } from '../../format/key/vkey.js';
+import { decodeWireKey } from '../../format/key/wire-key.js';
+import { makeNoteKey, type NoteKey } from '../../format/note/note-key.js';
+import type { NoteSignature } from '../../format/note/signed-note.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import type { VerificationKey, SignatureBackend } from '../../format/signature/backend.js';
+import { coversPrincipal, makePrincipalSet, type PrincipalSet } from '../../base/value/principal-set.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { Entitlement, Role, SigningRule } from './authority.js';
+
+/** The principal patterns of a key. A line has room for thousands: they are prepared and put into words once, not for each signature. */
+interface KeyPatterns {
+  readonly set: PrincipalSet;
+  /** All of them, as findings name them. */
+  readonly words: string;
+}
+
+/** A key with its backend's prepared form. */
+export interface RingKey {
+  readonly key: Key;
+  readonly publicKey: PublicKey;
+  readonly verification: VerificationKey;
+  readonly patterns: KeyPatterns;
+  /** Keyids of those who added it to the ledger; undefined for a key of genesis or of a policy, which is given. */
+  readonly addedBy: readonly string[] | undefined;
+  /** The record that added it. */
+  readonly addedAt: RelatedRecord | undefined;
+  /** The record that revoked it. */
+  readonly revokedBy: KeyRevocation | undefined;
+}
+
+/** The record that revoked a key, and what it says. */
+export interface KeyRevocation extends RelatedRecord {
+  /** Keyids of those who signed for it. */
+  readonly signers?: readonly string[];
+  /** At most 512 characters of what the record gives as the reason. */
+  readonly reason?: string;
+}
+
+/** A key of the ring as one that signs notes: checkpoints under the log's name, or cosignatures under its own. */
+export interface RingNoteKey extends NoteKey {
+  readonly keyid: string;
+  /** As whom: the type alone does not say it of ML-DSA-44. */
+  readonly as: 'log' | 'witness';
+}
+
+/** Why a key is not entitled to a signature. */
+export interface EntitlementProblem extends Fault<
+  'KEY_NOT_FOR_PRINCIPAL' | 'KEY_NOT_FOR_ROLE' | 'KEY_NOT_VALID_HERE'
+> {
+  readonly related?: readonly RelatedRecord[];
+}
+
+/** A key entry, the record that added it and who signed that, and the record that revoked it. */
+export interface SavedKey {
+  readonly key: Key;
+  /** Undefined for a key of genesis or of a policy. */
+  readonly addedBy: readonly string[] | undefined;
+  readonly addedAt: RelatedRecord | undefined;
+  readonly revokedBy: KeyRevocation | undefined;
+}
+
+/** A key as a signer of notes, by the line that names it. */
+export interface NoteLine {
+  readonly keyid: string;
+  readonly as: RingNoteKey['as'];
+}
+
+/** Keys that were saved, each read when it is asked for. */
+export interface KeySource {
+  readonly size: number;
+  readonly hasAuthority: boolean;
+  get(keyid: string): SavedKey | undefined;
+  /** The keyid of the key that was added as number `index`. */
+  at(index: number): string;
+  /** The number of a key that it has. */
+  indexOf(keyid: string): number;
+  /** The lines of `origin` alone are known. */
+  readonly origin: string | undefined;
+  findLine(line: string): NoteLine | undefined;
+}
+
+/** A key that was added or revoked since keys were last saved. */
+export interface ChangedKey {
+  /** How many were added before it. */
+  readonly index: number;
+  readonly saved: SavedKey;
+}
+
+/** The keys known at one position of a ledger, by keyid. */
+export class Keyring {
+  readonly #keys = new Map<string, RingKey>();
+  readonly #backend: SignatureBackend;
+  readonly #source: KeySource | undefined;
+  readonly #changed = new Map<string, number>();
+  /** Whether every key of the source was read. */
+  #isWhole: boolean;
+  #size: number;
+  #hasAuthority: boolean;
+  #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
+
+  /** @param source - What was saved before; the ring begins with it. */
+  constructor(backend: SignatureBackend, source?: KeySource) {
+    this.#backend = backend;
+    this.#source = source;
+    this.#isWhole = source === undefined;
+    this.#size = source?.size ?? 0;
+    this.#hasAuthority = source?.hasAuthority ?? false;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The keys that were added or revoked since the ring was made, or since this was asked. */
+  takeChanges(): ChangedKey[] {
+    const changed = [...this.#changed].map(([keyid, index]) => ({
+      index,
+      saved: toSaved(this.#keys.get(keyid) as RingKey),
+    }));
+    this.#changed.clear();
+    return changed;
+  }
+
+  /**
+   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring. Its pointer is from the entry.
+   *
+   * @param addedBy - Keyids of those who signed for it; none for a key that is given.
+   * @param addedAt - The record that adds it.
+   */
+  add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): ValueFault<'SCHEMA'> | undefined {
+    const decoded = decodeWireKey(key);
+    if (!decoded.ok) return decoded.fault;
+    const known = this.find(key.keyid);
+    if (known !== undefined) {
+      const actual = `${key.keyid} again${known.revokedBy === undefined ? '' : ', which was revoked'}`;
+      return { code: 'SCHEMA', pointer: '/keyid', expected: 'each key once', actual };
+    }
+    const ringKey = this.#enter({ key, addedBy, addedAt, revokedBy: undefined }, decoded.value);
+    if (this.#source !== undefined) this.#changed.set(key.keyid, this.#size);
+    this.#size += 1;
+    if (key.roles.includes('authority')) this.#hasAuthority = true;
+    if (this.#noteKeys !== undefined) enterNoteKeys(this.#noteKeys.byLine, this.#noteKeys.origin, ringKey);
+    return undefined;
+  }
+
+  /** Whether some key of the ring has, or had before it was revoked, the role `authority` (SPEC §7). */
+  get hasAuthority(): boolean {
+    return this.#hasAuthority;
+  }
+
+  /** From here on the key signs nothing more; false when it is not known. One revoked before stays so from there on. */
+  revoke(keyid: string, by: KeyRevocation): boolean {
+    const known = this.find(keyid);
+    if (known === undefined) return false;
+    if (known.revokedBy !== undefined) return true;
+    this.#keys.set(keyid, { ...known, revokedBy: by });
+    if (this.#source !== undefined && !this.#changed.has(keyid)) {
+      this.#changed.set(keyid, this.#source.indexOf(keyid));
+    }
+    return true;
+  }
+
+  /** The entries as plain data, in the order in which they were added. */
+  save(): SavedKey[] {
+    return [...this.#listSaved()];
+  }
+
+  /** Adds what {@link Keyring.save} gave. */
+  restore(saved: readonly SavedKey[]): void {
+    for (const { key, addedBy, addedAt, revokedBy } of saved) {
+      this.add(key, addedBy, addedAt);
+      if (revokedBy !== undefined) this.revoke(key.keyid, revokedBy);
+    }
+  }
+
+  /** The keys that were revoked, in the order in which they were added. */
+  revoked(): SavedKey[] {
+    return [...this.#listSaved()].filter(({ revokedBy }) => revokedBy !== undefined);
+  }
+
+  /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
+  keysWithUnrevokedLineage(): Set<string> {
+    const found = new Set<string>();
+    const stands = (keyid: string): boolean => found.has(keyid);
+    // Whoever adds a key was there before it.
+    for (const { key, addedBy, revokedBy } of this.#listSaved()) {
+      if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) found.add(key.keyid);
+    }
+    return found;
+  }
+
+  find(keyid: string): RingKey | undefined {
+    const known = this.#keys.get(keyid);
+    if (known !== undefined || this.#isWhole) return known;
+    const saved = this.#source?.get(keyid);
+    return saved && this.#restore(saved);
+  }
+
+  /**
+   * The Ed25519 and ML-DSA-44 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role
+   * `witness` and a name as cosigners under that name. Of ML-DSA-44 both are one line where the name is the origin: the log's, unless
+   * the key is a witness's alone.
+   */
+  noteKeys(origin: string): RingNoteKey[] {
+    this.#readAll();
+    return [...this.#noteKeysByLine(origin).values()];
+  }
+
+  /** Those of {@link Keyring.noteKeys} that signature lines name, however many keys there are. */
+  findNoteKeys(origin: string, lines: readonly NoteSignature[]): RingNoteKey[] {
+    if (!this.#isWhole && this.#source?.origin !== origin) this.#readAll();
+    const byLine = this.#noteKeysByLine(origin);
+    const found = lines.flatMap(({ name, keyId }) => {
+      const line = lineName(name, keyId);
+      return this.#restoreLine(line, origin) ?? byLine.get(line) ?? [];
+    });
+    return [...new Set(found)];
+  }
+
+  /** A line of the source's, which names its key before any that was added since. */
+  #restoreLine(line: string, origin: string): RingNoteKey | undefined {
+    const saved = this.#isWhole ? undefined : this.#source?.findLine(line);
+    const ringKey = saved && this.find(saved.keyid);
+    if (saved === undefined || ringKey === undefined) return undefined;
+    return listNoteKeys(origin, ringKey).find(
+      (each) => each.as === saved.as && lineName(each.name, each.keyId) === line,
+    );
+  }
+
+  #enter(saved: SavedKey, publicKey: PublicKey): RingKey {
+    const { principals } = saved.key;
+    const patterns = { set: makePrincipalSet(principals), words: principals.join(' or ') };
+    const ringKey = { ...saved, publicKey, verification: this.#backend.importKey(publicKey), patterns };
+    this.#keys.set(saved.key.keyid, ringKey);
+    return ringKey;
+  }
+
+  #restore(saved: SavedKey): RingKey {
+    const decoded = decodeWireKey(saved.key);
+    if (!decoded.ok) throw new TypeError('a saved key is not usable');
+    return this.#enter(saved, decoded.value);
+  }
+
+  /** In the order in which they were added. Nobody asks for their points: those of a source's many keys take their time. */
+  *#listSaved(): Generator<SavedKey, void, void> {
+    const listed = new Set<string>();
+    const { size } = (this.#isWhole ? undefined : this.#source) ?? { size: 0 };
+    for (let index = 0; index < size; index += 1) {
+      const keyid = this.#source?.at(index) as string;
+      const known = this.#keys.get(keyid);
+      const saved = known === undefined ? this.#source?.get(keyid) : toSaved(known);
+      if (saved === undefined) continue;
+      listed.add(keyid);
+      yield saved;
+    }
+    for (const [keyid, known] of this.#keys) if (!listed.has(keyid)) yield toSaved(known);
+  }
+
+  #readAll(): void {
+    if (this.#isWhole) return;
+    const source = this.#source as KeySource;
+    const since = [...this.#keys];
+    const before = Array.from({ length: source.size }, (_, index) => this.find(source.at(index)));
+    this.#keys.clear();
+    for (const ringKey of before) if (ringKey !== undefined) this.#keys.set(ringKey.key.keyid, ringKey);
+    for (const [keyid, ringKey] of since) this.#keys.set(keyid, ringKey);
+    this.#isWhole = true;
+    this.#noteKeys = undefined;
+  }
+
+  #noteKeysByLine(origin: string): ReadonlyMap<string, RingNoteKey> {
+    if (this.#noteKeys?.origin !== origin) {
+      this.#noteKeys = { origin, byLine: new Map() };
+      for (const ringKey of this.#keys.values()) enterNoteKeys(this.#noteKeys.byLine, origin, ringKey);
+    }
+    return this.#noteKeys.byLine;
+  }
+}
+
+function enterNoteKeys(byLine: Map<string, RingNoteKey>, origin: string, ringKey: RingKey): void {
+  for (const noteKey of listNoteKeys(origin, ringKey)) {
+    const line = lineName(noteKey.name, noteKey.keyId);
+    if (!byLine.has(line)) byLine.set(line, noteKey);
+  }
+}
+
+/** The lines that name a key as a signer of the notes of `origin`. */
+export function listNoteLines(origin: string, ringKey: RingKey): (NoteLine & { readonly line: string })[] {
+  return listNoteKeys(origin, ringKey).map(({ name, keyId, keyid, as }) => ({
+    line: lineName(name, keyId),
+    keyid,
+    as,
+  }));
+}
+
+function toSaved({ key, addedBy, addedAt, revokedBy }: RingKey): SavedKey {
+  return { key, addedBy, addedAt, revokedBy };
+}
+
+function listNoteKeys(origin: string, ringKey: RingKey): RingNoteKey[] {
+  const { key, publicKey, verification } = ringKey;
+  const { alg } = publicKey;
+  if (alg === 'p256') return [];
+  const { keyid, name, roles } = key;
+  const noteKeys: RingNoteKey[] = [];
+  const enter = (noteKey: NoteKey, as: 'log' | 'witness'): void => {
+    noteKeys.push({ ...noteKey, keyid, as });
+  };
+  const isWitness = roles.includes('witness') && name !== undefined && isKeyName(name);
+  const isOnlyWitness = isWitness && name === origin && alg === 'ml-dsa-44' && !roles.includes('checkpoint');
+  if (isKeyName(origin) && !isOnlyWitness) enter(makeNoteKey(origin, publicKey, alg, verification), 'log');
+  if (isWitness) {
+    const type = alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature';
+    enter(makeNoteKey(name, publicKey, type, verification), 'witness');
+  }
+  return noteKeys;
+}
+
+/** How a signature line names its key. A name has no spaces. */
+function lineName(name: string, keyId: string): string {
+  return `${keyId} ${name}`;
+}
+
+/**
+ * Why a key may not sign an event at its position, or `undefined` when it may.
+ *
+ * @param rule - What the event asks of those who sign it, see `signingRuleFor`.
+ * @param instant - The timestamp that the position has for judging validity: the later of the event's own
+ *   `occurred_at` and the ledger's clock there, so that back-dating does not revive an expired key.
+ */
+export function findEntitlementProblem(
+  ringKey: RingKey,
+  { anyOf }: SigningRule,
+  instant: string,
+): EntitlementProblem | undefined {
+  const { key, patterns } = ringKey;
+  if (anyOf.some((each) => isEntitled(ringKey, each))) return findValidityProblem(ringKey, instant);
+  const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
+  if (problem !== undefined) return problem;
+  const open = anyOf.find(({ role }) => key.roles.includes(role));
+  return {
+    code: 'KEY_NOT_FOR_PRINCIPAL',
+    expected: patterns.words,
+    actual: open?.principals.find((principal) => !coversPrincipal(patterns.set, principal)) ?? '',
+  };
+}
+
+function isEntitled({ key, patterns }: RingKey, { role, principals }: Entitlement): boolean {
+  return key.roles.includes(role) && principals.every((each) => coversPrincipal(patterns.set, each));
+}
+
+/** The roles by which a key that is entitled to sign an event signs it. */
+export function listRolesUsed(ringKey: RingKey, { anyOf }: SigningRule): Role[] {
+  const roles: Role[] = [];
+  for (const each of anyOf)
+    if (!roles.includes(each.role) && isEntitled(ringKey, each)) roles.push(each.role);
+  return roles;
+}
+
+/** Why a key may not sign a checkpoint's note at a position, or `undefined` when it may. */
+export function findCheckpointKeyProblem(ringKey: RingKey, instant: string): EntitlementProblem | undefined {
+  return findRoleProblem(ringKey, ['checkpoint']) ?? findValidityProblem(ringKey, instant);
+}
+
+/** Why a key is not valid at a position, or `undefined` when it is. */
+export function findValidityProblem(ringKey: RingKey, instant: string): EntitlementProblem | undefined {
+  const { key } = ringKey;
+  const code = 'KEY_NOT_VALID_HERE';
+  const revocation = findRevocationProblem(ringKey, Infinity);
+  if (revocation !== undefined) return revocation;
+  if (key.valid_from !== undefined && compareTimestamps(instant, key.valid_from) < 0) {
+    return { code, expected: `not before ${key.valid_from}`, actual: instant };
+  }
+  if (key.valid_until !== undefined && compareTimestamps(instant, key.valid_until) >= 0) {
+    return { code, expected: `before ${key.valid_until}`, actual: instant };
+  }
+  return undefined;
+}
+
+/** Why a key may not speak of the first `size` records: one of them revoked it. */
+export function findRevocationProblem(
+  { key, revokedBy }: RingKey,
+  size: number,
+): EntitlementProblem | undefined {
+  if (revokedBy === undefined || revokedBy.seq >= size) return undefined;
+  const expected = `a signature before the key was revoked at seq ${revokedBy.seq}`;
+  return {
+    code: 'KEY_NOT_VALID_HERE',
+    expected,
+    actual: `one by ${key.keyid} after it`,
+    related: [revokedBy],
+  };
+}
+
+/** Why a key may not sign what asks for one of these roles. */
+export function findRoleProblem({ key }: RingKey, roles: readonly Role[]): EntitlementProblem | undefined {
+  if (key.roles.some((role) => roles.includes(role))) return undefined;
+  return { code: 'KEY_NOT_FOR_ROLE', expected: roles.join(' or '), actual: key.roles.join(', ') };
+}

@@ -1,0 +1,641 @@
+/**
+ * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution →
+ * adjustment. Each link must name an earlier event; what it allows is judged by `bounds/`.
+ */
+
+import { judgeAdjustment } from '../bounds/adjustment.js';
+import { judgeDelegation } from '../bounds/delegation.js';
+import { judgeAction, judgeExecution } from '../bounds/judge.js';
+import { judgeTakeover, type OpenStart } from '../bounds/started.js';
+import type { Judgement } from '../bounds/judgement.js';
+import {
+  MAX_GRANT_DEPTH,
+  addSystem,
+  grantChain,
+  makeAction,
+  makeGrant,
+  systemsOf,
+  type Action,
+  type EventPlace,
+  type Grant,
+} from '../bounds/grant.js';
+import type { Finding } from '../../format/finding/finding.js';
+import {
+  outlineExecution,
+  type ActionOutline,
+  type AdjustmentOutline,
+  type ExecutionOutline,
+} from '../../format/event/outline.js';
+import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
+import type {
+  AuthorizationEvent,
+  EventEnvelope,
+  ExecutionEvent,
+} from '../../format/schema/generated/types.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
+import type { EventKind, IndexedEvent } from './event-index.js';
+import type { LineFindings } from './line-findings.js';
+import { askedOf, requestName, type RequestEntry } from './links.js';
+import { START_TYPE, closeStart, findOpenStart, noteStart } from './starts.js';
+import type { EventVerdict, VerifyState } from './state.js';
+
+/** The kind under which an event is entered into the index. */
+export function eventKindOf(line: ExaminedLine): EventKind {
+  if (line.type === 'execution') return 'execution';
+  if (line.type === 'authorization') return line.outline().kind;
+  return line.eventType === 'authorization' ? 'malformed' : 'other';
+}
+
+/** What an event counts for. */
+export interface Linked {
+  /** Of an execution: the number of the grant that it counts under; -1 for none. */
+  readonly grant: number;
+  /** Whether it is an attempt that a deny blocked, whose verdict is then `denied`. */
+  readonly isBlocked: boolean;
+  /** The grant that it makes: what became of its record is to be told to {@link settleGrant}. */
+  readonly made?: Grant;
+  /** The request key that an allowed action has: to be told to {@link settleRequest}. */
+  readonly request?: MadeRequest;
+}
+
+/** A request key by its {@link requestName}, and what it was used for. */
+type MadeRequest = { readonly name: string } & Pick<RequestEntry, 'asked'>;
+
+const UNLINKED: Linked = { grant: -1, isBlocked: false };
+
+/** Judges and applies a well-formed authorization, execution or adjustment. */
+export function checkAuthorizations(
+  state: VerifyState,
+  line: ExaminedLine,
+  place: EventPlace,
+  findings: LineFindings,
+): Linked {
+  if (!line.wellFormed) return UNLINKED;
+  checkTime(state, line.occurredAt, findings);
+  switch (line.type) {
+    case 'authorization':
+      return checkAuthorization(state, line, place, findings);
+    case 'execution':
+      return checkExecution(state, line.eventId, line.outline(), findings);
+    case 'adjustment':
+      checkAdjustment(state, line.outline(), findings);
+      return UNLINKED;
+    case 'other':
+      if (line.eventType === START_TYPE) checkStart(state, line.event(), place, findings);
+      return UNLINKED;
+    default:
+      return UNLINKED;
+  }
+}
+
+/** A start that takes an earlier one over may be the second try: what that one may have used counts as well (SPEC §3.8). */
+function checkStart(
+  state: VerifyState,
+  event: EventEnvelope,
+  place: EventPlace,
+  findings: LineFindings,
+): void {
+  const taken = noteStart(state, event, place, findings);
+  if (taken === undefined) return;
+  const { start, action, grant } = taken;
+  findings.setGrant(grant);
+  applyJudgement(state, judgeTakeover(start, action, grant), grant, findings, fromDigestText(place.eventId));
+}
+
+/** Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known. */
+export function settleGrant(state: VerifyState, grant: Grant, verdict: EventVerdict): void {
+  grant.isSound = verdict === 'ok' || verdict === 'denied';
+  state.links.grants.touch(grant);
+}
+
+/** Tells the executions that named this event before it came that it came too late. */
+export function resolvePending(
+  state: VerifyState,
+  eventId: string,
+  kind: EventKind,
+  { file, line, seq, eventId: text }: EventPlace,
+): Finding[] {
+  const pending = state.links.pending.get(eventId);
+  if (pending === undefined) return [];
+  state.links.pending.delete(eventId);
+  const { finding, others } = pending;
+  const place = { file, line, seq, eventId: text };
+  return [{ ...resolveWaiting(finding, kind, place), ...(others > 0 ? { folded: others } : {}) }];
+}
+
+/** What a finding that waited for an event says once that has come. */
+export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPlace): Finding {
+  const isElse = kind === 'other' || kind === 'execution';
+  const code = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
+  return { ...finding, code, related: [place] };
+}
+
+/** What is known only at the end: links to events that never came, in the order of the executions. */
+export function settlePending(state: VerifyState): Finding[] {
+  return [...state.links.pending.values()]
+    .map(({ finding, others }) => (others > 0 ? { ...finding, folded: others } : finding))
+    .sort(({ at: a }, { at: b }) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+}
+
+/** Clocks that differ do so in many events. */
+export const TIME_CAUSE = 'time';
+
+function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {
+  const { links } = state;
+  if (links.latest === undefined || orderTimestamps(occurredAt, links.latest) >= 0) {
+    links.latest = occurredAt;
+    return;
+  }
+  findings.addToEvent({
+    code: 'TIME_REGRESSION',
+    pointer: '/occurred_at',
+    expected: `${links.latest} or later, as an event before it`,
+    actual: occurredAt,
+    cause: TIME_CAUSE,
+  });
+}
+
+function checkAuthorization(
+  state: VerifyState,
+  line: WellFormedLine<'authorization'>,
+  place: EventPlace,
+  findings: LineFindings,
+): Linked {
+  const outline = line.outline();
+  const isAllow = outline.decision === 'allow';
+  if (outline.hasDoubts) checkDecision(line.event(), findings);
+  const parent = resolveGrant(state, outline.grantId, isAllow, findings, GRANT_OF_AUTHORIZATION);
+  if (outline.kind === 'action') {
+    const request = checkAction(state, line.eventId, outline, place, parent, findings);
+    return request === undefined ? UNLINKED : { ...UNLINKED, request };
+  }
+  const event = line.event();
+  const grant = makeGrant(
+    event,
+    place,
+    isAllow ? parent : undefined,
+    state.links.grants.size,
+    findings.signers,
+  );
+  const bounds = event.authorization.kind === 'grant' ? event.authorization.bounds : undefined;
+  for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
+    const first = bounds?.[name]?.findIndex(({ amount }) => amount.t === 'f64') ?? -1;
+    warnDouble(first, `/authorization/bounds/${name}`, findings);
+  }
+  if (isAllow && parent !== undefined) {
+    const patterns = bounds?.allowed_tools ?? [];
+    for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
+    noteSystems(state, systemsOf(parent));
+  }
+  state.links.grants.add(line.eventId, grant);
+  findings.setGrant(grant);
+  return { ...UNLINKED, made: grant };
+}
+
+const GRANT_OF_AUTHORIZATION = '/authorization/grant_event_id';
+
+function checkAction(
+  state: VerifyState,
+  id: string,
+  outline: ActionOutline,
+  place: EventPlace,
+  parent: Grant | undefined,
+  findings: LineFindings,
+): MadeRequest | undefined {
+  const action = makeAction(outline, place, parent);
+  findings.setGrant(parent);
+  warnDouble(outline.firstDouble, '/authorization/action/meter_reservation', findings);
+  if (outline.decision === 'allow') {
+    if (parent !== undefined) checkPrincipal(outline.principalId, parent, findings);
+    applyJudgement(state, judgeAction(action), parent, findings);
+    noteSystems(state, systemsOf(parent));
+  }
+  state.links.actions.set(id, action);
+  if (outline.decision === 'deny') return undefined;
+  if (outline.expiresAt !== undefined) state.links.expiring.set(id, outline.expiresAt);
+  if (outline.requestKey === undefined) return undefined;
+  const name = requestName(outline.principalId, parent, outline.requestKey);
+  checkRequest(state, name, outline.requestKey, findings);
+  return { name, asked: askedOf(outline.toolName, outline.params) };
+}
+
+/** Rule 18: each key is used once. */
+function checkRequest(
+  { links, events }: VerifyState,
+  name: string,
+  requestKey: string,
+  findings: LineFindings,
+): void {
+  const earlier = links.requests.get(name);
+  if (earlier === undefined) return;
+  const indexed = events.find(earlier.id);
+  findings.addToEvent({
+    code: 'REQUEST_REPEATED',
+    pointer: '/authorization/action/request_key',
+    expected: 'a key that no earlier action of this principal has under this root grant',
+    actual: requestKey,
+    ...(indexed === undefined ? {} : { related: [placeOf(indexed, toDigestText(earlier.id))] }),
+  });
+}
+
+/** Keeps the request key of an action that is not invalid: to be called once the line's verdict is known. */
+export function settleRequest(
+  { links }: VerifyState,
+  { name, asked }: MadeRequest,
+  id: string,
+  verdict: EventVerdict,
+): void {
+  if (verdict !== 'invalid' && !links.requests.has(name)) links.requests.set(name, { id, asked });
+}
+
+/** SPEC §7, "Taken over": on whose word rests what is allowed or done. */
+function noteSystems({ importedSystems }: VerifyState, systems: readonly string[]): void {
+  for (const system of systems) addSystem(importedSystems, system);
+}
+
+/** What an authorization says of itself: an allow needs checks that passed and hygiene that is not Invalid. */
+function checkDecision(event: AuthorizationEvent, findings: LineFindings): void {
+  const failed = event.checks?.findIndex(({ result }) => result === 'fail') ?? -1;
+  if (event.decision === 'allow' && failed !== -1) {
+    const { check, code } = event.checks?.[failed] ?? { check: '' };
+    const actual = `${check} failed${code === undefined ? '' : ` with ${code}`}`;
+    findings.addToEvent({
+      code: 'ALLOW_WITH_FAILED_CHECK',
+      pointer: `/checks/${failed}/result`,
+      expected: 'pass',
+      actual,
+    });
+  }
+  const status = event.hygiene?.status;
+  if (status === 'Invalid' && event.decision === 'allow') {
+    findings.addToEvent({
+      code: 'HYGIENE_NOT_OK',
+      pointer: '/hygiene/status',
+      expected: 'Ok',
+      actual: status,
+    });
+  } else if (status === 'Lossy' || status === 'Ambiguous') {
+    findings.addToEvent({
+      code: 'HYGIENE_LOSSY',
+      pointer: '/hygiene/status',
+      expected: 'Ok',
+      actual: status,
+    });
+  }
+}
+
+/** The grant that an event names, where it can be relied on; findings where it cannot. */
+function resolveGrant(
+  state: VerifyState,
+  id: string | undefined,
+  mustBeAllowed: boolean,
+  findings: LineFindings,
+  pointer: string,
+): Grant | undefined {
+  if (id === undefined) return undefined;
+  const grant = state.links.grants.get(id);
+  if (grant?.decision === 'allow') return grant;
+  const named = toDigestText(id);
+  if (grant === undefined) {
+    const indexed = state.events.find(id);
+    if (indexed === undefined) {
+      const expected = 'the id of an earlier grant';
+      findings.addToEvent({ code: 'GRANT_NOT_FOUND', pointer, expected, actual: named, cause: named });
+      return undefined;
+    }
+    const what = indexed.kind === 'malformed' ? 'an authorization that is not well-formed' : 'another event';
+    const related = [placeOf(indexed, named)];
+    findings.addToEvent({
+      code: 'GRANT_NOT_A_GRANT',
+      pointer,
+      expected: 'a grant',
+      actual: `${named}, ${what}`,
+      related,
+      cause: named,
+    });
+    return undefined;
+  }
+  if (mustBeAllowed) {
+    const related = [grant.place];
+    findings.addToEvent({
+      code: 'GRANT_DENIED',
+      pointer,
+      expected: 'a grant that was allowed',
+      actual: `${named}, denied`,
+      related,
+    });
+  }
+  return undefined;
+}
+
+function checkPrincipal(actual: string, authorization: Grant | Action, findings: LineFindings): void {
+  const { principalId: expected, place } = authorization;
+  if (actual === expected) return;
+  findings.addToEvent({
+    code: 'PRINCIPAL_MISMATCH',
+    pointer: '/principal_id',
+    expected,
+    actual,
+    related: [place],
+  });
+}
+
+function checkExecution(
+  state: VerifyState,
+  own: string,
+  event: ExecutionOutline,
+  findings: LineFindings,
+): Linked {
+  warnDouble(event.firstDouble, '/meter_used', findings);
+  checkTimes(event, findings);
+  const id = event.authorizationId;
+  const indexed = state.events.find(id);
+  if (indexed === undefined) {
+    addPending(state, id, findings);
+    return UNLINKED;
+  }
+  const { links } = state;
+  if (indexed.kind === 'spent') {
+    const expected = 'an action that was not executed before';
+    const named = toDigestText(id);
+    const related = [placeOf(indexed, named)];
+    findings.addToEvent({
+      code: 'AUTHORIZATION_REUSED',
+      pointer: '/auth_event_id',
+      expected,
+      actual: named,
+      related,
+      cause: named,
+    });
+    judgeAndApply(state, own, event, undefined, links.grants.at(indexed.grant), findings);
+    return { grant: indexed.grant, isBlocked: false };
+  }
+  const grant = links.grants.get(id);
+  const action = links.actions.get(id);
+  const authorization = grant ?? action;
+  if (authorization === undefined) {
+    const what = indexed.kind === 'malformed' ? 'an authorization that is not well-formed' : 'another event';
+    const named = toDigestText(id);
+    findings.addToEvent({
+      code: 'AUTH_NOT_AN_AUTHORIZATION',
+      pointer: '/auth_event_id',
+      expected: 'an authorization',
+      actual: `${named}, ${what}`,
+      related: [placeOf(indexed, named)],
+      cause: named,
+    });
+    return UNLINKED;
+  }
+  checkPrincipal(event.principalId, authorization, findings);
+  checkMatch(event, authorization, action, findings);
+  if (authorization.decision === 'deny') {
+    findings.setGrant(grant ?? action?.grant);
+    return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
+  }
+  const under = grant ?? action?.grant;
+  judgeAndApply(state, own, event, action, under, findings);
+  noteSystems(state, systemsOf(under, action));
+  closeStart(state, event, action !== undefined);
+  if (action !== undefined) {
+    links.actions.delete(id);
+    if (links.expiring.has(id)) links.expiring.delete(id);
+    state.events.spend(id, under?.index ?? -1);
+  }
+  return { grant: under?.index ?? -1, isBlocked: false };
+}
+
+/** What an execution says of its own times. */
+function checkTimes({ startedAt, endedAt, occurredAt }: ExecutionOutline, findings: LineFindings): void {
+  if (startedAt === undefined) return;
+  if (endedAt !== undefined && orderTimestamps(endedAt, startedAt) < 0) {
+    const expected = `${startedAt} or later, when it started`;
+    findings.addToEvent({ code: 'TIMESTAMP_INVALID', pointer: '/ended_at', expected, actual: endedAt });
+  }
+  if (orderTimestamps(startedAt, occurredAt) > 0) {
+    const expected = `${occurredAt} or earlier, when it was recorded`;
+    findings.addToEvent({ code: 'TIME_INCONSISTENT', pointer: '/started_at', expected, actual: startedAt });
+  }
+}
+
+/** Rule 11. A credit counts only where nothing of the line is invalid: nobody gets anything back by a forged record. */
+function checkAdjustment(state: VerifyState, event: AdjustmentOutline, findings: LineFindings): void {
+  warnDouble(event.firstDouble, '/meters', findings);
+  const grant = resolveGrant(state, event.grantId, true, findings, '/grant_event_id');
+  findings.setGrant(grant);
+  checkAdjustedExecution(state, event, grant, findings);
+  if (grant === undefined) return;
+  const { findings: broken, apply } = judgeAdjustment(event, grant);
+  for (const finding of broken) findings.addToEvent(finding);
+  if (event.direction === 'credit' && findings.invalid) return;
+  apply();
+  touchChain(state, grant);
+}
+
+/** The execution that an adjustment corrects: an earlier one, that counts under the named grant. */
+function checkAdjustedExecution(
+  state: VerifyState,
+  event: AdjustmentOutline,
+  grant: Grant | undefined,
+  findings: LineFindings,
+): void {
+  const id = event.executionId;
+  if (id === undefined) return;
+  const pointer = '/execution_event_id';
+  const indexed = state.events.find(id);
+  const actual = toDigestText(id);
+  if (indexed?.kind !== 'execution') {
+    const expected = 'the id of an earlier execution';
+    const related = indexed && { related: [placeOf(indexed, actual)] };
+    findings.addToEvent({ code: 'EXECUTION_NOT_FOUND', pointer, expected, actual, ...related });
+    return;
+  }
+  if (grant === undefined) return;
+  for (const each of grantChain(state.links.grants.at(indexed.grant))) if (each === grant) return;
+  findings.addToEvent({
+    code: 'EXECUTION_NOT_UNDER_GRANT',
+    pointer,
+    expected: `an execution under ${grant.place.eventId}`,
+    actual,
+    related: [placeOf(indexed, actual), grant.place],
+  });
+}
+
+/** What must be the same in an execution and in what authorized it. */
+function checkMatch(
+  event: ExecutionOutline,
+  authorization: Grant | Action,
+  action: Action | undefined,
+  findings: LineFindings,
+): void {
+  const { place } = authorization;
+  const { intent, toolName, params } = event;
+  if (intent !== authorization.intent) {
+    const pointer = '/intents/intent_digest';
+    findings.addToEvent({
+      code: 'INTENT_MISMATCH',
+      pointer,
+      expected: authorization.intent,
+      actual: intent,
+      related: [place],
+    });
+  }
+  if (action === undefined) return;
+  if (toolName !== action.toolName) {
+    const actual = toolName;
+    findings.addToEvent({
+      code: 'TOOL_MISMATCH',
+      pointer: '/tool_name',
+      expected: action.toolName,
+      actual,
+      related: [place],
+    });
+  }
+  const pointer = '/tool_params_digest';
+  if (params === undefined) {
+    const ranNothing = action.decision === 'deny' ? isBlocked(event) : isRelease(event, action);
+    if (ranNothing) return;
+    const expected = 'present, as the action fixes the parameters';
+    findings.addToEvent({ code: 'EVIDENCE_MISSING', pointer, expected, actual: 'absent', related: [place] });
+  } else if (params !== action.params) {
+    findings.addToEvent({
+      code: 'TOOL_PARAMS_MISMATCH',
+      pointer,
+      expected: action.params,
+      actual: params,
+      related: [place],
+    });
+  }
+}
+
+/** Rule 1: it failed, used nothing and left nothing. */
+function isBlocked(event: ExecutionOutline): boolean {
+  return event.isFailure && event.used.every(({ amount }) => amount.n === 0n) && leftNothing(event);
+}
+
+/** Rule 8, of the first execution of an allowed action: it took no time, used nothing and left nothing. */
+function isRelease(event: ExecutionOutline, action: Action | undefined): boolean {
+  return action !== undefined && releases(event);
+}
+
+/** Whether an execution is a release if it is the first of an allowed action. */
+export function hasFormOfRelease(event: ExecutionEvent): boolean {
+  return releases(outlineExecution(event));
+}
+
+function releases(event: ExecutionOutline): boolean {
+  const { startedAt, endedAt } = event;
+  if (!event.isFailure || !event.isAbandoned || event.used.length > 0 || !leftNothing(event)) return false;
+  return endedAt === undefined || (startedAt !== undefined && orderTimestamps(startedAt, endedAt) === 0);
+}
+
+function leftNothing({ hasOutputDigest, hasOutputRef, resources }: ExecutionOutline): boolean {
+  return !hasOutputDigest && !hasOutputRef && resources.length === 0;
+}
+
+/** Rule 1: what was not blocked was executed under a deny. */
+function checkUnderDeny(
+  event: ExecutionOutline,
+  authorization: Grant | Action,
+  findings: LineFindings,
+): boolean {
+  if (isBlocked(event)) return true;
+  findings.addToEvent({
+    code: 'EXECUTION_UNDER_DENY',
+    pointer: '/auth_event_id',
+    expected: 'an authorization that was allowed, or a failed attempt that used and left nothing',
+    actual: `${authorization.place.eventId}, denied`,
+    related: [authorization.place],
+  });
+  return false;
+}
+
+function judgeAndApply(
+  state: VerifyState,
+  own: string,
+  event: ExecutionOutline,
+  action: Action | undefined,
+  grant: Grant | undefined,
+  findings: LineFindings,
+): void {
+  findings.setGrant(grant);
+  const { toolName, occurredAt, startedAt, endedAt, used, isEstimated, isUnitEstimated } = event;
+  const { hasOutputRef, resources } = event;
+  const release = isRelease(event, action);
+  const begun = release ? findOpenStart(state, event.authorizationId) : undefined;
+  if (begun !== undefined) reportReleaseOfStarted(begun, findings);
+  const facts = {
+    toolName,
+    occurredAt,
+    startedAt,
+    endedAt,
+    used,
+    isEstimated,
+    isUnitEstimated,
+    hasOutputRef,
+    resources,
+    isRelease: release,
+    countsSilence: release ? begun !== undefined : !(event.isFailure && leftNothing(event)),
+  };
+  applyJudgement(state, judgeExecution(facts, action, grant), grant, findings, own);
+}
+
+/** Rule 8: a release says that nothing was begun. */
+function reportReleaseOfStarted({ place }: OpenStart, findings: LineFindings): void {
+  findings.addToEvent({
+    code: 'RELEASE_OF_STARTED',
+    pointer: '/error_code',
+    expected: 'what was used, or outcome unknown, as the action was started',
+    actual: 'ABANDONED',
+    related: [place],
+  });
+}
+
+function applyJudgement(
+  state: VerifyState,
+  { findings: broken, apply, unstated = [] }: Judgement,
+  grant: Grant | undefined,
+  findings: LineFindings,
+  id?: string,
+): void {
+  if (id !== undefined && unstated.length > 0) state.unstated = { id, amounts: unstated };
+  for (const finding of broken) findings.addToEvent(finding);
+  apply();
+  touchChain(state, grant);
+}
+
+function touchChain({ links: { grants } }: VerifyState, grant: Grant | undefined): void {
+  let count = 0;
+  for (let each = grant; each !== undefined && count < MAX_GRANT_DEPTH; each = each.parent) {
+    grants.touch(each);
+    count += 1;
+  }
+}
+
+/** Whether the event comes later or never shows only later; that the execution's evidence is broken shows now. */
+function addPending(state: VerifyState, id: string, findings: LineFindings): void {
+  findings.invalid = true;
+  const pointer = `${findings.eventRoot}/auth_event_id`;
+  const detail = { pointer, expected: 'the id of an earlier authorization', actual: toDigestText(id) };
+  const finding = findings.make('AUTH_NOT_FOUND', detail);
+  findings.waiting = finding;
+  const pending = state.links.pending.get(id);
+  if (pending === undefined) {
+    state.links.pending.set(id, { id, finding, others: 0 });
+    return;
+  }
+  pending.others += 1;
+  state.links.pending.set(id, pending);
+  findings.addFolded({ finding, root: pending.finding, waits: true });
+}
+
+/** @param index - The first amount of a vector that is a double; -1 for none. */
+function warnDouble(index: number, pointer: string, findings: LineFindings): void {
+  if (index === -1) return;
+  const at = `${pointer}/${index}/amount`;
+  findings.addToEvent({ code: 'QUANTITY_LOSSY', pointer: at, expected: 'int, dec or rat', actual: 'f64' });
+}
+
+function placeOf(indexed: IndexedEvent, eventId: string): EventPlace {
+  return { file: indexed.file, line: indexed.line, seq: indexed.seq, eventId };
+}

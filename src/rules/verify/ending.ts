@@ -1,0 +1,345 @@
+/**
+ * What is known only at the end of a ledger (SPEC §6 to §8): links to events that never came, how far it is sealed, what the
+ * policies demand of that, how it stands to the checkpoints that the user holds. Changes nothing, so that a state can be saved and
+ * gone on from.
+ */
+
+import type { FileFault } from '../../base/fault.js';
+import type { FindingCode } from '../../format/finding/catalog.js';
+import type { Finding } from '../../format/finding/finding.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import type { TileFaultCode } from '../../log/fs/source.js';
+import { hashToBase64url } from '../../format/tree/compact-range.js';
+import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
+import { isOfLedger, type AnchorOutcome, type AnchorWatch } from './anchors.js';
+import { settlePending } from './authorizations.js';
+import { makeFinding, type FindingPlace } from './line-findings.js';
+import {
+  findPredecessorProblem,
+  relationTo,
+  type PredecessorRelation,
+  type PredecessorView,
+} from './predecessor.js';
+import type { KnownCheckpoint, RecordPlace, UnsealedRecords } from './seals.js';
+import { demandsCheckpoints, type EventVerdict, type KnownGenesis, type VerifyState } from './state.js';
+
+/** What the end of a verification rests on. */
+export interface EndOptions {
+  /** The checkpoints that the user holds, having observed the whole tree. */
+  readonly anchors?: AnchorWatch;
+  /** What is wrong with the files that the ledger was read from. */
+  readonly sourceFaults?: readonly FileFault<TileFaultCode>[];
+  /** The ledger that the user gives as the one that this one goes on from. */
+  readonly predecessor?: PredecessorView;
+  /** The time of verification, for policies that bound the age of checkpoints: a timestamp of SPEC §2. */
+  readonly now?: string;
+}
+
+/** See the head of this file. */
+export interface Ending {
+  readonly findings: readonly Finding[];
+  readonly anchors: readonly AnchorOutcome[];
+  /** The size of the largest tree that a signed checkpoint of the ledger states, or one that it is published with; null for none. */
+  readonly lastTreeSize: number | null;
+  /** How many records stand after it. */
+  readonly unsealed: number;
+  /** The same of all checkpoints, those that the user holds included. */
+  readonly sealedSize: number | null;
+  readonly afterSealed: number;
+  /** How the predecessor that was given stands to what genesis says; undefined where either is wanting. */
+  readonly predecessor: PredecessorRelation | undefined;
+  /**
+   * Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them; or one of the findings is
+   * at them.
+   */
+  readonly uncovered: Readonly<Record<EventVerdict, number>>;
+}
+
+/** What a record can be, of which it matters whether a checkpoint covers it. */
+const COVERABLE = ['ok', 'denied', 'violation'] as const;
+
+/** Something that seals: up to which record, whose word it is. */
+interface Seal {
+  readonly treeSize: number;
+  /** How many records it leaves nothing to be said of: those it covers, and the checkpoint's own. */
+  readonly reach: number;
+  readonly signers: CheckpointSigners;
+  readonly checkpoint: KnownCheckpoint | undefined;
+  /** Whether it is the user's, and not the ledger's own. */
+  readonly isHeld: boolean;
+}
+
+/** Ends a verification. */
+export function finishVerification(state: VerifyState, options: EndOptions = {}): Ending {
+  const anchors = options.anchors?.judge(state) ?? [];
+  const seals = sealsOf(state, anchors);
+  const signed = largest(seals);
+  const own = largest(seals.filter(({ isHeld }) => !isHeld));
+  const sealing = largest(
+    seals.filter(
+      ({ signers }) =>
+        state.requirements.findMissingLogKeys(signers) === undefined &&
+        state.requirements.findMissingWitnesses(signers) === undefined,
+    ),
+  );
+  const uncovered = findUncovered(state, signed);
+  const findings = [
+    ...settlePending(state),
+    ...uncovered.map((group) => describeUncovered(state, group)),
+    ...findMissingSeal(state, signed, sealing),
+    ...findOldSeal(state, sealing, options.now),
+    ...findTail(state, signed, sealing),
+    ...anchors.flatMap((anchor) => findAnchorProblems(state, anchor)),
+    ...(options.sourceFaults ?? []).map(describeFault),
+    ...findPredecessor(state, options.predecessor),
+  ];
+  const { predecessor } = options;
+  const continues = state.genesis?.continues;
+  return {
+    findings,
+    anchors,
+    lastTreeSize: own?.treeSize ?? null,
+    unsealed: state.records - (own?.reach ?? 0),
+    sealedSize: signed?.treeSize ?? null,
+    afterSealed: state.records - (signed?.reach ?? 0),
+    predecessor: continues && predecessor && relationTo(continues, predecessor),
+    uncovered: sumUp(uncovered, listFallen(state, seals, uncovered, findings)),
+  };
+}
+
+/** What seals, in the ledger and held by the user. */
+function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] {
+  const { signed, sealing } = state.seals;
+  const own = [signed, sealing].flatMap((checkpoint) =>
+    checkpoint === undefined || checkpoint.treeSize === 0
+      ? []
+      : [
+          {
+            treeSize: checkpoint.treeSize,
+            reach: checkpoint.treeSize + 1,
+            signers: checkpoint.signers,
+            checkpoint,
+            isHeld: false,
+          },
+        ],
+  );
+  const held = anchors
+    .filter((anchor) => isOfLedger(anchor) && isSignedByLog(anchor.signatures.signers))
+    .map(({ note, signatures, isPublished }) => {
+      const { size } = note.checkpoint;
+      const { signers } = signatures;
+      return { treeSize: size, reach: size, signers, checkpoint: undefined, isHeld: !isPublished };
+    });
+  return [...own, ...held];
+}
+
+function largest(seals: readonly Seal[]): Seal | undefined {
+  return seals.reduce<Seal | undefined>(
+    (best, seal) => (best !== undefined && best.reach >= seal.reach ? best : seal),
+    undefined,
+  );
+}
+
+/** Records that only revoked keys signed, and that no checkpoint covers: they could have been made at any time. */
+function findUncovered({ keyring, seals }: VerifyState, signed: Seal | undefined): UnsealedRecords[] {
+  const covered = signed?.reach ?? 0;
+  const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
+  const bySigners = new Map<string, UnsealedRecords>();
+  for (const { keyids, first, begin, last, counts } of seals.unsealed.values()) {
+    if (last < covered || !keyids.every(isRevoked)) continue;
+    const name = [...keyids].sort().join(' ');
+    const group = bySigners.get(name);
+    if (group === undefined) bySigners.set(name, { keyids, first, begin, last, counts: { ...counts } });
+    else for (const verdict of COVERABLE) group.counts[verdict] += counts[verdict];
+  }
+  return [...bySigners.values()];
+}
+
+function describeUncovered(state: VerifyState, { keyids, first, counts }: UnsealedRecords): Finding {
+  const by = state.keyring.find(keyids[0] as string)?.revokedBy;
+  const folded = counts.ok + counts.denied + counts.violation - 1;
+  const finding = makeFinding(
+    'KEY_NOT_VALID_HERE',
+    {
+      pointer: '/signatures/0',
+      expected: 'a checkpoint over the record, or a signature by a key that is not revoked',
+      actual: `only a signature by ${keyids.join(' and ')}, revoked later`,
+      ...(by === undefined ? {} : { related: [by] }),
+    },
+    placeOfRecord(first),
+  );
+  return folded > 0 ? { ...finding, folded } : finding;
+}
+
+/** Whether there is a checkpoint as the ledger and the policies demand one. */
+function findMissingSeal(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
+  // What genesis promises is of what comes after it; what the user demands is of everything.
+  const isDue = state.records > (demandsCheckpoints(state.policy, state.witnessPolicy) ? 0 : 1);
+  const isWanting = sealing === undefined && state.checkpointsRequired && isDue;
+  if (signed === undefined) {
+    const detail = { expected: 'a checkpoint that is right and signed by a known key', actual: 'none' };
+    return isWanting ? [atEnd(state, 'CHECKPOINT_MISSING', detail)] : [];
+  }
+  if (!isWanting && (sealing === undefined || sealing.reach >= signed.reach)) return [];
+  // An earlier checkpoint has what this one lacks: it may come yet.
+  const severity = isWanting ? {} : { severity: 'warning' as const };
+  const { signers } = signed;
+  const { requirements } = state;
+  const missing = requirements.findMissingLogKeys(signers) ?? requirements.findMissingWitnesses(signers);
+  if (missing === undefined) return [];
+  const { code, ...detail } = missing;
+  return [atSeal(state, signed, code, { ...detail, ...severity })];
+}
+
+/** Whether the last checkpoint is from too long ago; or from so far ahead that it would never be. */
+function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string | undefined): Finding[] {
+  const limit = state.policy?.require?.checkpoint_max_age_seconds;
+  if (limit === undefined || now === undefined || sealing === undefined) return [];
+  const { sealing: checkpoint } = state.seals;
+  // A note has no time. Its record's is worth as much as the signature over it.
+  const dated = checkpoint?.hasSignedTime === true ? checkpoint.occurredAt : undefined;
+  const age = dated === undefined ? undefined : parseTimestamp(now) - parseTimestamp(dated);
+  const most = BigInt(limit) * 1_000_000_000n;
+  if (age !== undefined && age <= most && age >= -most) return [];
+  const expected = `a checkpoint made within ${limit} seconds of ${now}`;
+  const actual = dated ?? (checkpoint === undefined ? 'none' : 'one in a record that no known key signed');
+  return [atSeal(state, sealing, 'CHECKPOINT_MISSING', { expected, actual })];
+}
+
+function findTail(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
+  const limit = state.policy?.require?.max_unsealed_records;
+  // Attestations say more of the checkpoint, and nothing of their own that could be cut off.
+  const isOwn = sealing !== undefined && sealing.checkpoint === state.seals.sealing;
+  const attestations = isOwn ? state.seals.attestations : 0;
+  const unsealed = state.records - (sealing?.reach ?? 0) - attestations;
+  if (limit !== undefined && unsealed > limit) {
+    const detail = { expected: `at most ${limit}`, actual: `${unsealed}`, severity: 'error' as const };
+    return [atSeal(state, sealing, 'TAIL_UNSEALED', detail)];
+  }
+  const tail = state.records - (signed?.reach ?? 0);
+  return signed === undefined || tail === 0
+    ? []
+    : [atSeal(state, signed, 'TAIL_UNSEALED', { actual: `${tail}` })];
+}
+
+function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[] {
+  const { name, note, relation, root, signatures } = anchor;
+  const { origin, size, root: expectedRoot } = note.checkpoint;
+  const inNote: FindingPlace = { file: name, line: 1, byteOffset: 0, byteLength: 0 };
+  const findings = signatures.problems.map(({ code, ...detail }) => makeFinding(code, detail, inNote));
+  if (anchor.isPublished) return [...findings, ...findPublishedProblems(state, anchor, inNote)];
+  const of = (hash: string): string => toDigestText(hashToBase64url(hash));
+  switch (relation) {
+    case 'extends':
+      return findings;
+    case 'other-origin':
+      return [
+        ...findings,
+        makeFinding('ORIGIN_MISMATCH', { expected: state.origin ?? '', actual: origin }, inNote),
+      ];
+    case 'truncated': {
+      const expected = `at least ${size} records, as ${name} says`;
+      return [...findings, atEnd(state, 'TRUNCATED', { expected, actual: `${state.records}` })];
+    }
+    case 'forked': {
+      const expected = `root ${of(expectedRoot)} over the first ${size} records, as ${name} says`;
+      return [...findings, atEnd(state, 'FORKED', { expected, actual: of(root as string) })];
+    }
+  }
+}
+
+/** A checkpoint that the ledger is published with is held to what a checkpoint among its records is. */
+function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote: FindingPlace): Finding[] {
+  const { note, relation, root, signatures } = anchor;
+  const { origin, size, root: stated } = note.checkpoint;
+  const of = (hash: string): string => toDigestText(hashToBase64url(hash));
+  switch (relation) {
+    case 'other-origin':
+      return [makeFinding('ORIGIN_MISMATCH', { expected: state.origin ?? '', actual: origin }, inNote)];
+    case 'truncated': {
+      const detail = { expected: `${size} records, as it says`, actual: `${state.records}` };
+      return [makeFinding('CHECKPOINT_SIZE_MISMATCH', detail, inNote)];
+    }
+    case 'forked': {
+      const detail = { expected: of(root as string), actual: of(stated) };
+      return [makeFinding('CHECKPOINT_ROOT_MISMATCH', detail, inNote)];
+    }
+    case 'extends': {
+      if (isSignedByLog(signatures.signers) || signatures.problems.length > 0) return [];
+      const expected = `a signature by a known key with role checkpoint, named ${origin}`;
+      const severity = state.checkpointsRequired ? {} : { severity: 'warning' as const };
+      return [makeFinding('KEY_UNKNOWN', { expected, actual: 'none', ...severity }, inNote)];
+    }
+  }
+}
+
+/** A finding at the checkpoint that is meant, or at the end where there is none in the ledger. */
+function atSeal(
+  state: VerifyState,
+  seal: Seal | undefined,
+  code: FindingCode,
+  detail: Omit<RuleFinding, 'code'>,
+): Finding {
+  const place = seal?.checkpoint?.place;
+  return place === undefined ? atEnd(state, code, detail) : makeFinding(code, detail, placeOfRecord(place));
+}
+
+function atEnd({ end }: VerifyState, code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
+  return makeFinding(code, detail, { ...end, byteLength: 0 });
+}
+
+function describeFault({ code, file, expected, actual }: FileFault<TileFaultCode>): Finding {
+  return makeFinding(code, { expected, actual }, { file, line: 1, byteOffset: 0, byteLength: 0 });
+}
+
+function findPredecessor(state: VerifyState, view: PredecessorView | undefined): Finding[] {
+  const problem = view && findPredecessorProblem(state.genesis?.continues, view);
+  if (problem === undefined) return [];
+  const { code, pointer, ...detail } = problem;
+  const { genesis } = state;
+  return genesis === undefined
+    ? [atEnd(state, code, detail)]
+    : [makeFinding(code, { ...detail, pointer: `/event${pointer}` }, placeOfRecord(genesis.place))];
+}
+
+/** The place of a finding at a record, whose `seq` is that which the record has. */
+function placeOfRecord(place: RecordPlace): FindingPlace {
+  return { ...place, seq: place.ownSeq };
+}
+
+/** The records that were well when they were read, and of which a finding of the end says that they are not. */
+function listFallen(
+  state: VerifyState,
+  seals: readonly Seal[],
+  uncovered: readonly UnsealedRecords[],
+  findings: readonly Finding[],
+): (KnownCheckpoint | KnownGenesis)[] {
+  const invalid = findings.filter((finding) => finding.class === 'invalid');
+  const records = new Set([...seals.map(({ checkpoint }) => checkpoint), state.genesis]);
+  return [...records]
+    .filter((record) => record !== undefined)
+    .filter(
+      ({ place }) =>
+        invalid.some(({ at, eventId }) => isSamePlace(place, { ...at, eventId })) &&
+        // These are counted with their group.
+        !uncovered.some(({ first }) => isSamePlace(place, first)),
+    );
+}
+
+function isSamePlace(a: RecordPlace, b: FindingPlace): boolean {
+  return a.file === b.file && a.line === b.line && a.eventId === b.eventId;
+}
+
+function sumUp(
+  groups: readonly UnsealedRecords[],
+  fallen: readonly { readonly verdict: EventVerdict }[],
+): Record<EventVerdict, number> {
+  const sum = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+  for (const { verdict } of fallen) if (verdict !== 'invalid') sum[verdict] += 1;
+  for (const { counts } of groups) {
+    for (const verdict of COVERABLE) sum[verdict] += counts[verdict];
+  }
+  return sum;
+}

@@ -1,0 +1,257 @@
+/** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
+
+import { encodeBase64url } from '../../base/bytes/encoding.js';
+import type { ScratchFile } from '../../log/fs/scratch-file.js';
+import { IdIndex, idsWithin } from './id-index.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { isNamed, type RecordName } from '../../base/value/record-name.js';
+import { ByteColumn, CountingColumn, SparseColumn, type CountingPiece } from './columns.js';
+
+/**
+ * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
+ * is not well-formed.
+ */
+export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution';
+
+/** An event's position. `seq` is the record's own, or its ordinal where it has none. */
+export interface EventPosition {
+  readonly file: string;
+  readonly line: number;
+  readonly seq: number;
+}
+
+/** What the index knows of one event. */
+export interface IndexedEvent extends EventPosition {
+  readonly kind: EventKind;
+  /** Of a spent action and of an execution: the number of the grant that it counts under; -1 for none. */
+  readonly grant: number;
+}
+
+/** An event that a name may mean. */
+export interface EventMatch {
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly kind: EventKind;
+}
+
+/** What the rules ask and tell of events. Ids are base64url. */
+export interface EventTable {
+  readonly size: number;
+  find(id: string): IndexedEvent | undefined;
+  /** Looks for events that will be asked for, where each by itself takes longer. */
+  lookAhead?(ids: readonly string[]): Promise<void>;
+  /** Adds an event that {@link EventTable.find} does not find. Files come in order. */
+  add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
+  /** Marks an action as executed, under the grant of this number (-1: none). */
+  spend(id: string, grant: number): void;
+  /** Those that are meant, in the order of the ledger; undefined where that takes {@link EventTable.match}. */
+  matchNow(name: RecordName): readonly EventMatch[] | undefined;
+  /** Those that are meant, in the order of the ledger; undefined where they are `limit` or more. */
+  match(name: RecordName, limit?: number): Promise<readonly EventMatch[] | undefined>;
+}
+
+/** The index as plain data: ids one behind the other, in parts, and the pieces of its columns. */
+export interface EventIndexData {
+  readonly ids: readonly Uint32Array[];
+  readonly lines: readonly CountingPiece[];
+  readonly seqs: readonly CountingPiece[];
+  readonly kinds: readonly Uint8Array[];
+  readonly grants: readonly (Uint8Array | Int32Array | undefined)[];
+  /** The files, and of each the number of its first event. */
+  readonly names: readonly string[];
+  readonly begins: readonly number[];
+}
+
+/** Each kind in the place of its number, as tables and indexes keep it. */
+export const EVENT_KINDS: readonly EventKind[] = [
+  'other',
+  'grant',
+  'action',
+  'spent',
+  'malformed',
+  'execution',
+];
+
+const ID_BYTES = 32;
+/** What an event takes in memory beside its id. */
+const COLUMN_BYTES = 2;
+
+/** Ids of 43 characters of base64url to positions, in typed arrays: some 45 bytes an event, or 4 of one whose id was put away. */
+export class EventIndex implements EventTable {
+  #ids: IdIndex;
+  #lines = new CountingColumn();
+  #seqs = new CountingColumn();
+  #kinds = new ByteColumn();
+  #grants = new SparseColumn();
+  readonly #names: string[] = [];
+  /** Of each file the number of its first event. */
+  readonly #begins: number[] = [];
+
+  /** An empty index, or one as {@link EventIndex.save} gave it. It keeps the ids, and does not change them. */
+  constructor(data?: EventIndexData) {
+    this.#ids = new IdIndex(data?.ids);
+    if (data === undefined) return;
+    this.#lines.restore(data.lines, this.size);
+    this.#seqs.restore(data.seqs, this.size);
+    this.#kinds.restore(data.kinds);
+    this.#grants.restore(data.grants);
+    for (const name of data.names) this.#names.push(name);
+    for (const begin of data.begins) this.#begins.push(begin);
+  }
+
+  get size(): number {
+    return this.#ids.size;
+  }
+
+  /**
+   * From now on takes about `maxMemory` bytes: what ids there is no room for are put away in temporary files, which `open` makes. What it
+   * answers stays the same; all that asks it, or adds to it, may throw what files give.
+   */
+  bound(maxMemory: number, open: () => ScratchFile): void {
+    const ids = (): number => idsWithin(maxMemory - this.#ids.awayBytes - COLUMN_BYTES * this.size);
+    this.#ids.bound({ ids, open });
+  }
+
+  /** Gives temporary files back, where the index is not asked any more. */
+  close(): void {
+    this.#ids.close();
+  }
+
+  find(id: string): IndexedEvent | undefined {
+    const ordinal = this.#ids.find(id);
+    if (ordinal === -1) return undefined;
+    return {
+      file: this.#names[this.#fileOf(ordinal)] as string,
+      line: this.#lines.at(ordinal),
+      seq: this.#seqs.at(ordinal),
+      kind: this.kindOf(ordinal),
+      grant: this.#grants.at(ordinal),
+    };
+  }
+
+  add(id: string, position: EventPosition, kind: EventKind = 'other', grant = -1): void {
+    this.#push(this.#ids.add(id), position, EVENT_KINDS.indexOf(kind), grant);
+  }
+
+  /** The number of the event whose id stands at a place, 43 characters of base64url; -1 for none. */
+  locate(bytes: Uint8Array, at: number): number {
+    return this.#ids.findAt(bytes, at);
+  }
+
+  /** As {@link EventIndex.locate}, see `IdIndex.findWords`. */
+  locateWords(words: Int32Array, at: number, hash: number): number {
+    return this.#ids.findWords(words, at, hash);
+  }
+
+  /** See `IdIndex.hash`. */
+  hash(words: Int32Array, at: number): number {
+    return this.#ids.hash(words, at);
+  }
+
+  /** See `IdIndex.prefetch`. */
+  prefetch(hashes: Uint32Array, count: number): void {
+    this.#ids.prefetch(hashes, count);
+  }
+
+  /** The number of the event of an id; -1 for none. */
+  numberOf(id: string): number {
+    return this.#ids.find(id);
+  }
+
+  kindOf(ordinal: number): EventKind {
+    return EVENT_KINDS[this.#kinds.at(ordinal)] as EventKind;
+  }
+
+  /** Adds the event that {@link EventIndex.locate} or {@link EventIndex.locateWords} was asked for last, and did not find, and returns its number. */
+  addLocated(position: EventPosition, kind: EventKind, grant: number): number {
+    const number = this.#ids.addLast();
+    this.#push(number, position, EVENT_KINDS.indexOf(kind), grant);
+    return number;
+  }
+
+  spend(id: string, grant: number): void {
+    const ordinal = this.#ids.find(id);
+    if (ordinal === -1) throw new RangeError('the event is not in the index');
+    this.spendNumber(ordinal, grant);
+  }
+
+  /** As {@link EventIndex.spend}, by the event's number. */
+  spendNumber(ordinal: number, grant: number): void {
+    this.#kinds.set(ordinal, EVENT_KINDS.indexOf('spent'));
+    this.#grants.set(ordinal, grant);
+  }
+
+  /** Forgets all. */
+  clear(): void {
+    this.#ids.close();
+    this.#ids = new IdIndex();
+    this.#lines = new CountingColumn();
+    this.#seqs = new CountingColumn();
+    this.#kinds = new ByteColumn();
+    this.#grants = new SparseColumn();
+    this.#names.length = 0;
+    this.#begins.length = 0;
+  }
+
+  match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+    const matches = this.#matchNow(name);
+    return Promise.resolve(matches.length < limit ? matches : undefined);
+  }
+
+  matchNow(name: RecordName): readonly EventMatch[] | undefined {
+    return this.#matchNow(name);
+  }
+
+  #matchNow(name: RecordName): readonly EventMatch[] {
+    if (!('eventId' in name)) return this.#matchAll(name);
+    const event = this.find(fromDigestText(name.eventId));
+    return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
+  }
+
+  #matchAll(name: RecordName): EventMatch[] {
+    const matches: [ordinal: number, event: EventMatch][] = [];
+    this.#ids.each((words, at, ordinal) => {
+      const bytes = new Uint8Array(words.buffer, words.byteOffset + at * 4, ID_BYTES);
+      const eventId = toDigestText(encodeBase64url(bytes));
+      const event = { seq: this.#seqs.at(ordinal), eventId, kind: this.kindOf(ordinal) };
+      if (isNamed(event, name)) matches.push([ordinal, event]);
+    });
+    return matches.sort(([a], [b]) => a - b).map(([, event]) => event);
+  }
+
+  save(): EventIndexData {
+    return {
+      ids: this.#ids.save(),
+      lines: this.#lines.save(),
+      seqs: this.#seqs.save(),
+      kinds: this.#kinds.save(),
+      grants: this.#grants.save(),
+      names: [...this.#names],
+      begins: [...this.#begins],
+    };
+  }
+
+  #push(ordinal: number, { file, line, seq }: EventPosition, kind: number, grant: number): void {
+    if (this.#names.at(-1) !== file) {
+      this.#names.push(file);
+      this.#begins.push(ordinal);
+    }
+    this.#lines.push(line);
+    this.#seqs.push(seq);
+    this.#kinds.set(ordinal, kind);
+    this.#grants.set(ordinal, grant);
+  }
+
+  /** The number of the last file that begins at or before an event. */
+  #fileOf(ordinal: number): number {
+    let low = 0;
+    let high = this.#begins.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#begins[middle] as number) <= ordinal) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}

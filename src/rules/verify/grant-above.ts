@@ -1,0 +1,53 @@
+/** Under which grant an event says that it is: by what it names, whatever the rules think of that. */
+
+import type { Grant } from '../bounds/grant.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import type { ExaminedLine } from '../../format/record/examine-line.js';
+import type { VerifyState } from './state.js';
+import { fromDigestText, isDigest, SHA256, toDigestText } from '../../base/value/digest.js';
+
+/** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
+export function findNamed(line: ExaminedLine): string | undefined {
+  // Only what is well-formed has a type, and such an event has no other members than those of its type.
+  switch (line.type) {
+    case 'execution':
+      return toDigestText(line.outline().authorizationId);
+    case 'authorization': {
+      const { grantId } = line.terms();
+      return grantId === undefined ? undefined : toDigestText(grantId);
+    }
+    case 'adjustment':
+      return toDigestText(line.outline().grantId);
+    default: {
+      const {
+        auth_event_id: authorization,
+        authorization: own,
+        grant_event_id: adjusted,
+      } = line.json() ?? {};
+      return (
+        readEventId(authorization) ?? readEventId(objectOf(own)['grant_event_id']) ?? readEventId(adjusted)
+      );
+    }
+  }
+}
+
+/** The nearest grant above an event, before the event's own line has changed the state. */
+export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | undefined {
+  const { grants, actions } = state.links;
+  const named = findNamed(line);
+  if (named === undefined) return undefined;
+  const id = fromDigestText(named);
+  return grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
+}
+
+/**
+ * The id that a member of an event names, `sha-256:…`; undefined where it is no such digest. Another spelling of an id names nothing, though
+ * its bytes are those of the id.
+ */
+export function readEventId(value: JsonValue | undefined): string | undefined {
+  return isDigest(value) && value.alg === SHA256 ? toDigestText(value.b64) : undefined;
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}

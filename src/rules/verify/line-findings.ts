@@ -1,0 +1,305 @@
+/** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
+
+import { CODE_PAGES, type FindingCode } from '../../format/finding/catalog.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
+import type { Finding, FindingContext, Place, Severity } from '../../format/finding/finding.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import type { ExaminedLine, LineFacts } from '../../format/record/examine-line.js';
+import type { RawLine } from '../../format/record/line-splitter.js';
+import { hashLine } from '../source/read-lines.js';
+import { hashToBase64url } from '../../format/tree/compact-range.js';
+import type { Role } from '../trust/authority.js';
+import { toDigestText } from '../../base/value/digest.js';
+import type { Meter } from '../../base/value/meter.js';
+import { formatQuantity } from '../../base/value/quantity.js';
+import type { VerifyState } from './state.js';
+
+/** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
+const MAX_FOLD_ROOTS = 4_096;
+const MAX_CAUSE_LENGTH = 256;
+
+/** The most characters of `expected` and of `actual`: a hostile line must not be repeated whole in each of its findings. */
+const MAX_DETAIL_LENGTH = 1_024;
+
+/** Of an event at most so many amounts are named, and of each at most so many characters. */
+const MAX_AMOUNTS = 4;
+const MAX_AMOUNT_LENGTH = 30;
+
+/** What became of one signature of a record. */
+export interface SignatureOutcome {
+  readonly keyid: string;
+  /**
+   * Right, and by a key that was entitled; wrong, or by a key that was not; by a key that is not known; or the same signature
+   * again, which counts once.
+   */
+  readonly outcome: 'valid' | 'invalid' | 'unverified' | 'copy';
+  /** Why it is invalid or unverified: the code of its finding. */
+  readonly code?: FindingCode;
+  /** Of a valid one, the roles by which its key signs the event; absent where the event is not well-formed. */
+  readonly roles?: readonly Role[];
+  /** Of a copy, the place of the signature that it repeats, counted from 0. */
+  readonly copyOf?: number;
+}
+
+/** A finding that is not listed, and the one under which it folded. */
+export interface FoldedFinding {
+  readonly finding: Finding;
+  readonly root: Finding;
+  /** Whether neither is known for certain yet: the root is given later, as another finding with the same `context`. */
+  readonly waits?: boolean;
+}
+
+const NOTHING: readonly never[] = [];
+
+export class LineFindings {
+  invalid = false;
+  violation = false;
+  /** Whether the event is an attempt that a deny blocked. */
+  denied = false;
+  /** That the event names one that has not come: told when it comes, or at the end. */
+  waiting: Finding | undefined;
+  /** Whether the event is for another ledger, or does not say for which though it must: it may be a replay. */
+  isUnbound = false;
+  /** Keyids that signed the record, were right, and entitled to. */
+  signers: readonly string[] = NOTHING;
+  /** What became of each signature of the record, in its order; empty where none could be looked at. */
+  signatures: readonly SignatureOutcome[] = NOTHING;
+  readonly #state: VerifyState;
+  readonly #line: RawLine;
+  readonly #file: string;
+  #causes: Set<string> | undefined;
+  #examined: ExaminedLine | undefined;
+  #lineDigest: string | undefined;
+  #eventText: string | undefined;
+  #isDescribed = false;
+  // Of most lines nothing is found: what findings need is made with the first.
+  #listed: Finding[] | undefined;
+  #own: Finding[] | undefined;
+  #folded: FoldedFinding[] | undefined;
+  #context: FindingContext | undefined;
+  #grant: { readonly nearest: Grant | undefined } | undefined;
+
+  constructor(state: VerifyState, line: RawLine, file: string) {
+    this.#state = state;
+    this.#line = line;
+    this.#file = file;
+  }
+
+  /** From here on findings name the record that the line was read as. */
+  setRecord(examined: ExaminedLine): void {
+    this.#eventText = undefined;
+    this.#examined = examined;
+  }
+
+  /** The grant that the event is under, or none: all findings of the line say so. */
+  setGrant(nearest: Grant | undefined): void {
+    this.#grant = { nearest };
+    if (this.#context !== undefined) this.#context.grantIds = chainIds(nearest);
+  }
+
+  /** The findings to list, in the order of the rules. */
+  get listed(): readonly Finding[] {
+    return this.#listed ?? NOTHING;
+  }
+
+  /** Those that only add to the count of an earlier one. */
+  get folded(): readonly FoldedFinding[] {
+    return this.#folded ?? NOTHING;
+  }
+
+  /** All of both, each cause once. */
+  get own(): readonly Finding[] {
+    return this.#own ?? NOTHING;
+  }
+
+  /** Shared by the findings of the line: what the event is about, as it says. */
+  get context(): FindingContext {
+    if (this.#context === undefined) {
+      this.#context = this.#examined === undefined ? {} : contextOf(this.#examined);
+      if (this.#grant !== undefined) this.#context.grantIds = chainIds(this.#grant.nearest);
+    }
+    return this.#context;
+  }
+
+  /** Lists what was found of other lines. */
+  list(findings: readonly Finding[]): void {
+    if (findings.length > 0) (this.#listed ??= []).push(...findings);
+  }
+
+  addFolded(finding: FoldedFinding): void {
+    (this.#folded ??= []).push(finding);
+  }
+
+  /** Adds what a rule on the event says, whose pointers are from the event's root. */
+  addToEvent(finding: RuleFinding): void {
+    const { code, pointer } = finding;
+    this.add(code, finding, pointer === undefined ? undefined : `${this.eventRoot}${pointer}`);
+  }
+
+  /** The pointer of the event in its line. */
+  get eventRoot(): '' | '/event' {
+    return this.#examined?.layout === 'bare' ? '' : '/event';
+  }
+
+  /** @param pointer - From the line's root; that of the detail unless given. */
+  add(code: FindingCode, detail: Omit<RuleFinding, 'code'> = {}, pointer = detail.pointer): void {
+    const finding = this.make(code, detail, pointer);
+    if (finding.class === 'invalid') this.invalid = true;
+    if (finding.class === 'violation') this.violation = true;
+    if (finding.severity === 'warning') this.#state.warnings += 1;
+    const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
+    const cause = folds ? foldCause(code, finding.severity, detail.cause) : undefined;
+    if (cause === undefined || this.#causes?.has(cause) !== true) (this.#own ??= []).push(finding);
+    if (cause !== undefined) (this.#causes ??= new Set()).add(cause);
+    const root = cause === undefined ? undefined : foldOne(this.#state, cause);
+    if (root !== undefined) {
+      this.addFolded({ finding, root });
+      return;
+    }
+    if (cause !== undefined && this.#state.foldRoots.size < MAX_FOLD_ROOTS)
+      this.#state.foldRoots.set(cause, finding);
+    (this.#listed ??= []).push(finding);
+  }
+
+  /** A finding at this line, not added to it. */
+  make(code: FindingCode, detail: Omit<RuleFinding, 'code'>, pointer = detail.pointer): Finding {
+    // Only now: of most lines nothing is found.
+    if (this.#examined !== undefined && !this.#isDescribed)
+      Object.assign(this.context, actOf(this.#examined));
+    this.#isDescribed = this.#examined !== undefined;
+    const { offset, length } = this.#line;
+    const id = this.#examined?.eventId;
+    const isSound = this.#examined?.wellFormed === true && this.#examined.faults.length === 0;
+    return makeFinding(
+      code,
+      detail,
+      {
+        file: this.#file,
+        line: this.#line.number,
+        byteOffset: offset + (detail.offset ?? 0),
+        byteLength: detail.offset === undefined ? length : Math.min(1, length - detail.offset),
+        seq: this.#examined?.seq,
+        eventId: id === undefined ? undefined : (this.#eventText ??= toDigestText(id)),
+      },
+      this.context,
+      pointer,
+      isSound ? undefined : this.#digestLine(),
+    );
+  }
+
+  /** Once a line, however much is found in it. */
+  #digestLine(): string {
+    return (this.#lineDigest ??= toDigestText(hashToBase64url(hashLine(this.#line))));
+  }
+}
+
+/** Under what a finding folds: an earlier one of the same code and severity whose rule names the same cause. */
+export function foldCause(code: FindingCode, severity: Severity, cause: string): string {
+  return `${code} ${severity} ${cause}`;
+}
+
+/** Counts one more under the finding with this cause, and gives that; undefined where there is none. */
+export function foldOne({ foldRoots }: Pick<VerifyState, 'foldRoots'>, cause: string): Finding | undefined {
+  const root = foldRoots.get(cause);
+  if (root === undefined) return undefined;
+  root.folded = (root.folded ?? 0) + 1;
+  foldRoots.set(cause, root);
+  return root;
+}
+
+/** What findings say of the event that they are about, as it says itself. */
+export function contextOf({ principalId, occurredAt, toolName }: LineFacts): FindingContext {
+  return {
+    ...(principalId === undefined ? {} : { principalId }),
+    ...(occurredAt === undefined ? {} : { occurredAt }),
+    ...(toolName === undefined ? {} : { toolName }),
+  };
+}
+
+/** What an event does or allows: what it used, reserves or caps. */
+export function actOf(examined: ExaminedLine): FindingContext {
+  if (!examined.wellFormed) return {};
+  if (examined.type === 'execution') {
+    return { eventType: 'execution', ...amountsOf(examined.event().meter_used) };
+  }
+  if (examined.type !== 'authorization') return {};
+  const { authorization } = examined.event();
+  const meters =
+    authorization.kind === 'grant'
+      ? authorization.bounds?.meter_caps
+      : authorization.action?.meter_reservation;
+  return { eventType: 'authorization', ...amountsOf(meters) };
+}
+
+function amountsOf(meters: readonly Meter[] = []): Pick<FindingContext, 'amounts'> {
+  if (meters.length === 0) return {};
+  const texts = meters.slice(0, MAX_AMOUNTS).map(({ unit, amount }) => {
+    const text = formatQuantity(amount);
+    return `${text.length > MAX_AMOUNT_LENGTH ? `${text.slice(0, MAX_AMOUNT_LENGTH - 1)}…` : text} ${unit}`;
+  });
+  const rest = meters.length - texts.length;
+  return { amounts: `${texts.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}` };
+}
+
+/** Where a finding is: a line and, where there is one, the record in it. */
+export interface FindingPlace extends Omit<Place, 'pointer'> {
+  readonly seq?: number | undefined;
+  readonly eventId?: string | undefined;
+}
+
+/** A finding at a place. What its rule says of it is read when the finding is: of most of very many nobody reads it. */
+export function makeFinding(
+  code: FindingCode,
+  detail: Omit<RuleFinding, 'code'>,
+  { seq, eventId, file, line, byteOffset, byteLength }: FindingPlace,
+  context: FindingContext = {},
+  pointer = detail.pointer,
+  lineDigest?: string,
+): Finding {
+  const page = CODE_PAGES[code];
+  const severity = detail.severity ?? page.severity;
+  // Member by member: of a ledger of which every record breaks several limits, copying objects would take most of the time.
+  const at: { -readonly [K in keyof Place]: Place[K] } = { file, line, byteOffset, byteLength };
+  if (pointer !== undefined) at.pointer = pointer;
+  const kind = severity === 'error' ? page.class : 'none';
+  const id = eventId === '' ? undefined : eventId;
+  if (detail.isWordedLate === true) {
+    const late: Finding = {
+      code,
+      severity,
+      class: kind,
+      at,
+      seq,
+      eventId: id,
+      context,
+      get expected() {
+        return cut(detail.expected ?? '');
+      },
+      get actual() {
+        return cut(detail.actual ?? '');
+      },
+      related: detail.related ?? [],
+    };
+    return lineDigest === undefined ? late : { ...late, lineDigest };
+  }
+  const finding: { -readonly [K in keyof Finding]: Finding[K] } = {
+    code,
+    severity,
+    class: kind,
+    at,
+    seq,
+    eventId: id,
+    context,
+  };
+  if (detail.expected !== undefined) finding.expected = cut(detail.expected);
+  if (detail.actual !== undefined) finding.actual = cut(detail.actual);
+  if (detail.related !== undefined) finding.related = detail.related;
+  if (lineDigest !== undefined) finding.lineDigest = lineDigest;
+  return finding;
+}
+
+/** The beginning of a long text; not cut between the halves of a surrogate pair. */
+function cut(text: string): string {
+  if (text.length <= MAX_DETAIL_LENGTH) return text;
+  return `${text.slice(0, MAX_DETAIL_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}

@@ -1,0 +1,265 @@
+/**
+ * A verification's state as bytes: it can be saved after any line and taken up again, in another process, with the rest of the
+ * ledger. What is saved is the verifier's own and is believed: read only states that you saved yourself. A line of text says
+ * which northroot saved it, and has the digest of what follows, so that damage is noticed:
+ *
+ *     northroot-state 0.1.0 sha-256:<base64url>\n<structured clone><zeros><ids of events>
+ *
+ * The ids, 32 bytes each, are nearly all of it: they stand at the end, at a multiple of four bytes, and are used where they lie.
+ */
+
+import { deserialize, serialize } from 'node:v8';
+import type { Grant } from '../bounds/grant.js';
+import type { OpenStart } from '../bounds/started.js';
+import type { SavedNode } from '../bounds/timeline-node.js';
+import { printable } from '../../base/bytes/printable.js';
+import { sha256Base64url } from '../../base/bytes/sha256.js';
+import { NorthrootError } from '../../base/error.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { readWholeFile } from '../../log/fs/file-system.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { nodeBackend } from '../../format/signature/node-backend.js';
+import type { SignatureBackend } from '../../format/signature/backend.js';
+import { Keyring, type SavedKey } from '../trust/keyring.js';
+import type { WitnessPolicy } from '../trust/witness-policy.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { VERSION } from '../../base/version.js';
+import { EventIndex, type EventIndexData } from './event-index.js';
+import type { PendingLink, RequestEntry } from './links.js';
+import type { KnownCheckpoint, UnsealedRecords } from './seals.js';
+import {
+  restoreAction,
+  restoreGrant,
+  restoreHead,
+  saveAction,
+  saveGrant,
+  saveHead,
+  type ActionForm,
+  type GrantForm,
+  type HeadForm,
+} from './state-form.js';
+import { startVerification, type SignerTally, type VerifyState } from './state.js';
+import type { VerifiedPrefix } from './verified-prefix.js';
+
+const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
+const MAX_HEADER_LENGTH = 160;
+const NEWLINE = 0x0a;
+/** Raised when what is saved takes another form within one version. */
+const FORM = 6;
+const DIGEST_LENGTH = 43;
+const ID_BYTES = 32;
+/** Of numbers of 32 bits, in which ids are compared. */
+const ALIGNMENT = 4;
+
+interface SavedGrant {
+  readonly form: GrantForm;
+  /** The nodes of each limit's timeline, by their numbers. */
+  readonly nodes: readonly ReadonlyMap<number, SavedNode>[];
+}
+
+interface Saved {
+  readonly form: typeof FORM;
+  readonly policy: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+  readonly head: HeadForm;
+  readonly keys: readonly SavedKey[];
+  /** How many ids stand at the end. */
+  readonly ids: number;
+  readonly events: Omit<EventIndexData, 'ids'>;
+  readonly grants: readonly SavedGrant[];
+  readonly actions: readonly ActionForm[];
+  readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
+  readonly expiring: ReadonlyMap<string, string>;
+  readonly requests: ReadonlyMap<string, RequestEntry>;
+  readonly pending: readonly PendingLink[];
+  readonly checkpoints: readonly KnownCheckpoint[];
+  readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
+  readonly signers: readonly SignerTally[];
+  readonly foldRoots: ReadonlyMap<string, Finding>;
+  readonly kept: readonly Finding[];
+  readonly prefix: VerifiedPrefix | undefined;
+}
+
+/** A verification that can be gone on with. */
+export interface SavedVerification {
+  readonly state: VerifyState;
+  /** The findings so far that do not depend on where the ledger ends. */
+  readonly findings: readonly Finding[];
+  /** What was read, as a whole (`VerificationResult.prefix`): without it each line of that is hashed when it is gone on with. */
+  readonly prefix?: VerifiedPrefix | undefined;
+}
+
+/**
+ * A verification as bytes: the state after any line, and the findings up to it.
+ *
+ * @throws TypeError for a state that is not in memory
+ */
+export function saveVerification({ state, findings, prefix }: SavedVerification): Uint8Array {
+  const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
+  if (!(events instanceof EventIndex && foldRoots instanceof Map))
+    throw new TypeError('expected a state that is in memory');
+  const { ids, ...columns } = events.save();
+  const saved: Saved = {
+    form: FORM,
+    policy,
+    witnessPolicy,
+    head: saveHead(state),
+    keys: keyring.save(),
+    ids: events.size,
+    events: columns,
+    grants: [...links.grants.values()].map(saveWholeGrant),
+    actions: [...links.actions.values()].map(saveAction),
+    starts: links.starts,
+    expiring: links.expiring,
+    requests: links.requests as unknown as ReadonlyMap<string, RequestEntry>,
+    pending: [...links.pending.values()],
+    checkpoints: [...seals.known.values()],
+    unsealed: seals.unsealed,
+    signers: [...signers.values()],
+    foldRoots,
+    kept: findings,
+    prefix,
+  };
+  const clone = serialize(saved);
+  const begin = headerOf('0'.repeat(DIGEST_LENGTH)).length;
+  let at = Math.ceil((begin + clone.length) / ALIGNMENT) * ALIGNMENT;
+  const bytes = Buffer.allocUnsafeSlow(at + events.size * ID_BYTES);
+  bytes.set(clone, begin);
+  bytes.fill(0, begin + clone.length, at);
+  for (const part of ids) {
+    bytes.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), at);
+    at += part.byteLength;
+  }
+  bytes.write(headerOf(sha256Base64url(bytes.subarray(begin))), 'latin1');
+  return bytes;
+}
+
+function headerOf(digest: string): string {
+  return `northroot-state ${VERSION} ${toDigestText(digest)}\n`;
+}
+
+/**
+ * The verification that {@link saveVerification} saved, from the file in which its bytes are. Of another file only the beginning is
+ * read.
+ *
+ * @throws NorthrootError as {@link restoreVerification}, or as files give it.
+ */
+export async function loadVerification(path: string, backend?: SignatureBackend): Promise<SavedVerification> {
+  const bytes = await readWholeFile(path, (head) => readHeader(head) !== undefined);
+  if (bytes === undefined) throw invalid(undefined);
+  return restoreVerification(bytes, backend);
+}
+
+/**
+ * The verification that {@link saveVerification} saved.
+ *
+ * @param bytes - Are kept by what is returned: nobody may change them any more.
+ * @throws NorthrootError `STATE_INVALID` when the bytes are no such state, or a damaged one; `STATE_OUTDATED` when another
+ *   version of northroot saved it: what was found by its rules is not what this one would find.
+ */
+export function restoreVerification(
+  bytes: Uint8Array,
+  backend: SignatureBackend = nodeBackend,
+): SavedVerification {
+  const header = readHeader(bytes);
+  const body = bytes.subarray(header?.length);
+  if (header === undefined || header.digest !== sha256Base64url(body)) throw invalid(undefined);
+  const { version } = header;
+  if (version !== VERSION) throw outdated(`is of northroot ${printable(version)}`);
+  const saved = read(body);
+  if (saved.form !== FORM) throw outdated('has the form of an earlier build of northroot');
+  try {
+    return revive(saved, idsAtEnd(body, saved.ids), backend);
+  } catch (cause) {
+    throw invalid(cause);
+  }
+}
+
+interface Header {
+  readonly version: string;
+  readonly digest: string;
+  /** In bytes, with its `\n`. */
+  readonly length: number;
+}
+
+function readHeader(bytes: Uint8Array): Header | undefined {
+  const end = bytes.subarray(0, MAX_HEADER_LENGTH).indexOf(NEWLINE);
+  const text = Buffer.from(bytes.subarray(0, Math.max(end, 0))).toString('latin1');
+  const [, version, digest] = HEADER.exec(text) ?? [];
+  return version === undefined || digest === undefined ? undefined : { version, digest, length: end + 1 };
+}
+
+function read(body: Uint8Array): Saved {
+  let saved: unknown;
+  try {
+    saved = deserialize(body);
+  } catch (cause) {
+    throw invalid(cause);
+  }
+  if (typeof saved !== 'object' || saved === null) throw invalid(undefined);
+  return saved as Saved;
+}
+
+function idsAtEnd(body: Uint8Array, count: number): Uint32Array {
+  const from = body.length - count * ID_BYTES;
+  if (!(Number.isSafeInteger(count) && count >= 0 && from >= 0)) throw new RangeError('ids are missing');
+  const bytes = body.subarray(from);
+  // Such as a part of a larger buffer.
+  const { buffer, byteOffset } = bytes.byteOffset % ALIGNMENT === 0 ? bytes : new Uint8Array(bytes);
+  return new Uint32Array(buffer, byteOffset, bytes.length / ALIGNMENT);
+}
+
+function outdated(how: string): NorthrootError {
+  return new NorthrootError('STATE_OUTDATED', `the saved state ${how}`, {
+    hint: 'verify from the beginning',
+  });
+}
+
+function saveWholeGrant(grant: Grant): SavedGrant {
+  const nodes = [...grant.rates, grant.concurrency].map(() => new Map<number, SavedNode>());
+  const form = saveGrant(grant, 'all', (limit, node) => nodes[limit]?.set(node.id, node));
+  return { form, nodes };
+}
+
+function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): SavedVerification {
+  const { policy, witnessPolicy, head, keys, events, kept, prefix } = saved;
+  const keyring = new Keyring(backend);
+  keyring.restore(keys);
+  const state: VerifyState = {
+    ...startVerification(policy, backend, witnessPolicy),
+    keyring,
+    events: new EventIndex({ ...events, ids: [ids] }),
+    foldRoots: new Map(saved.foldRoots),
+  };
+  const { grants, actions, starts, expiring, requests, pending } = state.links;
+  const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
+    fromDigestText(place.eventId);
+  for (const { form, nodes } of saved.grants) {
+    const loadNode = (limit: number, id: number): SavedNode => nodes[limit]?.get(id) as SavedNode;
+    grants.add(
+      idOf(form),
+      restoreGrant(form, (index) => grants.at(index), loadNode),
+    );
+  }
+  for (const form of saved.actions)
+    actions.set(
+      idOf(form),
+      restoreAction(form, (index) => grants.at(index)),
+    );
+  for (const [id, open] of saved.starts) starts.set(id, open);
+  for (const [id, until] of saved.expiring) expiring.set(id, until);
+  for (const [name, id] of saved.requests) requests.set(name, id);
+  for (const link of saved.pending) pending.set(link.id, link);
+  for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);
+  for (const [name, group] of saved.unsealed) state.seals.unsealed.set(name, group);
+  for (const tally of saved.signers) state.signers.set(tally.keyid, tally);
+  restoreHead(state, head);
+  return { state, findings: kept, prefix };
+}
+
+function invalid(cause: unknown): NorthrootError {
+  return new NorthrootError('STATE_INVALID', 'the saved state is none, or is damaged', {
+    cause,
+    hint: 'remove it, and verify from the beginning',
+  });
+}

@@ -1,0 +1,210 @@
+/** Step 9 of SPEC §8, signatures and trust (§5, §7): is each record signed, by a known key, that was entitled to? */
+
+import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
+import { isKnownEventType } from '../../format/schema/check.js';
+import { eventMessage, isValidSignature } from '../../format/signature/event-signature.js';
+import { signingRuleOf, type SignedAct, type SigningRule } from '../trust/authority.js';
+import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
+import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import type { LineFindings, SignatureOutcome } from './line-findings.js';
+import { START_TYPE } from './starts.js';
+import type { VerifyState } from './state.js';
+
+/**
+ * Judges a record's signatures. A record counts as signed when one signature is valid and its key entitled; beside such
+ * a one, a further signature by a key that is unknown or not entitled is a warning. A signature that is invalid is an
+ * error always.
+ *
+ * @param known - What was computed of the signatures before: whether each is valid by the key that it names.
+ */
+export function checkSignatures(
+  state: VerifyState,
+  line: ExaminedLine,
+  bytes: Uint8Array,
+  findings: LineFindings,
+  known?: { isValid(index: number): boolean | undefined },
+): void {
+  if (line.layout === 'bare') {
+    // Taking the records off events must not be a way around a policy that demands signatures.
+    if (state.signaturesRequired) {
+      state.signatures.missing += 1;
+      const expected = 'a record with at least one signature';
+      findings.add('SIGNATURE_MISSING', { pointer: '', expected, actual: 'a bare event', cause: 'bare' });
+    }
+    return;
+  }
+  if (line.signatures === undefined || line.span === undefined) return;
+  const { hasAuthority } = state.keyring;
+  const asked = line.wellFormed ? { rule: ruleFor(state, line), instant: instantOf(state, line) } : undefined;
+  const needsAuthority = asked?.rule.needsAuthority === true;
+  if (needsAuthority && !hasAuthority) state.selfIssuable += 1;
+  const demand = { signaturesRequired: state.signaturesRequired, hasAuthority };
+  const required = mustBeSigned(demand, { isKeyEvent: line.eventType === 'key', needsAuthority });
+  if (line.signatures.length === 0) {
+    state.signatures.missing += 1;
+    if (required)
+      findings.add('SIGNATURE_MISSING', {
+        pointer: '/signatures',
+        expected: 'at least one signature',
+        actual: 'none',
+      });
+    return;
+  }
+  const { start, end } = line.span;
+  let message: Uint8Array | undefined;
+  const isAssumed = isTakenAsValid(state, line);
+  const isValid = ({ sig }: SignatureEntry, index: number, { verification }: RingKey): boolean => {
+    if (isAssumed) return true;
+    const verdict = known?.isValid(index);
+    if (verdict !== undefined) return verdict;
+    message ??= eventMessage(bytes.subarray(start, end));
+    return isValidSignature(message, sig, verification);
+  };
+  const judged = judgeSignatures(state, line.signatures, asked, isValid);
+  const signers: string[] = [];
+  const doubts: RuleFinding[] = [];
+  for (const { outcome, finding } of judged) {
+    const { keyid } = outcome;
+    if (outcome.outcome !== 'copy') state.signatures[outcome.outcome] += 1;
+    if (outcome.outcome === 'valid' && !signers.includes(keyid)) signers.push(keyid);
+    if (finding?.code === 'SIGNATURE_INVALID') addFinding(findings, finding);
+    else if (finding !== undefined) doubts.push(finding);
+  }
+  for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
+  findings.signers = signers;
+  findings.signatures = judged.map(({ outcome }) => outcome);
+  const hasRole = doubts.some(
+    ({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL' || code === 'KEY_NOT_VALID_HERE',
+  );
+  for (const doubt of doubts) {
+    const harmless =
+      signers.length > 0 ||
+      (doubt.code === 'KEY_UNKNOWN' && !required) ||
+      // Beside a key that has the role, one without it says nothing more.
+      (doubt.code === 'KEY_NOT_FOR_ROLE' && hasRole);
+    addFinding(findings, harmless ? { ...doubt, severity: 'warning' } : doubt);
+  }
+}
+
+/** What became of the signatures of a usual line, of which each is valid and by a key that was entitled. */
+export function outcomesOfUsual(
+  state: Pick<VerifyState, 'keyring' | 'links'>,
+  line: WellFormedLine,
+): readonly SignatureOutcome[] {
+  const { signatures = [] } = line;
+  if (signatures.length === 0) return [];
+  const rule = ruleFor(state, line);
+  return signatures.map(({ keyid }) => {
+    const roles = listRolesUsed(state.keyring.find(keyid) as RingKey, rule);
+    return { keyid, outcome: 'valid', roles };
+  });
+}
+
+/** What became of one signature, and what is wrong with it. */
+interface JudgedSignature {
+  readonly outcome: SignatureOutcome;
+  readonly finding?: RuleFinding;
+}
+
+/** May each signature's key sign here? `isValid` is asked of known keys alone. */
+function judgeSignatures(
+  state: VerifyState,
+  signatures: readonly SignatureEntry[],
+  asked: { readonly rule: SigningRule; readonly instant: string } | undefined,
+  isValid: (entry: SignatureEntry, index: number, known: RingKey) => boolean,
+): JudgedSignature[] {
+  return signatures.map((entry, index): JudgedSignature => {
+    const { keyid } = entry;
+    // Copies of one signature are one signature.
+    const first = signatures.findIndex((each) => each.keyid === keyid && each.sig === entry.sig);
+    if (first < index) return { outcome: { keyid, outcome: 'copy', copyOf: first } };
+    const pointer = (): string => `/signatures/${index}`;
+    const known = state.keyring.find(keyid);
+    if (known === undefined) {
+      const code = 'KEY_UNKNOWN';
+      const finding = {
+        code,
+        pointer: pointer(),
+        expected: expectedKey(state),
+        actual: keyid,
+        cause: keyid,
+      } as const;
+      return { outcome: { keyid, outcome: 'unverified', code }, finding };
+    }
+    if (!isValid(entry, index, known)) {
+      const code = 'SIGNATURE_INVALID';
+      const finding = {
+        code,
+        pointer: pointer(),
+        expected: `a signature by ${keyid}`,
+        actual: entry.sig,
+      } as const;
+      return { outcome: { keyid, outcome: 'invalid', code }, finding };
+    }
+    const problem = asked && findEntitlementProblem(known, asked.rule, asked.instant);
+    if (problem !== undefined) {
+      const finding = { ...problem, pointer: pointer() };
+      return { outcome: { keyid, outcome: 'invalid', code: problem.code }, finding };
+    }
+    if (asked === undefined) return { outcome: { keyid, outcome: 'valid' } };
+    return { outcome: { keyid, outcome: 'valid', roles: listRolesUsed(known, asked.rule) } };
+  });
+}
+
+function addFinding(findings: LineFindings, { code, ...detail }: RuleFinding): void {
+  findings.add(code, detail);
+}
+
+/** Whether the signatures of the line by known keys are not computed, see {@link VerifyState.assumedSignatures}. */
+function isTakenAsValid({ assumedSignatures: assumed }: VerifyState, { eventType }: ExaminedLine): boolean {
+  return assumed === 'all' || (assumed === 'ordinary' && decidesNothing(eventType));
+}
+
+/** Whether nothing hangs on who signed it but the record itself: no key, no budget, no seal, no reservation that a start keeps. */
+function decidesNothing(eventType: string | undefined): boolean {
+  if (eventType === undefined || eventType === START_TYPE) return false;
+  return eventType === 'execution' || !isKnownEventType(eventType);
+}
+
+/** Who may sign an event, as far as is known before it. */
+export function ruleFor(
+  { keyring: { hasAuthority }, links }: Pick<VerifyState, 'keyring' | 'links'>,
+  line: WellFormedLine,
+): SigningRule {
+  return signingRuleOf(actOf(line), {
+    hasAuthority,
+    principalOf: (grantId) => {
+      const parent = links.grants.get(grantId);
+      return parent?.decision === 'allow' ? parent.principalId : undefined;
+    },
+  });
+}
+
+function actOf(line: WellFormedLine): SignedAct {
+  const { type, principalId } = line;
+  if (line.type === 'authorization') {
+    const { decision, kind, grantId } = line.terms();
+    return { type, principalId, isAllow: decision === 'allow', isAction: kind === 'action', grantId };
+  }
+  if (line.type !== 'adjustment') return { type, principalId };
+  const { direction, grantId } = line.outline();
+  return { type, principalId, isCredit: direction === 'credit', grantId };
+}
+
+/** When the keys of a line are judged. */
+export function instantOf({ clock }: VerifyState, { occurredAt }: WellFormedLine): string {
+  return judgingInstant(clock, occurredAt);
+}
+
+function expectedKey(state: VerifyState): string {
+  if (state.mode === 'policy') return 'a key of the trust policy';
+  return state.mode === 'self-declared' ? 'a key that the ledger declares' : 'a known key; none is known';
+}
+
+function countSigner(state: VerifyState, known: RingKey): void {
+  const { keyid, principals } = known.key;
+  const tally = state.signers.get(keyid) ?? { keyid, principals, records: 0, last: -1 };
+  tally.records += 1;
+  state.signers.set(keyid, tally);
+}

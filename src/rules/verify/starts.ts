@@ -1,0 +1,134 @@
+/**
+ * Starts (SPEC §3.8): `x.northroot.start` says, durably, that something is being executed now; the execution then names the start by
+ * `prev_event_id`. A start that does not count is no finding. The open ones are remembered: an action that was started is not given
+ * back by a release, and whoever decides live counts what runs.
+ */
+
+import { digestKey, type Action, type EventPlace, type Grant } from '../bounds/grant.js';
+import type { OpenStart } from '../bounds/started.js';
+import type { ExecutionOutline } from '../../format/event/outline.js';
+import { typeEvent } from '../../format/event/typed-event.js';
+import { checkEvent } from '../../format/schema/check.js';
+import type { EventEnvelope } from '../../format/schema/generated/types.js';
+import { fromDigestText } from '../../base/value/digest.js';
+import { compareRationals } from '../../base/value/rational.js';
+import type { LineFindings } from './line-findings.js';
+import type { VerifyState } from './state.js';
+
+/** The event type of a start. */
+export const START_TYPE = 'x.northroot.start';
+
+/** The most starts of one grant that are open at a time; further ones do not count. */
+export const MAX_OPEN_STARTS = 1_000;
+
+const RECORDER = /^[A-Za-z0-9_-]{16,128}$/;
+
+/** A start that was taken over, and what it was a start of. */
+export interface TakenStart {
+  readonly start: OpenStart;
+  readonly action: Action | undefined;
+  readonly grant: Grant | undefined;
+}
+
+/**
+ * Remembers a start that counts: of the form of one, of an allowed grant or an allowed action that is not executed, by its principal, and
+ * signed by an entitled key where the ledger asks for signatures. Anything else holds nobody up.
+ *
+ * @returns The start that it takes over, if it does.
+ */
+export function noteStart(
+  state: VerifyState,
+  event: EventEnvelope,
+  place: EventPlace,
+  findings: LineFindings,
+): TakenStart | undefined {
+  if (findings.invalid || (state.signaturesRequired && findings.signers.length === 0)) return undefined;
+  const read = readStart(event, place);
+  if (read === undefined) return undefined;
+  const { authorizationId: id, start } = read;
+  const { actions, grants, starts, expiring } = state.links;
+  const action = actions.get(id);
+  const authorization = action ?? grants.get(id);
+  if (authorization?.decision !== 'allow' || authorization.principalId !== event.principal_id)
+    return undefined;
+  if (action !== undefined && (action.toolName !== start.toolName || action.params !== start.params))
+    return undefined;
+  const open = starts.get(id) ?? new Map<string, OpenStart>();
+  // It takes over the start that it follows.
+  const taken = open.get(event.prev_event_id?.b64 ?? '');
+  if (taken === undefined && open.size >= maxOpenStarts(action, grants.get(id))) return undefined;
+  if (taken !== undefined) open.delete(fromDigestText(taken.place.eventId));
+  open.set(fromDigestText(place.eventId), start);
+  starts.set(id, open);
+  if (expiring.has(id)) expiring.delete(id);
+  return taken && { start: taken, action, grant: action === undefined ? grants.get(id) : action.grant };
+}
+
+/** How many starts of one authorization may be open. */
+function maxOpenStarts(action: Action | undefined, grant: Grant | undefined): number {
+  if (action !== undefined) return 1;
+  const limit = grant?.concurrency?.limit;
+  const isLower = limit !== undefined && compareRationals(limit, { n: BigInt(MAX_OPEN_STARTS), d: 1n }) < 0;
+  return isLower ? Number(limit.n) : MAX_OPEN_STARTS;
+}
+
+/** The first of the open starts of an authorization, by its id, base64url. */
+export function findOpenStart({ links: { starts } }: VerifyState, id: string): OpenStart | undefined {
+  return starts.get(id)?.values().next().value;
+}
+
+/** Forgets the start that an execution settles: the one that it names, or any of the action that it spends. */
+export function closeStart(
+  { links: { starts } }: VerifyState,
+  event: ExecutionOutline,
+  spends: boolean,
+): void {
+  if (starts.size === 0) return;
+  const id = event.authorizationId;
+  const open = starts.get(id);
+  if (open === undefined) return;
+  if (event.previousId !== undefined && open.delete(event.previousId)) starts.set(id, open);
+  if (spends || open.size === 0) starts.delete(id);
+}
+
+/** A start's members are those that an execution has before it ends. */
+function readStart(
+  event: EventEnvelope,
+  place: EventPlace,
+): { readonly authorizationId: string; readonly start: OpenStart } | undefined {
+  const { meter_known: meters, recorder, started_at: startedAt, tool_params_digest: params } = event;
+  const asExecution = {
+    event_type: 'execution',
+    event_version: event['event_version'],
+    event_id: event['event_id'],
+    occurred_at: event['occurred_at'],
+    principal_id: event['principal_id'],
+    canonical_profile_id: event['canonical_profile_id'],
+    payload_digest: event['payload_digest'],
+    intents: event['intents'],
+    auth_event_id: event['auth_event_id'],
+    tool_name: event['tool_name'],
+    ...(params === undefined ? {} : { tool_params_digest: params }),
+    started_at: startedAt,
+    meter_used: meters,
+    outcome: 'unknown',
+  };
+  if (typeof recorder !== 'string' || !RECORDER.test(recorder)) return undefined;
+  // Unlike an execution's, it must be there.
+  if (typeof startedAt !== 'string') return undefined;
+  if (checkEvent(asExecution).length > 0) return undefined;
+  const typed = typeEvent(asExecution);
+  if (typed.type !== 'execution') return undefined;
+  const execution = typed.event;
+  return {
+    authorizationId: execution.auth_event_id.b64,
+    start: {
+      place,
+      toolName: execution.tool_name,
+      params: execution.tool_params_digest && digestKey(execution.tool_params_digest),
+      startedAt,
+      recorder,
+      meters: execution.meter_used,
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * Where the reading of a ledger begins that was verified before up to some place: there, if its bytes up to there are those of then; else
+ * at its beginning, where each line's hash tells whether the state fits the ledger.
+ */
+
+import type { LedgerPlace } from '../../fast/blocks/read-blocks.js';
+import { PrefixHasher, type LedgerPrefix } from '../../base/bytes/ledger-prefix.js';
+import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import type { AnchorWatch } from './anchors.js';
+import { findStatedRoot } from './checkpoints.js';
+import type { VerifyState } from './state.js';
+
+/** The bytes that a verification has read, and what they show of checkpoints. */
+export interface VerifiedPrefix extends LedgerPrefix {
+  /** The ledger's roots at the checkpoints that the user held then, binary strings by their sizes. */
+  readonly roots: ReadonlyMap<number, string>;
+}
+
+/** What is to be read. */
+export interface Beginning {
+  readonly source: LedgerSource;
+  /** Where the source begins, in the ledger; undefined for its beginning. */
+  readonly from: LedgerPlace | undefined;
+  /** Hashes what is read, where that is wanted. */
+  readonly hasher: PrefixHasher | undefined;
+  /** To be called at the end. */
+  readonly close: () => Promise<void>;
+}
+
+interface BeginningOptions {
+  readonly keepPrefix?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** At most so many hash what was verified before. */
+  readonly threads: number;
+}
+
+/**
+ * @param anchors - Have skipped what is not read again.
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
+ */
+export async function beginReading(
+  source: LedgerSource,
+  { state, prefix }: { readonly state: VerifyState; readonly prefix?: VerifiedPrefix | undefined },
+  anchors: AnchorWatch,
+  { keepPrefix = false, signal, threads }: BeginningOptions,
+): Promise<Beginning> {
+  const { tree, lines, records, bytes, end, seals } = state;
+  const fits = prefix !== undefined && lines > 0 && (prefix.bytes === 0 || prefix.bytes === end.byteOffset);
+  if (
+    fits &&
+    source.readAfter !== undefined &&
+    anchors.skipTo(tree, (note) => prefix.roots.get(note.checkpoint.size) ?? findStatedRoot(seals, note))
+  ) {
+    const rest = await source.readAfter(prefix, signal, threads);
+    if (rest !== undefined) {
+      const { hasher, close, segments } = rest;
+      return {
+        source: { ...source, segments: keepPrefix ? hashFiles(segments, hasher, true) : segments },
+        from: { bytes, ordinal: records, line: prefix.bytes === 0 ? 1 : end.line, offset: prefix.bytes },
+        hasher: keepPrefix ? hasher : undefined,
+        close,
+      };
+    }
+    anchors.restart();
+  }
+  const hasher = keepPrefix && source.given === undefined ? new PrefixHasher() : undefined;
+  const segments = hasher === undefined ? source.segments : hashFiles(source.segments, hasher, false);
+  return {
+    source: hasher === undefined ? source : { ...source, segments },
+    from: undefined,
+    hasher,
+    close: () => Promise.resolve(),
+  };
+}
+
+/**
+ * The same files, hashed as they are read.
+ *
+ * @param isBegun - Whether the first of them goes on with the file that was hashed last.
+ */
+async function* hashFiles(
+  segments: AsyncIterable<Segment>,
+  hasher: PrefixHasher,
+  isBegun: boolean,
+): AsyncGenerator<Segment, void, void> {
+  let begin = !isBegun;
+  for await (const segment of segments) {
+    if (begin) hasher.beginFile();
+    begin = true;
+    yield { ...segment, chunks: hashChunks(segment.chunks, hasher) };
+  }
+}
+
+async function* hashChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  hasher: PrefixHasher,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const chunk of chunks) {
+    hasher.update(chunk);
+    yield chunk;
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * The verifier's step function: one line in, its findings out (SPEC §8). It opens no file, reads no clock and prints
+ * nothing; everything it knows is in the state. The same lines give the same findings however they were cut into chunks.
+ */
+
+import type { LineKnowledge } from '../../fast/blocks/read-blocks.js';
+import type { EventPlace } from '../bounds/grant.js';
+import type { Finding, FindingContext } from '../../format/finding/finding.js';
+import {
+  examineLazily,
+  withEvent,
+  type ExaminedLine,
+  type LineFacts,
+} from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
+import { isKnownEventType } from '../../format/schema/check.js';
+import { appendLeaf, leafHash } from '../../format/tree/compact-range.js';
+import { toDigestText } from '../../base/value/digest.js';
+import {
+  checkAuthorizations,
+  eventKindOf,
+  resolvePending,
+  settleGrant,
+  settleRequest,
+  type Linked,
+} from './authorizations.js';
+import { checkBinding } from './binding.js';
+import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
+import { checkCheckpoint, checkCheckpointDue, trackUnsealedSigners } from './checkpoints.js';
+import { adoptGenesis, checkBareOrigin } from './genesis.js';
+import { applyKeyEvent } from './key-events.js';
+import { LineFindings, type FoldedFinding, type SignatureOutcome } from './line-findings.js';
+import type { RecordPlace } from './seals.js';
+import { checkSignatures } from './signatures.js';
+import type { EventVerdict, VerifyState } from './state.js';
+
+/** The file that a line stands in. */
+export interface SegmentName {
+  readonly file: string;
+  readonly firstSeq: number | undefined;
+}
+
+/** What one line gave. */
+export interface LineResult {
+  /** The findings to list, in the order of SPEC §8's steps; empty for a line without fault. */
+  readonly findings: readonly Finding[];
+  /** That the event names one that has not come: `findings` of a later line, or of the end, tell of it. */
+  readonly waiting: Finding | undefined;
+  /** What the line says; undefined for one that takes no place in the ledger or is too long to be read. */
+  readonly examined: ExaminedLine | undefined;
+  readonly verdict: EventVerdict;
+  /** What became of each signature of the record, in its order. */
+  readonly signatures: readonly SignatureOutcome[];
+  /** Findings of the line that are not listed, since they say of it what an earlier one says of another. */
+  readonly folded: readonly FoldedFinding[];
+  /** What there is to say of the line itself, listed or folded, each cause once: what `findings` would be if it were the only one. */
+  readonly own: readonly Finding[];
+  /** What the event is about, as it says: also the grants above it. */
+  readonly context: FindingContext;
+}
+
+/** What findings say of the event is put together when it is asked for: of most lines nobody does. */
+class Result implements LineResult {
+  readonly findings: readonly Finding[];
+  readonly waiting: Finding | undefined;
+  readonly examined: ExaminedLine | undefined;
+  readonly verdict: EventVerdict;
+  readonly signatures: readonly SignatureOutcome[];
+  readonly folded: readonly FoldedFinding[];
+  readonly own: readonly Finding[];
+  readonly #found: LineFindings;
+
+  constructor(found: LineFindings, examined: ExaminedLine | undefined, verdict: EventVerdict) {
+    this.findings = found.listed;
+    this.waiting = found.waiting;
+    this.examined = examined;
+    this.verdict = verdict;
+    this.signatures = found.signatures;
+    this.folded = found.folded;
+    this.own = found.own;
+    this.#found = found;
+  }
+
+  get context(): FindingContext {
+    return this.#found.context;
+  }
+}
+
+/** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
+const MAX_COUNTED_TYPES = 1_000;
+const MAX_TYPE_LENGTH = 128;
+
+/**
+ * Verifies the next line of the ledger.
+ *
+ * @param state - Changed in place.
+ * @param line - The next line of the file; used up when the call returns.
+ * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
+ * @param given - What `examineLine` says of this line, or the facts of that alone, where it was asked already.
+ * @param known - What else was found out about the line before its turn came.
+ * @returns What was found, see {@link LineResult}.
+ */
+export function verifyLine(
+  state: VerifyState,
+  line: RawLine,
+  segment: SegmentName,
+  given?: LineFacts,
+  known?: LineKnowledge,
+): LineResult {
+  const findings = new LineFindings(state, line, segment.file);
+  let examined: ExaminedLine | undefined;
+  state.lines += 1;
+  state.bytes += line.length + (line.terminated ? 1 : 0);
+  if (!line.terminated) {
+    findings.add('LINE_TORN', {
+      expected: 'a final newline',
+      actual: `${line.length} bytes after the last one`,
+    });
+  } else if (line.length === 0) {
+    findings.add('LINE_BLANK', { expected: 'a record', actual: 'an empty line' });
+  } else if (line.length > MAX_LINE_BYTES) {
+    findings.add('LINE_TOO_LONG', {
+      expected: `at most ${MAX_LINE_BYTES} bytes`,
+      actual: `${line.length} bytes`,
+    });
+    state.observer?.beforeLine(undefined);
+    appendLeafFor(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
+  } else {
+    examined = verifyRecord(state, line, segment, findings, given, known);
+  }
+  const { end, damage } = state;
+  if (line.terminated && line.length === 0) damage.blank = state.lines;
+  if (examined?.eventId === undefined) damage.lines += 1;
+  if (examined?.eventId === undefined || examined.seq === undefined || examined.faults.length > 0)
+    damage.at = state.lines;
+  end.file = segment.file;
+  end.line = line.number + (line.terminated ? 1 : 0);
+  // What has no end is not behind it.
+  end.byteOffset = line.offset + (line.terminated ? line.length + 1 : 0);
+  state.findings += findings.listed.length;
+  if (findings.invalid) state.hasInvalid = true;
+  if (findings.violation) state.hasViolation = true;
+  const result = new Result(findings, examined, verdictOf(examined, findings));
+  state.observer?.afterLine(line, segment, result);
+  return result;
+}
+
+function verifyRecord(
+  state: VerifyState,
+  line: RawLine,
+  segment: SegmentName,
+  findings: LineFindings,
+  given: LineFacts | undefined,
+  known: LineKnowledge | undefined,
+): ExaminedLine {
+  const examined =
+    given === undefined ? examineLazily(line.bytes, state.layout) : withEvent(given, line.bytes);
+  state.observer?.beforeLine(examined);
+  findings.setRecord(examined);
+  const place = placeOf(state, line, segment, examined);
+  for (const { code, ...detail } of examined.faults) findings.add(code, detail);
+  let isNew = false;
+  let linked: Linked | undefined;
+  if (examined.layout !== undefined) {
+    state.layout ??= examined.layout;
+    checkBinding(state, examined, findings);
+    if (examined.layout === 'records') {
+      checkGenesisPlace(state, examined, findings);
+      checkChain(state, examined, findings, line.number === 1 ? segment.firstSeq : undefined);
+      if (state.records === 0) adoptGenesis(state, examined, place, findings);
+    } else if (state.records === 0) {
+      checkBareOrigin(state, findings);
+    }
+    reportUnknownType(examined, findings);
+    isNew = checkEventIds(state, examined, findings);
+    checkSignatures(state, examined, line.bytes, findings, known);
+    if (isNew) {
+      checkCheckpoint(state, examined, place, findings);
+      applyKeyEvent(state, examined, place, findings);
+      linked = linkEvent(state, examined, place, findings);
+    }
+    countEvent(state, examined);
+  }
+  appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
+  if (linked?.made !== undefined) settleGrant(state, linked.made, verdictOf(examined, findings));
+  if (linked?.request !== undefined)
+    settleRequest(state, linked.request, examined.eventId as string, verdictOf(examined, findings));
+  // Said at the executions that wait for this event, so after all that is said of the line itself.
+  if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
+  return examined;
+}
+
+function placeOf(
+  state: VerifyState,
+  line: RawLine,
+  { file }: SegmentName,
+  examined?: ExaminedLine,
+): RecordPlace {
+  const ownSeq = examined?.seq;
+  const eventId = examined?.eventId === undefined ? '' : toDigestText(examined.eventId);
+  return {
+    file,
+    line: line.number,
+    byteOffset: line.offset,
+    byteLength: line.length,
+    seq: ownSeq ?? state.records,
+    ownSeq,
+    eventId,
+  };
+}
+
+/** Judges what the event links to, and enters it into the index. */
+function linkEvent(
+  state: VerifyState,
+  examined: ExaminedLine,
+  place: RecordPlace,
+  findings: LineFindings,
+): Linked {
+  const linked = checkAuthorizations(state, examined, toEventPlace(place), findings);
+  if (linked.isBlocked) findings.denied = true;
+  state.events.add(examined.eventId as string, place, eventKindOf(examined), linked.grant);
+  return linked;
+}
+
+function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {
+  return { file, line, seq, eventId };
+}
+
+/** The line's place in chain and tree is taken whether it could be read or not. */
+function appendLeafFor(
+  state: VerifyState,
+  leaf: string,
+  examined: ExaminedLine | undefined,
+  place: RecordPlace,
+  findings: LineFindings,
+): void {
+  checkCheckpointDue(state, examined, findings);
+  const verdict = verdictOf(examined, findings);
+  noteVerdict(state, examined, place, verdict);
+  trackUnsealedSigners(state, examined, place, verdict, findings.signers);
+  advanceChain(state, leaf, examined?.seq);
+  appendLeaf(state.tree, leaf);
+  state.records += 1;
+  state.countsByVerdict[verdict] += 1;
+}
+
+/** Of the records that the end may still find fault with. */
+function noteVerdict(
+  { genesis, seals }: VerifyState,
+  examined: ExaminedLine | undefined,
+  place: RecordPlace,
+  verdict: EventVerdict,
+): void {
+  if (genesis?.place === place) genesis.verdict = verdict;
+  const id = examined?.type === 'checkpoint' ? examined.eventId : undefined;
+  const checkpoint = id === undefined ? undefined : seals.known.get(id);
+  if (checkpoint?.place !== place) return;
+  checkpoint.verdict = verdict;
+  seals.known.set(id as string, checkpoint);
+}
+
+function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
+  if (findings.invalid) return 'invalid';
+  if (findings.violation) return 'violation';
+  const isDeny = examined?.type === 'authorization' && examined.outline().decision === 'deny';
+  return isDeny || findings.denied ? 'denied' : 'ok';
+}
+
+function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void {
+  const { eventType: type } = examined;
+  if (type === undefined || isKnownEventType(type) || type.startsWith('x.')) return;
+  const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
+  // What is not even the name of a type has its finding already.
+  if (examined.faults.some((fault) => fault.pointer === pointer)) return;
+  findings.add('EVENT_TYPE_UNKNOWN', {
+    pointer,
+    expected: 'a known type, or one named x.…',
+    actual: type,
+    cause: type,
+  });
+}
+
+function countEvent(state: VerifyState, examined: ExaminedLine): void {
+  if (examined.eventId !== undefined) state.tipEventId = examined.eventId;
+  const { eventType: type } = examined;
+  if (type === undefined) return;
+  const hasRoom = state.countsByType.size < MAX_COUNTED_TYPES && type.length <= MAX_TYPE_LENGTH;
+  const count = state.countsByType.get(type);
+  const counted = count !== undefined || hasRoom ? type : '*';
+  state.countsByType.set(counted, (count ?? state.countsByType.get(counted) ?? 0) + 1);
+  if (type !== 'checkpoint') return;
+  state.checkpoints += 1;
+  if (examined.wellFormed) state.lastCheckpoint = { seq: state.records, occurredAt: examined.occurredAt };
+}
