@@ -30,14 +30,10 @@ export { listFiles } from '../log/fs/plain-file.js';
 
 // What is written piece by piece, and appears whole or not at all
 export { Spool } from '../log/fs/spool.js';
-export { openScratchFile, type ScratchFile } from '../log/fs/scratch-file.js';
-export {
-  writeFilesThrough,
-  writeFolderThrough,
-  writeThrough,
-  type ByteSink,
-  type WriteThroughOptions,
-} from '../log/fs/file-sink.js';
+export { openScratchFile } from '../log/fs/scratch-file.js';
+export type { ScratchFile } from '../rules/source/scratch-file.js';
+export { writeFilesThrough, writeFolderThrough, writeThrough, type WriteThroughOptions } from '../log/fs/file-sink.js';
+export type { ByteSink } from '../base/bytes/byte-sink.js';
 
 export * from './format.js';
 export * from './verify.js';

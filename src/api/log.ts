@@ -137,12 +137,8 @@ export { LedgerView, type InspectOptions, type ViewOptions } from '../log/read/l
 export { type IndexNotice } from '../log/cache/ledger-index.js';
 export { maintainIndex, type MaintainOptions, type MaintainedIndex } from '../log/read/maintain-index.js';
 export { replayTo, type Point } from '../log/read/replay.js';
-export {
-  loadVerification,
-  restoreVerification,
-  saveVerification,
-  type SavedVerification,
-} from '../rules/verify/saved-state.js';
+export { loadVerification, restoreVerification, saveVerification } from '../log/cache/saved-state.js';
+export type { SavedVerification } from '../rules/verify/verified-prefix.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from '../log/read/read-records.js';
 export { canGoOn } from '../rules/verify/run-verification.js';
 export { matchesFilter, type FindingFilter } from '../rules/report/finding-filter.js';
@@ -152,9 +148,9 @@ export {
   type LedgerStatusOptions,
   type ScarceMeter,
   type StatusKey,
-} from '../rules/report/status.js';
+} from '../log/read/status.js';
 export { renderStatus } from '../out/text/status.js';
-export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from '../rules/report/verify-ledger.js';
+export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from '../log/read/verify-ledger.js';
 export { describePredecessor } from '../log/read/describe-predecessor.js';
 export {
   viewPredecessor,

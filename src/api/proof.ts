@@ -28,6 +28,7 @@ export {
   type ProofOptions,
   type RecordProofOptions,
 } from '../proof/make-proof.js';
+export { proveConsistency, proveRecord, proveRecordByReceipt } from '../proof/prove.js';
 export { makeReceipt, type ReceiptOptions } from '../proof/make-receipt.js';
 export {
   parseProofKey,

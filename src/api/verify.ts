@@ -103,7 +103,7 @@ export {
   type TrustMode,
   type VerifyState,
 } from '../rules/verify/state.js';
-export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from '../log/fs/source.js';
+export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from '../rules/source/ledger-source.js';
 export { type VerifiedRecord } from '../rules/verify/verified-record.js';
 export { verifyLine, type LineResult, type SegmentName } from '../rules/verify/verify-line.js';
 export {

@@ -5,7 +5,7 @@
 
 import { equalBytes } from '../base/bytes/compare.js';
 import { decodeUtf8 } from '../base/bytes/text.js';
-import type { LedgerSource } from '../log/fs/source.js';
+import type { LedgerSource } from '../rules/source/ledger-source.js';
 import { canonicalText } from '../base/json/canonicalize.js';
 import type { JsonObject, JsonValue } from '../base/json/value.js';
 import { examineLine } from '../format/record/examine-line.js';

@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { MIN_INDEXED_BYTES } from '../../src/log/cache/ledger-index.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { codeOf, noticeBoard, otherSigner } from '../writer/support.js';

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { DeniedError } from '../../src/log/agent/errors.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { Agents } from './agents.js';
 import { filePlace, grant, leftOf, openLive } from './support.js';
 

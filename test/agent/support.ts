@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { LiveLedger, type LiveLedgerOptions, type LiveRequest } from '../../src/log/agent/live-ledger.js';
 import { digestIntent, draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import type { Key } from '../../src/format/schema/generated/types.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';

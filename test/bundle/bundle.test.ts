@@ -18,7 +18,7 @@ import { encodeCbor, parseCbor } from '../../src/base/cbor/codec.js';
 import { MAX_CBOR_ITEMS } from '../../src/base/cbor/scan.js';
 import type { CborKey, CborValue, TaggedCbor } from '../../src/base/cbor/value.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { BundleResult } from '../../src/format/schema/generated/types.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { plainPaint } from '../../src/out/text/report.js';

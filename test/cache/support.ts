@@ -3,7 +3,8 @@
 import { MemoryEntries } from '../../src/log/cache/entry-store.js';
 import { IndexedState } from '../../src/log/cache/indexed-state.js';
 import type { FileSystem, OpenFile } from '../../src/log/fs/file-system.js';
-import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { LineSplitter, type RawLine } from '../../src/format/record/line-splitter.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';

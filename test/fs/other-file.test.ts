@@ -12,7 +12,8 @@ import {
 import { isBundle } from '../../src/proof/bundle/bundle-start.js';
 import { formatJournalHeader } from '../../src/out/export/journal/journal-file.js';
 import { recogniseOtherFile, refuseOtherFiles } from '../../src/log/fs/other-file.js';
-import { streamSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { streamSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { inTime } from '../in-time.js';
 
 const key = generatePrivateKey();

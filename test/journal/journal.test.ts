@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { ByteSink } from '../../src/log/fs/file-sink.js';
+import type { ByteSink } from '../../src/base/bytes/byte-sink.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import type { JsonObject } from '../../src/base/json/value.js';
 import { exportJournal } from '../../src/out/export/journal/export-journal.js';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LineSplitter, MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
 
 interface Line {

@@ -1,7 +1,7 @@
 /** Every line of every file is given once, with its place; and what was opened is closed, however the reading ends. */
 
 import { describe, expect, test } from 'vitest';
-import type { LedgerSource, Segment } from '../../src/log/fs/source.js';
+import type { LedgerSource, Segment } from '../../src/rules/source/ledger-source.js';
 import { readLines, type LedgerLine } from '../../src/rules/source/read-lines.js';
 
 /** A source of files that come in chunks, and what was closed of it. */

@@ -4,7 +4,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { Engine } from '../../src/out/page/model/engine.js';
 import type { Overview } from '../../src/out/page/model/protocol.js';
 import { exportPage, type PageExport, type PageOptions } from '../../src/out/page/export-page.js';
-import type { LedgerInput } from '../../src/rules/report/verify-ledger.js';
+import type { LedgerInput } from '../../src/log/read/verify-ledger.js';
 
 /** The page of a ledger. */
 export async function makePage(

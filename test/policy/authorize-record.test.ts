@@ -12,7 +12,7 @@ import { authorizeAction, readState, type ActionRequest } from '../../src/log/po
 import type { AuthorizationDecision, PolicyEvaluator } from '../../src/log/policy/evaluator.js';
 import { draftExecution, findPermission, type ExecutionRequest } from '../../src/log/policy/record.js';
 import { findBalance, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { JsonObject } from '../../src/base/json/value.js';
 import { meters } from '../../src/base/value/meter.js';
 import { formatQuantity } from '../../src/base/value/quantity.js';

@@ -13,7 +13,7 @@ import type { Meter } from '../../src/base/value/meter.js';
 import { fromRational, toRational, type Quantity } from '../../src/base/value/quantity.js';
 import { addRationals, subtractRationals } from '../../src/base/value/rational.js';
 import { formatInstant, parseTimestamp } from '../../src/base/value/timestamp.js';
-import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import type { VerifyState } from '../../src/rules/verify/state.js';
 import { times } from '../slow.js';
 import {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { MAX_SYSTEMS } from '../../src/rules/bounds/grant.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { draftGrant } from '../../src/log/policy/draft-grant.js';
 import { codeOf } from '../writer/support.js';
 import { filePlace, leftOf, openLive } from '../agent/support.js';

@@ -15,7 +15,7 @@ import {
 } from '../cli/runner.js';
 import { formatPrivateKey, generatePrivateKey, parsePrivateKey } from '../../src/format/key/private-key.js';
 import { authorizeAction } from '../../src/log/policy/authorize.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { meters } from '../../src/base/value/meter.js';
 import { Ledger } from '../../src/log/writer/ledger.js';

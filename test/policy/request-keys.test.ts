@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { MIN_INDEXED_BYTES } from '../../src/log/cache/ledger-index.js';
 import { authorizeAction } from '../../src/log/policy/authorize.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { draftGrant } from '../../src/log/policy/draft-grant.js';
 import type { LiveLedger, LiveRequest } from '../../src/log/agent/live-ledger.js';

@@ -14,11 +14,11 @@ import {
 import { startExecution } from '../../src/log/policy/start.js';
 import { listBudgets } from '../../src/log/agent/budget.js';
 import { listGrants, listOpenStarts, reserveAllStarted } from '../../src/rules/report/accounts.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { meters, type MeterVector } from '../../src/base/value/meter.js';
 import { fromRational } from '../../src/base/value/quantity.js';
-import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import { MAX_OPEN_STARTS } from '../../src/rules/verify/starts.js';
 import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';

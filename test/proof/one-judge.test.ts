@@ -7,7 +7,7 @@ import { cosignNote } from '../../src/format/note/note-key.js';
 import { makeProof } from '../../src/proof/make-proof.js';
 import type { ProofTrust } from '../../src/proof/proof-keys.js';
 import { verifyProof } from '../../src/proof/verify-proof.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';

@@ -1,7 +1,8 @@
 /** Proofs made from ledgers and verified without them; and each way to spoil one. */
 
 import { describe, expect, it } from 'vitest';
-import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';

@@ -1,10 +1,11 @@
 /** What shows single records counts them as verification does. */
 
 import { expect, test } from 'vitest';
-import { bytesSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { buildEvent } from '../../src/format/event/build.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { findCheckpoint } from '../../src/log/read/find-checkpoint.js';
 import { readDeclaredKeys } from '../../src/log/read/declared-keys.js';
 import { findRecord } from '../../src/log/read/find-record.js';

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { requireChecks } from '../../src/rules/report/not-checked.js';
 import { decideExitStatus } from '../../src/out/ci/baseline.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { FIXTURES } from '../fixtures/cases.js';
 
 const path = `${FIXTURES}ledgers/imported.jsonl`;

@@ -13,7 +13,7 @@ import { describe, expect, test } from 'vitest';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
 import { signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { MAX_TILE_FAULTS, isTileTree, openTileTree } from '../../src/log/tile/tile-tree.js';
 import { leafHash } from '../../src/format/tree/compact-range.js';
 import { codeOf, errorOf, makeLedger, signer as writerSigner } from '../writer/support.js';

@@ -6,7 +6,7 @@ import type { RawLine } from '../../src/format/record/line-splitter.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { defaultBackend } from '../../src/format/signature/default-backend.js';
 import { BlockSteps } from '../../src/fast/blocks/block-steps.js';
-import { saveVerification } from '../../src/rules/verify/saved-state.js';
+import { saveVerification } from '../../src/log/cache/saved-state.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../../src/rules/verify/state.js';
 import { UsualStep } from '../../src/fast/usual-step.js';
 import { verifyLine } from '../../src/rules/verify/verify-line.js';

@@ -6,13 +6,9 @@
 import * as lineScanner from '../../src/fast/blocks/line-scanner.js';
 import type { LineScanner } from '../../src/fast/blocks/line-scanner.js';
 import * as blocks from '../../src/fast/blocks/read-blocks.js';
-import type {
-  KnownLine,
-  KnownLines,
-  ReadBlocksOptions,
-  UsualLine,
-} from '../../src/fast/blocks/read-blocks.js';
-import type { LedgerSource } from '../../src/log/fs/source.js';
+import type { KnownLines, ReadBlocksOptions, UsualLine } from '../../src/fast/blocks/read-blocks.js';
+import type { KnownLine } from '../../src/rules/verify/line-knowledge.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { LineSplitter } from '../../src/format/record/line-splitter.js';
 import * as platform from '../../src/base/platform/node.js';
 import type { Equation } from '../../src/base/platform/platform.js';

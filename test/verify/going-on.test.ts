@@ -8,7 +8,8 @@ import { serialize } from 'node:v8';
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
 import type { AnyEvent } from '../../src/format/event/build.js';
-import { bytesSource, type LedgerSource, type Segment } from '../../src/log/fs/source.js';
+import { bytesSource } from '../../src/log/fs/source.js';
+import type { LedgerSource, Segment } from '../../src/rules/source/ledger-source.js';
 import { findBalance, listGrants, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { meters } from '../../src/base/value/meter.js';
@@ -16,11 +17,8 @@ import { formatQuantity } from '../../src/base/value/quantity.js';
 import { VERSION } from '../../src/base/version.js';
 import { replayTo, type Point } from '../../src/log/read/replay.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
-import {
-  restoreVerification,
-  saveVerification,
-  type SavedVerification,
-} from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
+import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';
 import { DIGEST, bare, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { emptyState, feed, grantEvent, int } from '../policy/bare-events.js';
 import { inChunks, ledgerOf, linesOf, rememberingBackend } from './support.js';

@@ -8,7 +8,7 @@ import { buildEvent } from '../../src/format/event/build.js';
 import { openLedgerSource, type SourceOptions } from '../../src/log/fs/source.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import type { Report } from '../../src/rules/report/report.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'northroot-growing-'));

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Report } from '../../src/rules/report/report.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import type { Signer } from '../../src/format/signature/signer.js';
 import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';

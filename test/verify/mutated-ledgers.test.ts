@@ -4,7 +4,8 @@
  */
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { streamSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { streamSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { useQuickPath } from '../../src/fast/scan/quick-line.js';
 import { buildReport } from '../../src/rules/report/report.js';
 import type { BatchVerifier, BatchVerifierOptions } from '../../src/fast/signature/batch-verifier.js';

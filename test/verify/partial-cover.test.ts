@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { buildReport } from '../../src/rules/report/report.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { canGoOn, runVerification } from '../../src/rules/verify/run-verification.js';
-import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import { ledgerOf, linesOf } from './support.js';
 
 const fixture = (name: string): Buffer => readFileSync(new URL(`../../fixtures/${name}`, import.meta.url));

@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { useQuickPath } from '../../src/fast/scan/quick-line.js';
 import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/quick-scan.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { VerifiedRecord } from '../../src/rules/verify/verified-record.js';
 import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { linesOf, rememberingBackend } from './support.js';

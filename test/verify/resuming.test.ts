@@ -9,14 +9,12 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { PrefixHasher } from '../../src/base/bytes/ledger-prefix.js';
 import { NorthrootError } from '../../src/base/error.js';
-import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { bytesSource, openLedgerSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { buildReport } from '../../src/rules/report/report.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
-import {
-  restoreVerification,
-  saveVerification,
-  type SavedVerification,
-} from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
+import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';
 import { checkpoint, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 

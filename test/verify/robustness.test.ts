@@ -12,7 +12,7 @@ import { canonicalText } from '../../src/base/json/canonicalize.js';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.js';
 import { renderReport } from '../../src/out/text/report.js';
 import type { Report } from '../../src/rules/report/report.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { checkReport } from '../../src/format/schema/check.js';
 import { sha256Base64url } from '../../src/base/bytes/sha256.js';
 import { identifyEvent } from '../../src/format/event/identity.js';

@@ -7,15 +7,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deserialize, serialize } from 'node:v8';
 import { describe, expect, it } from 'vitest';
-import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/log/fs/source.js';
+import { bytesSource, openLedgerSource } from '../../src/log/fs/source.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { runVerification } from '../../src/rules/verify/run-verification.js';
-import {
-  loadVerification,
-  restoreVerification,
-  saveVerification,
-  type SavedVerification,
-} from '../../src/rules/verify/saved-state.js';
+import { loadVerification, restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
+import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';
 import { replayTo } from '../../src/log/read/replay.js';
 import { listGrants } from '../../src/rules/report/accounts.js';
 

@@ -11,18 +11,15 @@ import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { cosignNote, signNote } from '../../src/format/note/note-key.js';
 import type { NoteSignature } from '../../src/format/note/signed-note.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { checkReport } from '../../src/format/schema/check.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { nobleBackend } from '../../src/format/signature/noble-backend.js';
 import type { Signer } from '../../src/format/signature/signer.js';
 import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
-import {
-  restoreVerification,
-  saveVerification,
-  type SavedVerification,
-} from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
+import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';
 import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { LedgerMaker, ORIGIN, anchorOf, attestationOf, keyEvent } from './seal-kit.js';

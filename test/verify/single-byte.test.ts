@@ -10,10 +10,10 @@
 import { describe, expect, test } from 'vitest';
 import { examineLine, type Layout } from '../../src/format/record/examine-line.js';
 import { LineSplitter } from '../../src/format/record/line-splitter.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import type { SignatureBackend } from '../../src/format/signature/backend.js';
-import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
 import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { fixtureBytes } from '../fixtures/cases.js';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { FIXTURES, fixtureBytes } from '../fixtures/cases.js';
 import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 

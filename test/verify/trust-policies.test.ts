@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import type { NoteSignature } from '../../src/format/note/signed-note.js';
 import type { Report } from '../../src/rules/report/report.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import type { Signer } from '../../src/format/signature/signer.js';
 import { draftTrustPolicy } from '../../src/rules/trust/draft-policy.js';

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { useQuickPath } from '../../src/fast/scan/quick-line.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
-import { restoreVerification, saveVerification } from '../../src/rules/verify/saved-state.js';
+import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import { UsualStep } from '../../src/fast/usual-step.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/quick-kit.js';

@@ -22,6 +22,7 @@ import type { VerifyState } from '../../src/rules/verify/state.js';
 import { LedgerView } from '../../src/log/read/ledger-view.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { Ledger } from '../../src/log/writer/ledger.js';
+import { proveRecord } from '../../src/proof/prove.js';
 import { FIXTURES } from '../fixtures/cases.js';
 import { codeOf } from '../writer/support.js';
 
@@ -50,7 +51,7 @@ async function tellAll(view: LedgerView): Promise<unknown> {
       open: listOpenAuthorizations(state),
       starts: listOpenStarts(state),
     })),
-    proof: await codeOf(view.makeProof('12')),
+    proof: await codeOf(proveRecord(view, '12')),
     missing: await codeOf(view.findRecord('999999')),
     ambiguous: await codeOf(view.findRecord('A')),
   };
@@ -96,7 +97,7 @@ test('an index of another ledger is made anew, and said so', async () => {
   const asked = new LedgerView(path, { onNotice: ({ code }) => notices.push(code) });
   expect(await asked.explainEvent('2')).toEqual(expected);
   expect(notices).toEqual(['INDEX_REBUILT']);
-  expect(await asked.makeProof('2')).toEqual(await view.makeProof('2'));
+  expect(await proveRecord(asked, '2')).toEqual(await proveRecord(view, '2'));
 });
 
 test('keys that the ledger declares are found by its index, and what it does not have is read', async () => {

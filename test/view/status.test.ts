@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readLedgerStatus } from '../../src/rules/report/status.js';
+import { readLedgerStatus } from '../../src/log/read/status.js';
 import { LedgerView } from '../../src/log/read/ledger-view.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { FILE_CASES, FIXTURES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';

@@ -9,7 +9,7 @@ import { parseCheckpoint } from '../../src/format/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote, type NoteKey } from '../../src/format/note/note-key.js';
 import { formatSignatureLine, parseNote, type NoteSignature } from '../../src/format/note/signed-note.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 import { verifyConsistency } from '../../src/format/tree/proof.js';

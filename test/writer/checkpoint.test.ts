@@ -8,7 +8,7 @@ import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { formatPublicKey } from '../../src/format/key/public-key.js';
 import { formatNote, parseNote } from '../../src/format/note/signed-note.js';
 import { cosignNote } from '../../src/format/note/note-key.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Report } from '../../src/rules/report/report.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { digestFromBase64url } from '../../src/base/value/digest.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EventError } from '../../src/format/event/validate.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { Ledger } from '../../src/log/writer/ledger.js';
 import {

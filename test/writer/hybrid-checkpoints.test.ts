@@ -11,7 +11,7 @@ import { openLedgerSource } from '../../src/log/fs/source.js';
 import { makeProof } from '../../src/proof/make-proof.js';
 import { parseProofKey } from '../../src/proof/proof-keys.js';
 import { verifyProof } from '../../src/proof/verify-proof.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { parseTrustPolicy } from '../../src/rules/trust/trust-policy.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
 import { readFileChunks, readSmallFile, replaceFile, writeNewFile } from '../../src/log/fs/file-system.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { draft, errorOf, expectSound, makeLedger, openLedger, temporaryFolder } from './support.js';
 
 /** What every open file does. */

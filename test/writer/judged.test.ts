@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sha256Digest } from '../../src/base/value/digest.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { meters } from '../../src/base/value/meter.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
 import { type Entry } from '../../src/log/writer/ledger.js';

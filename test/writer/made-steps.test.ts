@@ -7,7 +7,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
 import { useQuickPath } from '../../src/fast/scan/quick-line.js';
 import type { Signer } from '../../src/format/signature/signer.js';
-import { saveVerification } from '../../src/rules/verify/saved-state.js';
+import { saveVerification } from '../../src/log/cache/saved-state.js';
 import { UsualStep } from '../../src/fast/usual-step.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { makeRandom } from '../ledger/quick-kit.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Turn } from '../../src/log/store/ledger-store.js';
 import { MemoryStore } from '../../src/log/store/memory-store.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
 import { Ledger as LedgerClass } from '../../src/log/writer/ledger.js';
 import type { LedgerOptions } from '../../src/log/writer/ledger.js';

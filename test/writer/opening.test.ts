@@ -6,7 +6,7 @@ import { deserialize } from 'node:v8';
 import { expect, test } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../src/log/fs/file-system.js';
 import { defaultBackend } from '../../src/format/signature/default-backend.js';
-import { saveVerification } from '../../src/rules/verify/saved-state.js';
+import { saveVerification } from '../../src/log/cache/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
 import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import type { OtherRecord } from '../../src/log/writer/running-verification.js';

@@ -19,7 +19,7 @@ import type { JsonObject } from '../../src/base/json/value.js';
 import { nodeFileSystem } from '../../src/log/fs/file-system.js';
 import { lockFile } from '../../src/log/fs/lock.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
-import { verifyLedger } from '../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import { Ledger, type LedgerOptions, type Notice } from '../../src/log/writer/ledger.js';

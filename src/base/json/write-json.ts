@@ -1,6 +1,6 @@
 /** JSON piece by piece: what a program tells may be longer than a text can be, or than memory should hold. */
 
-import type { ByteSink } from '../../log/fs/file-sink.js';
+import type { ByteSink } from '../bytes/byte-sink.js';
 
 /** So many characters are written at once, or a little more. */
 const BATCH = 64 * 1024;

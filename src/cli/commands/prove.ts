@@ -1,7 +1,15 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import { Option, type Command } from 'commander';
-import { MAX_NOTE_BYTES, printable, readSmallFile, writeNewFile } from '../../api/index.js';
+import {
+  MAX_NOTE_BYTES,
+  printable,
+  proveConsistency,
+  proveRecord,
+  proveRecordByReceipt,
+  readSmallFile,
+  writeNewFile,
+} from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, STDIN } from '../input.js';
@@ -79,7 +87,7 @@ async function prove(
   const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
   const oldNote = await readNoteFile(options.consistency);
   if (oldNote !== undefined) {
-    const { bytes, oldCheckpoint: old, checkpoint: now } = await view.makeConsistencyProof(oldNote, settings);
+    const { bytes, oldCheckpoint: old, checkpoint: now } = await proveConsistency(view, oldNote, settings);
     const done = `the checkpoint of ${now.size} records of ${printable(now.origin)} extends that of ${old.size}`;
     return writeProof(context, bytes, done, options.out);
   }
@@ -91,8 +99,8 @@ async function prove(
     index,
     checkpoint: tree,
   } = key === undefined
-    ? await view.makeProof(wanted, { ...settings, extra: entryOut === undefined })
-    : await view.makeReceipt(wanted, { ...settings, signer: await readSigner(context.terminal, key) });
+    ? await proveRecord(view, wanted, { ...settings, extra: entryOut === undefined })
+    : await proveRecordByReceipt(view, wanted, { ...settings, signer: await readSigner(context.terminal, key) });
   if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
   const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);

@@ -4,7 +4,8 @@
  */
 
 import { examineBlock, makeExaminer, type Examiner } from './examine-block.js';
-import { BlockKnowledge, type LineKnowledge } from './read-blocks.js';
+import { BlockKnowledge } from './read-blocks.js';
+import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import { allocateScratch } from '../../base/bytes/concat.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';

@@ -3,7 +3,7 @@
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1, encodeLatin1 } from '../../base/bytes/text.js';
-import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type { Key } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';

@@ -3,7 +3,7 @@
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../log/fs/source.js';
+import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { decodePart, type PartFrame, type PartHeader, type PartSegment } from './part-file.js';
 
 /** A part file: its name for errors, and its bytes from the beginning, each time that they are asked for. */

@@ -6,10 +6,10 @@
 import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
-import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import type { LedgerPlace, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { usualLine, type ExaminedLine, type Layout } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
-import type { LedgerLine } from '../../rules/source/read-lines.js';
+import type { KnownLine, LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { WorkerThread } from '../../base/platform/platform.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { openBlocks, type BlockInput, type LongLine } from './block-reader.js';
@@ -24,25 +24,6 @@ import {
 import type { DeclaredKey } from './known-keys.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 import { WorkerPool } from './worker-pool.js';
-
-/** What is known of a line before its turn comes. */
-export interface LineKnowledge {
-  /** Its RFC 6962 leaf hash, a binary string. */
-  readonly leaf: string;
-  /**
-   * What `examineLine` says of it in a ledger of that layout; undefined where that is to be asked.
-   *
-   * @param isBrief - Whether it is used up before the next lines are asked for.
-   */
-  examine(layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined;
-  /** Whether the signature at `index` is valid; undefined where it was not computed. */
-  isValid(index: number): boolean | undefined;
-}
-
-/** A line, and what is known of it; of one that is too long nothing is. */
-export interface KnownLine extends LedgerLine {
-  readonly known: LineKnowledge | undefined;
-}
 
 /** The lines of a block, one after the other: each is to be used up before the next is asked for. */
 export interface KnownLines {
@@ -68,18 +49,6 @@ export interface UsualLine {
   readonly offset: number;
   /** Without its `\n`. */
   readonly length: number;
-}
-
-/** The beginning of a line. */
-export interface LedgerPlace {
-  /** Of its first byte in the ledger. */
-  readonly bytes: number;
-  /** How many lines before it take a place. */
-  readonly ordinal: number;
-  /** In its file, from 1 on. */
-  readonly line: number;
-  /** Of its first byte in its file. */
-  readonly offset: number;
 }
 
 /** How {@link readBlocks} reads. */

@@ -5,7 +5,7 @@
 
 import { setMaxListeners } from 'node:events';
 
-import type { LedgerSource } from '../../log/fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions } from '../../base/options.js';

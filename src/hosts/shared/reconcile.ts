@@ -9,7 +9,7 @@ import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { buildLazyReport, type Report } from '../../rules/report/report.js';
-import { openVerifiable, type LedgerInput } from '../../rules/report/verify-ledger.js';
+import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
 import type {
   ReconcileAgreed,
   ReconcileCall,

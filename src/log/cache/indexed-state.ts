@@ -10,7 +10,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { LineKnowledge } from '../../fast/blocks/read-blocks.js';
+import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { OpenStart } from '../../rules/bounds/started.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { RANKS, rankOf, withoutFolded, type Finding } from '../../format/finding/finding.js';

@@ -1,6 +1,7 @@
 /** Files that are written piece by piece, and appear whole or not at all. */
 
 import { dirname, join, resolve } from 'node:path';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   litterIn,
@@ -12,12 +13,6 @@ import {
   type FileSystem,
   type OpenFile,
 } from './file-system.js';
-
-/** Where pieces go, in order. */
-export interface ByteSink {
-  /** Takes a piece; text is UTF-8. What it returns is waited for before the next piece; undefined: there is room for more. */
-  write(piece: Uint8Array | string): Promise<void> | undefined;
-}
 
 /** So many bytes are written at once. */
 const BLOCK_BYTES = 256 * 1024;

@@ -12,7 +12,8 @@ import { checkOptions, checkString } from '../../base/options.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
-import { SEGMENT_NAME, assertUnmixed, type LedgerSource, type Segment, type SourceGrowth } from './source.js';
+import { SEGMENT_NAME, assertUnmixed } from './source.js';
+import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 
 /** How {@link followLedger} reads. */
 export interface FollowOptions {

@@ -14,17 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
+import type { ScratchFile } from '../../rules/source/scratch-file.js';
 import { toIoError } from './io-error.js';
-
-/** Bytes that are written one after the other and read anywhere. Calls wait for the disk. */
-export interface ScratchFile {
-  /** Adds bytes at the end. @throws NorthrootError as files give it, such as `DISK_FULL`. */
-  append(bytes: Uint8Array): void;
-  /** Fills `target` with what stands at `position`. @throws NorthrootError as files give it; `IO_FAILED` where less is there. */
-  read(target: Uint8Array, position: number): void;
-  /** Nothing can be read or written any more. */
-  close(): void;
-}
 
 /** Closes what was forgotten: the disk has its room back when nobody holds the file any more. */
 const forgotten = new FinalizationRegistry((fd: number) => closeSync(fd));

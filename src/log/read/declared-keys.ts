@@ -1,6 +1,6 @@
 /** The public keys that a ledger declares, as it claims them: for reading signatures, never for believing them. */
 
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
 import { checkKey } from '../../format/schema/check.js';

@@ -3,7 +3,7 @@
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { Predecessor } from '../../format/schema/generated/types.js';
 import { viewPredecessor } from '../../rules/verify/predecessor.js';
 import { findCheckpoint } from './find-checkpoint.js';

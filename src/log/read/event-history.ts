@@ -9,7 +9,7 @@ import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../../base/error.js';
 import { withoutFolded, type Finding } from '../../format/finding/finding.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';

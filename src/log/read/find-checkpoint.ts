@@ -4,7 +4,7 @@
  */
 
 import { decodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import { readLines } from '../../rules/source/read-lines.js';

@@ -3,7 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { checkString } from '../../base/options.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { matchRecord } from '../../base/value/record-name.js';
 import { readRecords, type ReadRecord } from './read-records.js';
 

@@ -14,16 +14,6 @@ import { nodeFileSystem } from '../fs/file-system.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import type { OpenLedger } from '../../rules/source/read-lines.js';
-import {
-  makeConsistencyProof,
-  makeProof,
-  type MadeConsistencyProof,
-  type MadeProof,
-  type ProofOptions,
-  type RecordProofOptions,
-} from '../../proof/make-proof.js';
-import { assertReceiptKey, makeReceipt, type ReceiptOptions } from '../../proof/make-receipt.js';
-import { indexBasis } from '../../proof/proof-basis.js';
 import { readDeclaredKeys } from './declared-keys.js';
 import { findRecord } from './find-record.js';
 import type { ReadRecord } from './read-records.js';
@@ -33,7 +23,7 @@ import {
   toLedgerStatus,
   type LedgerStatus,
   type LedgerStatusOptions,
-} from '../../rules/report/status.js';
+} from './status.js';
 import { explainIndexedEvent, explainEvent, type EventHistory } from './event-history.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
@@ -146,37 +136,6 @@ export class LedgerView {
     );
   }
 
-  /** Proves that a record stands in the ledger. @throws NorthrootError as `makeProof`. */
-  makeProof(wanted: string, options: RecordProofOptions = {}): Promise<MadeProof> {
-    return this.#ask(
-      'use',
-      ({ records }) => makeProof(indexBasis(records), wanted, options),
-      () => makeProof(this.#open, wanted, options),
-    );
-  }
-
-  /** Proves the same as a COSE receipt, signed by the log's key. @throws NorthrootError as `makeReceipt`. */
-  makeReceipt(wanted: string, options: ReceiptOptions): Promise<MadeProof> {
-    return this.#ask(
-      'use',
-      async ({ view, records }) => {
-        const made = await makeReceipt(indexBasis(records), wanted, options);
-        assertReceiptKey(view.state, options.signer);
-        return made;
-      },
-      () => makeReceipt(this.#open, wanted, options),
-    );
-  }
-
-  /** Proves that the ledger extends an older checkpoint. @throws NorthrootError as `makeConsistencyProof`. */
-  makeConsistencyProof(oldNote: Uint8Array, options: ProofOptions = {}): Promise<MadeConsistencyProof> {
-    return this.#ask(
-      'use',
-      ({ records }) => makeConsistencyProof(indexBasis(records), oldNote, options),
-      () => makeConsistencyProof(this.#open, oldNote, options),
-    );
-  }
-
   /**
    * The last records, in order.
    *
@@ -258,6 +217,18 @@ export class LedgerView {
       read,
       onProgress,
     );
+  }
+
+  /**
+   * Asks for records and hashes of the tree, as proofs do.
+   *
+   * @param ofIndex - May throw an IndexGap for what the index does not know: then the ledger is asked.
+   */
+  askRecords<T>(
+    ofIndex: (asked: Pick<Asked, 'view' | 'records'>) => Promise<T>,
+    ofLedger: (open: OpenLedger) => Promise<T>,
+  ): Promise<T> {
+    return this.#ask('use', ofIndex, () => ofLedger(this.#open));
   }
 
   async #ask<T>(

@@ -1,7 +1,7 @@
 /** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
 
 import { checkOptions } from '../../base/options.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';

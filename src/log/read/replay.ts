@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import { readLines } from '../../rules/source/read-lines.js';

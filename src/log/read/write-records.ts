@@ -1,8 +1,8 @@
 /** Verifies a ledger once, and gives the records that are meant to whoever writes them, as they come. */
 
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import type { LedgerInput } from '../../rules/report/verify-ledger.js';
-import { openVerifiable } from '../../rules/report/verify-ledger.js';
+import type { LedgerInput } from './verify-ledger.js';
+import { openVerifiable } from './verify-ledger.js';
 import { buildReport, type Report } from '../../rules/report/report.js';
 import {
   runVerification,

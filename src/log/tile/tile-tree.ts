@@ -12,7 +12,7 @@ import type { FileFault } from '../../base/fault.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { kindOfEntry, listFolder, readPlainFile, type EntryKind, type PlainFile } from '../fs/plain-file.js';
-import type { LedgerSource, Segment, TileFaultCode } from '../fs/source.js';
+import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { leafHash } from '../../format/tree/compact-range.js';

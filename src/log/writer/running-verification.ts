@@ -4,7 +4,7 @@
  * may be sealed. It knows no files: only a store and a cache of states.
  */
 
-import type { LineKnowledge } from '../../fast/blocks/read-blocks.js';
+import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import { printable } from '../../base/bytes/printable.js';
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../../base/error.js';
@@ -19,8 +19,8 @@ import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/
 import { misplacedSegment } from '../store/segments.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { BlockSteps, type LineSteps } from '../../fast/blocks/block-steps.js';
-import { isTailSound, noteStored } from '../../rules/verify/damage.js';
-import { positionOf } from '../../rules/verify/position.js';
+import { isTailSound, noteStored } from '../store/damage.js';
+import { positionOf } from '../store/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine, type SegmentName } from '../../rules/verify/verify-line.js';
 import type { ChainTip, NextLink } from './chain-tip.js';

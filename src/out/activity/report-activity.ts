@@ -2,7 +2,7 @@
 
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
-import { openVerifiable, type LedgerInput } from '../../rules/report/verify-ledger.js';
+import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
 import type { ActivityReport } from '../../format/schema/generated/types.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
 import { ActivityCollector } from './collect.js';

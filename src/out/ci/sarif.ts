@@ -6,7 +6,7 @@
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import type { ByteSink } from '../../log/fs/file-sink.js';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { CODE_PAGES, type CodePage } from '../../format/finding/catalog.js';
 import { isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';

@@ -1,8 +1,8 @@
 /** Records as standard DSSE envelopes, one a line. */
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
-import type { ByteSink } from '../../log/fs/file-sink.js';
-import type { LedgerInput } from '../../rules/report/verify-ledger.js';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
+import type { LedgerInput } from '../../log/read/verify-ledger.js';
 import { toDsseEnvelope } from '../../format/signature/dsse.js';
 import { writeRecords, type ExportOptions, type ExportPass } from '../../log/read/write-records.js';
 

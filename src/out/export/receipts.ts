@@ -8,7 +8,7 @@ import { NorthrootError } from '../../base/error.js';
 import { parseCheckpoint, type Checkpoint } from '../../format/note/checkpoint.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { assertReceiptKey, assertReceiptSigner } from '../../proof/make-receipt.js';
-import type { LedgerInput } from '../../rules/report/verify-ledger.js';
+import type { LedgerInput } from '../../log/read/verify-ledger.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { NodeStore } from '../../format/tree/node-store.js';
 import { inclusionRanges } from '../../format/tree/proof.js';

@@ -12,15 +12,15 @@ import { fromDist } from '../../base/dist.js';
 import { encodeBase64 } from '../../base/bytes/encoding.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
-import type { ByteSink } from '../../log/fs/file-sink.js';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import type { FileFault } from '../../base/fault.js';
-import type { LedgerSource, Segment, TileFaultCode } from '../../log/fs/source.js';
+import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
 import { isWhole, type RecordSelection } from '../../rules/selection.js';
 import { COMMON_OPTIONS, PASS_OPTIONS, type CommonOptions } from '../../log/read/write-records.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { buildReport, type Report } from '../../rules/report/report.js';
-import { openVerifiable, type LedgerInput } from '../../rules/report/verify-ledger.js';
+import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
 import {
   runVerification,
   type VerificationResult,

@@ -5,7 +5,7 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
 import { plainPaint, VERDICT_STYLES, type Paint } from './report.js';
 import { count, grouped, row } from './words.js';
-import type { LedgerStatus, ScarceMeter, StatusKey } from '../../rules/report/status.js';
+import type { LedgerStatus, ScarceMeter, StatusKey } from '../../log/read/status.js';
 
 /** The most lines of each kind: it is one screen. */
 const MAX_LINES = 6;

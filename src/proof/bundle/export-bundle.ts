@@ -16,8 +16,8 @@ import {
 import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
 import { isSelected, isWhole, type RecordSelection } from '../../rules/selection.js';
 import { NamesAskedFor } from '../../log/read/unmatched.js';
-import type { ByteSink } from '../../log/fs/file-sink.js';
-import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
+import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
 import { IdIndex } from '../../rules/verify/id-index.js';

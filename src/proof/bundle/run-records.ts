@@ -7,7 +7,7 @@
 import { allocateBytes } from '../../base/bytes/concat.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import { RANKS, rankOf, type Finding, type FindingRank } from '../../format/finding/finding.js';
-import type { LedgerSource } from '../../log/fs/source.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';

@@ -1,6 +1,6 @@
 /** The front door to verification where there are no files, as in a browser: bytes however they come, a report out. */
 
-import type { LedgerSource } from '../../log/fs/source.js';
+import type { LedgerSource } from '../source/ledger-source.js';
 import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
 

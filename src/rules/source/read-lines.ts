@@ -3,7 +3,7 @@
  * the ledger is settled here, so that everything that reads one counts alike (SPEC §4).
  */
 
-import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import type { LedgerSource, Segment } from './ledger-source.js';
 import { leafHash } from '../../format/tree/compact-range.js';
 import { LineSplitter, type RawLine } from '../../format/record/line-splitter.js';
 

@@ -8,7 +8,7 @@ import type { FileFault } from '../../base/fault.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { TileFaultCode } from '../../log/fs/source.js';
+import type { TileFaultCode } from '../source/ledger-source.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
 import { toDigestText } from '../../base/value/digest.js';

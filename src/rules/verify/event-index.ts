@@ -1,7 +1,7 @@
 /** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
 
 import { encodeBase64url } from '../../base/bytes/encoding.js';
-import type { ScratchFile } from '../../log/fs/scratch-file.js';
+import type { ScratchFile } from '../source/scratch-file.js';
 import { IdIndex, idsWithin } from './id-index.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { isNamed, type RecordName } from '../../base/value/record-name.js';

@@ -8,7 +8,7 @@
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { decodeDigestAt } from '../../base/bytes/base64url-at.js';
 import { writeBase64url } from '../../base/bytes/encoding.js';
-import type { ScratchFile } from '../../log/fs/scratch-file.js';
+import type { ScratchFile } from '../source/scratch-file.js';
 import { ID_WORDS, IdRuns, type IdHashes, type TakeEntry } from './id-runs.js';
 
 const ID_SIZE = ID_WORDS * 4;

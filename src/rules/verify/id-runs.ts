@@ -5,7 +5,7 @@
  */
 
 import { NorthrootError } from '../../base/error.js';
-import type { ScratchFile } from '../../log/fs/scratch-file.js';
+import type { ScratchFile } from '../source/scratch-file.js';
 
 export const ID_WORDS = 8;
 /** An id and its ordinal. */

@@ -4,7 +4,7 @@
  * says is for a verification of its own.
  */
 
-import type { LedgerSource } from '../../log/fs/source.js';
+import type { LedgerSource } from '../source/ledger-source.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';

@@ -13,10 +13,11 @@ import {
   type FindingContext,
   type FindingRank,
 } from '../../format/finding/finding.js';
-import type { LedgerSource, SourceGrowth } from '../../log/fs/source.js';
+import type { LedgerSource, SourceGrowth } from '../source/ledger-source.js';
 import { NorthrootError } from '../../base/error.js';
 import { rememberKeys } from '../../fast/blocks/known-keys.js';
-import { defaultThreads, readBlocks, type KnownLine } from '../../fast/blocks/read-blocks.js';
+import { defaultThreads, readBlocks } from '../../fast/blocks/read-blocks.js';
+import type { KnownLine } from './line-knowledge.js';
 import { isQuickPathOn } from '../../fast/scan/quick-line.js';
 import { hashLine } from '../source/read-lines.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -30,7 +31,7 @@ import { finishVerification, type Ending } from './ending.js';
 import { EventIndex } from './event-index.js';
 import type { FoldedFinding } from './line-findings.js';
 import { viewPredecessor } from './predecessor.js';
-import type { SavedVerification } from './saved-state.js';
+import type { SavedVerification } from './verified-prefix.js';
 import { UsualStep } from '../../fast/usual-step.js';
 import { startVerification, type VerifyState } from './state.js';
 import type { VerifiedRecord } from './verified-record.js';

@@ -3,9 +3,10 @@
  * at its beginning, where each line's hash tells whether the state fits the ledger.
  */
 
-import type { LedgerPlace } from '../../fast/blocks/read-blocks.js';
+import type { LedgerPlace } from '../source/ledger-source.js';
 import { PrefixHasher, type LedgerPrefix } from '../../base/bytes/ledger-prefix.js';
-import type { LedgerSource, Segment } from '../../log/fs/source.js';
+import type { Finding } from '../../format/finding/finding.js';
+import type { LedgerSource, Segment } from '../source/ledger-source.js';
 import type { AnchorWatch } from './anchors.js';
 import { findStatedRoot } from './checkpoints.js';
 import type { VerifyState } from './state.js';
@@ -14,6 +15,15 @@ import type { VerifyState } from './state.js';
 export interface VerifiedPrefix extends LedgerPrefix {
   /** The ledger's roots at the checkpoints that the user held then, binary strings by their sizes. */
   readonly roots: ReadonlyMap<number, string>;
+}
+
+/** A verification that can be gone on with. */
+export interface SavedVerification {
+  readonly state: VerifyState;
+  /** The findings so far that do not depend on where the ledger ends. */
+  readonly findings: readonly Finding[];
+  /** What was read, as a whole (`VerificationResult.prefix`): without it each line of that is hashed when it is gone on with. */
+  readonly prefix?: VerifiedPrefix | undefined;
 }
 
 /** What is to be read. */

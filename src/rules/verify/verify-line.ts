@@ -3,7 +3,7 @@
  * nothing; everything it knows is in the state. The same lines give the same findings however they were cut into chunks.
  */
 
-import type { LineKnowledge } from '../../fast/blocks/read-blocks.js';
+import type { LineKnowledge } from './line-knowledge.js';
 import type { EventPlace } from '../bounds/grant.js';
 import type { Finding, FindingContext } from '../../format/finding/finding.js';
 import {

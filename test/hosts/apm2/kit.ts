@@ -19,7 +19,7 @@ import type { HostFile, HostFinding, HostOptions, HostReading } from '../../../s
 import { canonicalText } from '../../../src/base/json/canonicalize.js';
 import { decodeSourceJson, type SourceObject } from '../../../src/base/json/source-json.js';
 import type { Report } from '../../../src/rules/report/report.js';
-import { verifyLedger } from '../../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
 
 /** RFC 8032, test 1. */
 export const PUBLIC = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';

@@ -5,7 +5,7 @@ import { accountFor } from '../../../src/hosts/shared/account.js';
 import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import type { HostFile, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
 import { canonicalText } from '../../../src/base/json/canonicalize.js';
-import { verifyLedger } from '../../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
 import type { Report } from '../../../src/rules/report/report.js';
 import { recordedFile } from '../recorded.js';
 

@@ -11,7 +11,7 @@ import { hashText, stableHash } from '../../../src/hosts/shared/forms/stable.js'
 import type { Claim, HostFile, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
 import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../../src/base/json/source-json.js';
-import { verifyLedger } from '../../../src/rules/report/verify-ledger.js';
+import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
 import type { Report } from '../../../src/rules/report/report.js';
 import { recordedText } from '../recorded.js';
 

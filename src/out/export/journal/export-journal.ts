@@ -1,8 +1,8 @@
 /** Events of a ledger as a Northroot journal. */
 
-import type { ByteSink } from '../../../log/fs/file-sink.js';
+import type { ByteSink } from '../../../base/bytes/byte-sink.js';
 import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
-import type { LedgerInput } from '../../../rules/report/verify-ledger.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { formatJournalFrame, formatJournalHeader } from './journal-file.js';
 import { toJournalPayload } from './journal-event.js';
 

@@ -2,8 +2,8 @@
 
 import { describeExport, type AboutEntry } from '../about.js';
 import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
-import type { ByteSink } from '../../../log/fs/file-sink.js';
-import type { LedgerInput } from '../../../rules/report/verify-ledger.js';
+import type { ByteSink } from '../../../base/bytes/byte-sink.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { csvRow } from './csv.js';
 import {
   decimalText,

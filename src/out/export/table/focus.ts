@@ -13,9 +13,9 @@ import {
   type ExportOptions,
   type ExportPass,
 } from '../../../log/read/write-records.js';
-import type { ByteSink } from '../../../log/fs/file-sink.js';
+import type { ByteSink } from '../../../base/bytes/byte-sink.js';
 import { checkOptions, type OptionTypes } from '../../../base/options.js';
-import type { LedgerInput } from '../../../rules/report/verify-ledger.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import type { AdjustmentEvent, ExecutionEvent, Meter } from '../../../format/schema/generated/types.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { formatExactly } from '../../../base/value/format-rational.js';

@@ -4,8 +4,8 @@ import type * as Parquet from 'hyparquet-writer';
 import type { ByteWriter, KeyValue, ParquetWriter, SchemaElement } from 'hyparquet-writer';
 import { describeExport, type AboutEntry } from '../about.js';
 import { writeRecords, type ExportOptions } from '../../../log/read/write-records.js';
-import type { ByteSink } from '../../../log/fs/file-sink.js';
-import type { LedgerInput } from '../../../rules/report/verify-ledger.js';
+import type { ByteSink } from '../../../base/bytes/byte-sink.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { VERSION } from '../../../base/version.js';
 import type { TableExport } from './csv-tables.js';
 import {

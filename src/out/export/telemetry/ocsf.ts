@@ -3,9 +3,9 @@
 import { describeExport } from '../about.js';
 import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
 import { describeFinding } from '../../../format/finding/words.js';
-import type { ByteSink } from '../../../log/fs/file-sink.js';
+import type { ByteSink } from '../../../base/bytes/byte-sink.js';
 import type { WellFormedLine } from '../../../format/record/examine-line.js';
-import type { LedgerInput } from '../../../rules/report/verify-ledger.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { meterRows, signersOf } from '../table/rows.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { isTimestamp, parseTimestamp } from '../../../base/value/timestamp.js';

@@ -4,7 +4,7 @@ import { MAX_BUNDLE_BYTES } from '../../../proof/bundle/bundle-file.js';
 import { verifyBundle } from '../../../proof/bundle/verify-bundle.js';
 import { printable } from '../../../base/bytes/printable.js';
 import { refuseOtherFiles } from '../../../log/fs/other-file.js';
-import type { LedgerSource, Segment } from '../../../log/fs/source.js';
+import type { LedgerSource, Segment } from '../../../rules/source/ledger-source.js';
 import { toChunkSource } from '../../../rules/report/verify-chunks.js';
 import { defaultBackend } from '../../../format/signature/default-backend.js';
 import { parseTrustPolicy } from '../../../rules/trust/trust-policy.js';

@@ -6,7 +6,7 @@ import type { EventVerdict } from '../../../rules/verify/state.js';
 import type { BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
 import type { FileFault } from '../../../base/fault.js';
 import type { JsonObject } from '../../../base/json/value.js';
-import type { TileFaultCode, SourceGrowth } from '../../../log/fs/source.js';
+import type { TileFaultCode, SourceGrowth } from '../../../rules/source/ledger-source.js';
 
 /** Bytes that can be read in parts; `Blob` and `File` are such. */
 export interface Bytes {

@@ -9,24 +9,24 @@
  */
 
 import { deserialize, serialize } from 'node:v8';
-import type { Grant } from '../bounds/grant.js';
-import type { OpenStart } from '../bounds/started.js';
-import type { SavedNode } from '../bounds/timeline-node.js';
+import type { Grant } from '../../rules/bounds/grant.js';
+import type { OpenStart } from '../../rules/bounds/started.js';
+import type { SavedNode } from '../../rules/bounds/timeline-node.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Finding } from '../../format/finding/finding.js';
-import { readWholeFile } from '../../log/fs/file-system.js';
+import { readWholeFile } from '../fs/file-system.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { nodeBackend } from '../../format/signature/node-backend.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
-import { Keyring, type SavedKey } from '../trust/keyring.js';
-import type { WitnessPolicy } from '../trust/witness-policy.js';
+import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
+import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { VERSION } from '../../base/version.js';
-import { EventIndex, type EventIndexData } from './event-index.js';
-import type { PendingLink, RequestEntry } from './links.js';
-import type { KnownCheckpoint, UnsealedRecords } from './seals.js';
+import { EventIndex, type EventIndexData } from '../../rules/verify/event-index.js';
+import type { PendingLink, RequestEntry } from '../../rules/verify/links.js';
+import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import {
   restoreAction,
   restoreGrant,
@@ -37,9 +37,9 @@ import {
   type ActionForm,
   type GrantForm,
   type HeadForm,
-} from './state-form.js';
-import { startVerification, type SignerTally, type VerifyState } from './state.js';
-import type { VerifiedPrefix } from './verified-prefix.js';
+} from '../../rules/verify/state-form.js';
+import { startVerification, type SignerTally, type VerifyState } from '../../rules/verify/state.js';
+import type { SavedVerification, VerifiedPrefix } from '../../rules/verify/verified-prefix.js';
 
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
@@ -78,15 +78,6 @@ interface Saved {
   readonly foldRoots: ReadonlyMap<string, Finding>;
   readonly kept: readonly Finding[];
   readonly prefix: VerifiedPrefix | undefined;
-}
-
-/** A verification that can be gone on with. */
-export interface SavedVerification {
-  readonly state: VerifyState;
-  /** The findings so far that do not depend on where the ledger ends. */
-  readonly findings: readonly Finding[];
-  /** What was read, as a whole (`VerificationResult.prefix`): without it each line of that is hashed when it is gone on with. */
-  readonly prefix?: VerifiedPrefix | undefined;
 }
 
 /**
