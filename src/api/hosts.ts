@@ -57,7 +57,8 @@ export { parseTimeZone, type TimeZone } from '../hosts/shared/local-time.js';
 export { documentsOf } from '../hosts/shared/documents.js';
 export { membersOf } from '../hosts/shared/members.js';
 export { codeOf, principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';
-export { MAX_ITEM_BYTES, ReadingBuilder, splitLines, type SourceItem } from '../hosts/shared/reading.js';
+export { MAX_ITEM_BYTES, ReadingBuilder, splitLines } from '../hosts/shared/reading.js';
+export type { SourceItem } from '../hosts/shared/host.js';
 export {
   amountOf,
   jcsDigest,

@@ -201,7 +201,7 @@ export {
   type CloseOptions,
   type DoneExecution,
   type LiveLedgerOptions,
-  type LiveRequest,
 } from '../log/agent/live-ledger.js';
+export type { LiveRequest } from '../log/agent/guard.js';
 export { UsageMeter } from '../log/agent/usage-meter.js';
 export { type AskOptions } from '../log/writer/withdrawal.js';

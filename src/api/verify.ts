@@ -78,13 +78,8 @@ export { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../format/record/lin
 
 // Verification and its report (SPEC §8, §9)
 export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from '../format/finding/catalog.js';
-export {
-  type Finding,
-  type FindingClass,
-  type Place,
-  type RelatedRecord,
-  type Severity,
-} from '../format/finding/finding.js';
+export type { Finding, Place, RelatedRecord } from '../format/finding/finding.js';
+export type { FindingClass, Severity } from '../format/finding/catalog.js';
 export { describeFinding, hintFor } from '../format/finding/words.js';
 export { type Anchor, type AnchorOutcome, type AnchorRelation } from '../rules/verify/anchors.js';
 export { finishVerification, type Ending, type EndOptions } from '../rules/verify/ending.js';
@@ -96,16 +91,13 @@ export {
   type VerificationResult,
   type VerifyOptions,
 } from '../rules/verify/run-verification.js';
-export { type FoldedFinding, type SignatureOutcome } from '../rules/verify/line-findings.js';
-export {
-  startVerification,
-  type EventVerdict,
-  type TrustMode,
-  type VerifyState,
-} from '../rules/verify/state.js';
+export type { FoldedFinding, SignatureOutcome } from '../rules/verify/line-result.js';
+export { startVerification, type TrustMode, type VerifyState } from '../rules/verify/state.js';
+export type { EventVerdict } from '../rules/verify/line-result.js';
 export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from '../rules/source/ledger-source.js';
 export { type VerifiedRecord } from '../rules/verify/verified-record.js';
-export { verifyLine, type LineResult, type SegmentName } from '../rules/verify/verify-line.js';
+export { verifyLine } from '../rules/verify/verify-line.js';
+export type { LineResult, SegmentName } from '../rules/verify/line-result.js';
 export {
   buildLazyReport,
   buildReport,
@@ -115,7 +107,8 @@ export {
   type Report,
 } from '../rules/report/report.js';
 export type { Guide } from '../out/text/guide.js';
-export { plainPaint, renderFinding, renderReport, type Paint } from '../out/text/report.js';
+export { renderFinding, renderReport } from '../out/text/report.js';
+export { plainPaint, type Paint } from '../out/text/paint.js';
 export {
   verifyChunks,
   type ByteBlob,

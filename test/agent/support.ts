@@ -2,7 +2,8 @@
 
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { LiveLedger, type LiveLedgerOptions, type LiveRequest } from '../../src/log/agent/live-ledger.js';
+import { LiveLedger, type LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
+import type { LiveRequest } from '../../src/log/agent/guard.js';
 import { digestIntent, draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';

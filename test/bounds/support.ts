@@ -8,7 +8,8 @@ import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { digestFromBase64url, sha256Digest, type Digest } from '../../src/base/value/digest.js';
 import { meters, type MeterVector } from '../../src/base/value/meter.js';
 import type { Quantity } from '../../src/base/value/quantity.js';
-import { startVerification, type EventVerdict, type VerifyState } from '../../src/rules/verify/state.js';
+import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
+import type { EventVerdict } from '../../src/rules/verify/line-result.js';
 import { finishVerification } from '../../src/rules/verify/ending.js';
 import { verifyLine } from '../../src/rules/verify/verify-line.js';
 

@@ -8,7 +8,8 @@ import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
 import { readLines } from '../../src/rules/source/read-lines.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { startVerification } from '../../src/rules/verify/state.js';
-import { verifyLine, type LineResult } from '../../src/rules/verify/verify-line.js';
+import { verifyLine } from '../../src/rules/verify/verify-line.js';
+import type { LineResult } from '../../src/rules/verify/line-result.js';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 

@@ -7,7 +7,8 @@ import { authorizeAction } from '../../src/log/policy/authorize.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { draftGrant } from '../../src/log/policy/draft-grant.js';
-import type { LiveLedger, LiveRequest } from '../../src/log/agent/live-ledger.js';
+import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import type { LiveRequest } from '../../src/log/agent/guard.js';
 import { codeOf } from '../writer/support.js';
 import { AGENT, filePlace, grant, leftOf, memoryPlace, openLive, request } from '../agent/support.js';
 

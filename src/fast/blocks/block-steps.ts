@@ -14,9 +14,10 @@ import { isQuickPathOn } from '../scan/quick-line.js';
 import { EVENT_ID, ROW_WIDTH } from '../scan/quick-scan.js';
 import { B64_LENGTH } from '../scan/quick-tables.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
-import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { UsualStep } from '../usual-step.js';
-import type { SegmentName } from '../../rules/verify/verify-line.js';
+import type { SegmentName } from '../../rules/verify/line-result.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 512 * 1024;

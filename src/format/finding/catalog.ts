@@ -4,7 +4,11 @@
  * (`cli/remedies.ts`), as docs/codes.md does.
  */
 
-import type { FindingClass, Severity } from './finding.js';
+/** How much a finding matters. */
+export type Severity = 'error' | 'warning' | 'info';
+
+/** What a finding does to the verdict: broken evidence, intact evidence of a broken bound, or nothing. */
+export type FindingClass = 'invalid' | 'violation' | 'none';
 
 /** One code's page. */
 export interface CodePage {

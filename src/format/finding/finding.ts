@@ -3,13 +3,8 @@
  * means in `catalog.ts`.
  */
 
+import type { FindingClass, Severity } from './catalog.js';
 import type { FindingCode } from './catalog.js';
-
-/** How much a finding matters. */
-export type Severity = 'error' | 'warning' | 'info';
-
-/** What a finding does to the verdict: broken evidence, intact evidence of a broken bound, or nothing. */
-export type FindingClass = 'invalid' | 'violation' | 'none';
 
 /** Where a finding is. Offsets and lengths are in bytes and count within `file`; lines count from 1. */
 export interface Place {

@@ -2,7 +2,8 @@
 
 import type { Rational } from '../../base/value/rational.js';
 import type { FindingCode } from './catalog.js';
-import type { RelatedRecord, Severity } from './finding.js';
+import type { RelatedRecord } from './finding.js';
+import type { Severity } from './catalog.js';
 
 /** The limit that was held against, and what counted against it before the event that is judged. */
 export interface LimitFact {

@@ -10,7 +10,8 @@ import {
   type SourceValue,
 } from '../../base/json/source-json.js';
 import type { HostFile, HostFinding, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import {
   amountOf,
   listAt,

@@ -2,7 +2,8 @@
 
 import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
 import { checkReadOptions } from '../shared/read-options.js';
-import { readDocument, ReadingBuilder, splitLines, type SourceItem } from '../shared/reading.js';
+import { readDocument, ReadingBuilder, splitLines } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { inTimeOrder } from '../shared/time-order.js';
 import { decodeSourceJson } from '../../base/json/source-json.js';
 import { Calls } from './calls.js';

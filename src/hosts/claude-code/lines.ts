@@ -1,7 +1,7 @@
 /** Lines of hook logs and of transcripts, read. */
 
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import type { SourceItem } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 
 /** What a hook was told, and what it answered where that was logged. */

@@ -3,7 +3,8 @@
 import type { Digest } from '../../base/value/digest.js';
 import type { HostFinding, HostPlace } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
-import type { ReadingBuilder, SourceItem } from '../shared/reading.js';
+import type { ReadingBuilder } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import {
   differs,
   proposalOf,

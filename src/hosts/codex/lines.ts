@@ -7,7 +7,7 @@ import {
   type AnswerLine,
   type HookLine,
 } from '../claude-code/lines.js';
-import type { SourceItem } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { objectAt, textAt, timeOfText } from '../shared/values.js';
 
 /** A line of a rollout. */

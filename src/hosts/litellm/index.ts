@@ -19,7 +19,8 @@ import { meterText } from '../shared/left-out.js';
 import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
 import { placeOrder } from '../shared/place-order.js';
 import { checkReadOptions } from '../shared/read-options.js';
-import { ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { ReadingBuilder } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
 import {
   amountOf,

@@ -7,7 +7,8 @@ import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/so
 import { equalNumberTexts, parseDecimal } from '../../base/json/decimal.js';
 import { checkOptions } from '../../base/options.js';
 import type { Checker, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
-import { ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { ReadingBuilder } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import {
   DOWNSTREAM,

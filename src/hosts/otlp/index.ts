@@ -11,7 +11,8 @@ import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading }
 import { meterText } from '../shared/left-out.js';
 import { principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
 import { checkReadOptions } from '../shared/read-options.js';
-import { ReadingBuilder, type SourceItem } from '../shared/reading.js';
+import { ReadingBuilder } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { inTimeOrder } from '../shared/time-order.js';
 import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
 import { amountOf, jcsDigest, listAt } from '../shared/values.js';

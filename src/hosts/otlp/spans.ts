@@ -7,7 +7,7 @@ import {
   type SourceValue,
 } from '../../base/json/source-json.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import type { SourceItem } from '../shared/reading.js';
+import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 
 /** Attributes by key. */

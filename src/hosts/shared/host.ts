@@ -4,6 +4,7 @@
  * `import.ts` brings them into a ledger.
  */
 
+import type { SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import type { Digest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
@@ -254,4 +255,12 @@ export interface Checker {
    * @throws TypeError, RangeError for options that are not known or of the wrong type
    */
   check(files: readonly HostFile[], options?: HostOptions): Pick<HostReading, 'items' | 'findings'>;
+}
+
+/** One item of a file, read. */
+export interface SourceItem {
+  readonly at: HostPlace;
+  /** Its own bytes. */
+  readonly bytes: Uint8Array;
+  readonly value: SourceValue;
 }

@@ -7,7 +7,8 @@ import type { AuthorizationEvent, ExecutionEvent } from '../../format/schema/gen
 import { formatDigest, isDigest, toDigestText, type Digest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { hasFormOfRelease } from '../../rules/verify/authorizations.js';
-import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { notStated } from './claims.js';
 

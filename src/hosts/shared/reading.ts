@@ -1,5 +1,6 @@
 /** What a host puts its reading together with: items that are all accounted for, findings, claims, the times of items that state none. */
 
+import type { SourceItem } from './host.js';
 import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../../base/json/source-json.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from '../../base/json/utf8.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
@@ -22,14 +23,6 @@ export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
 
 /** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
 export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
-
-/** One item of a file, read. */
-export interface SourceItem {
-  readonly at: HostPlace;
-  /** Its own bytes. */
-  readonly bytes: Uint8Array;
-  readonly value: SourceValue;
-}
 
 /** Collects a {@link HostReading}. */
 export class ReadingBuilder {

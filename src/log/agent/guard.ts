@@ -1,5 +1,6 @@
 /** One guarded call: authorized, claimed, run, recorded. */
 
+import type { ActionRequest } from '../policy/authorize.js';
 import { printable } from '../../base/bytes/printable.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { describeFinding } from '../../format/finding/words.js';
@@ -27,7 +28,12 @@ import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
 import { DeniedError, UnrecordedExecutionError, ViolationError, type GuardedOutcome } from './errors.js';
 import { UsageMeter } from './usage-meter.js';
-import type { LiveRequest } from './live-ledger.js';
+
+/** What is asked of a {@link LiveLedger}. */
+export type LiveRequest = Omit<ActionRequest, 'principalId'> & {
+  /** Who asks. Default: the option `principalId` of the ledger. */
+  readonly principalId?: string;
+};
 
 /** What a guarded function is given. */
 export interface GuardContext {

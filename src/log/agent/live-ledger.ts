@@ -4,6 +4,7 @@
  * among them, and nothing comes between the question and its record.
  */
 
+import type { LiveRequest } from './guard.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
 import {
   authorizeAction,
@@ -49,12 +50,6 @@ export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stop
   /** The clock by which durations are measured, in milliseconds. Default: `performance.now`, which nobody sets. */
   readonly ticks?: (() => number) | undefined;
 }
-
-/** What is asked of a {@link LiveLedger}. */
-export type LiveRequest = Omit<ActionRequest, 'principalId'> & {
-  /** Who asks. Default: the option `principalId` of the ledger. */
-  readonly principalId?: string;
-};
 
 /** What was done under an authorization. */
 export interface DoneExecution extends ExecutionOutcome {

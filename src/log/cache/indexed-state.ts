@@ -30,7 +30,7 @@ import {
 } from '../../rules/trust/keyring.js';
 import { VERSION } from '../../base/version.js';
 import { touchUnsealed } from '../../rules/verify/checkpoints.js';
-import type { SignatureOutcome } from '../../rules/verify/line-findings.js';
+import type { SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { Links, PendingLink, RequestEntry } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { outcomesOfUsual } from '../../rules/verify/signatures.js';
@@ -41,7 +41,8 @@ import {
   type SignerTally,
   type VerifyState,
 } from '../../rules/verify/state.js';
-import { verifyLine, type LineResult, type SegmentName } from '../../rules/verify/verify-line.js';
+import { verifyLine } from '../../rules/verify/verify-line.js';
+import type { LineResult, SegmentName } from '../../rules/verify/line-result.js';
 import type { FileNames } from './codec.js';
 import { DamagedEntry, IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
 import { IndexedActions } from './indexed-actions.js';

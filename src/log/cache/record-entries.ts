@@ -15,9 +15,10 @@ import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../r
 import { hashToBase64url, nodeHash } from '../../format/tree/compact-range.js';
 import type { Rational } from '../../base/value/rational.js';
 import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
-import type { SignatureOutcome } from '../../rules/verify/line-findings.js';
-import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
-import type { LineResult, SegmentName } from '../../rules/verify/verify-line.js';
+import type { SignatureOutcome } from '../../rules/verify/line-result.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
+import type { LineResult, SegmentName } from '../../rules/verify/line-result.js';
 import { encodeText, encodeValue, type FileNames } from './codec.js';
 import { IndexFault, type EntryChange } from './entry-store.js';
 import { joinRecords, readRecords, recordsKey, RECORDS_PER_ENTRY } from './record-texts.js';

@@ -20,8 +20,10 @@ import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
 import { resolveWaiting } from '../../rules/verify/authorizations.js';
-import { actOf, contextOf, type SignatureOutcome } from '../../rules/verify/line-findings.js';
-import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import { actOf, contextOf } from '../../rules/verify/line-findings.js';
+import type { SignatureOutcome } from '../../rules/verify/line-result.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { IndexFault, IndexGap } from './entry-store.js';
 import {
   HASHES_PER_ENTRY,

@@ -18,11 +18,13 @@ import type { FindingJson, TrustPolicy } from '../../format/schema/generated/typ
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { readRecords, type ReadRecord } from './read-records.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
-import { startVerification, type EventVerdict, type VerifyState } from '../../rules/verify/state.js';
+import { startVerification, type VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { finishVerification } from '../../rules/verify/ending.js';
 import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
-import type { SignatureOutcome } from '../../rules/verify/line-findings.js';
-import { verifyLine, type LineResult } from '../../rules/verify/verify-line.js';
+import type { SignatureOutcome } from '../../rules/verify/line-result.js';
+import { verifyLine } from '../../rules/verify/verify-line.js';
+import type { LineResult } from '../../rules/verify/line-result.js';
 import { findGrant, listOpenStarts, nameOfKey } from '../../rules/report/accounts.js';
 import { toFindingJson } from '../../rules/report/report.js';
 

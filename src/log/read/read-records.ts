@@ -9,7 +9,8 @@ import { readLines, type LedgerLine } from '../../rules/source/read-lines.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { toDigestText } from '../../base/value/digest.js';
-import { startVerification, type EventVerdict, type VerifyState } from '../../rules/verify/state.js';
+import { startVerification, type VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 
 /** A line that could be read as a record (or a bare event), with what it says of itself. */

@@ -3,7 +3,7 @@
 import { NorthrootError } from '../../base/error.js';
 import { timeToCheckpoint, type CheckpointSchedule } from './checkpoint.js';
 import type { ChainTip } from './chain-tip.js';
-import { nowOf, type LedgerOptions } from './options.js';
+import { nowOf, type OpeningOptions } from './options.js';
 import type { RunningVerification } from './running-verification.js';
 
 /** The longest that Node's timers can wait; what is due later is looked at again then. */
@@ -11,7 +11,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** See the head of this file. */
 export class CheckpointTimer {
-  readonly #options: LedgerOptions;
+  readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
   readonly #onDue: () => void;
   #timer: NodeJS.Timeout | undefined;
@@ -19,7 +19,7 @@ export class CheckpointTimer {
   #isStopped = false;
 
   /** @param onDue - Called when a checkpoint is due by time. */
-  constructor(options: LedgerOptions, running: RunningVerification, onDue: () => void) {
+  constructor(options: OpeningOptions, running: RunningVerification, onDue: () => void) {
     this.#options = options;
     this.#running = running;
     this.#onDue = onDue;

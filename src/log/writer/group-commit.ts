@@ -12,7 +12,7 @@ import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
 import type { ActJob, Job } from './jobs.js';
-import { nowOf, type Appended, type CheckpointResult, type LedgerOptions } from './options.js';
+import { nowOf, type Appended, type CheckpointResult, type OpeningOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
@@ -24,7 +24,7 @@ import type { TurnKeeper } from './turn-keeper.js';
 /** What a {@link GroupCommit} works with. */
 export interface GroupParts {
   readonly store: LedgerStore;
-  readonly options: LedgerOptions;
+  readonly options: OpeningOptions;
   readonly running: RunningVerification;
   readonly maker: RecordMaker;
   readonly signing: SigningThreads | undefined;

@@ -14,7 +14,7 @@ import { nodeFileSystem, placeFile, readSmallFile, type FileSystem } from '../fs
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import type { LedgerOptions } from './options.js';
+import type { OpeningOptions } from './options.js';
 
 /** A file that has more is written anew, with its last line. */
 const MAX_LINES_BYTES = 64 * 1024;
@@ -37,7 +37,7 @@ export class PositionKeeper {
   /** Whether the user named it. */
   readonly #isNamed: boolean;
   readonly #fileSystem: FileSystem;
-  readonly #onNotice: LedgerOptions['onNotice'];
+  readonly #onNotice: OpeningOptions['onNotice'];
   #path: string | undefined;
   #ledgerId = '';
   #size = -1;
@@ -47,7 +47,7 @@ export class PositionKeeper {
   #syncedAt = -Infinity;
   #isUnsynced = false;
 
-  private constructor(store: LedgerStore, place: string, isNamed: boolean, options: LedgerOptions) {
+  private constructor(store: LedgerStore, place: string, isNamed: boolean, options: OpeningOptions) {
     this.#store = store;
     this.#place = place;
     this.#isNamed = isNamed;
@@ -61,7 +61,7 @@ export class PositionKeeper {
   }
 
   /** Undefined where none is to be kept. */
-  static of(store: LedgerStore, options: LedgerOptions): PositionKeeper | undefined {
+  static of(store: LedgerStore, options: OpeningOptions): PositionKeeper | undefined {
     const { decides = false, position = decides } = options;
     if (typeof position === 'string') return new PositionKeeper(store, position, true, options);
     if (!position || !(store instanceof FileStore)) return undefined;

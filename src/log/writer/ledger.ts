@@ -20,13 +20,19 @@ import {
   type Appended,
   type CheckpointResult,
   type Entry,
-  type LedgerOptions,
+  type OpeningOptions,
 } from './options.js';
 import type { OtherRecord } from './running-verification.js';
 import type { WatchOptions, WatchedRecords } from './watch.js';
 import type { AskOptions, DecideOptions } from './withdrawal.js';
 
-export type { Appended, CheckpointResult, Entry, LedgerOptions, Notice } from './options.js';
+export type { Appended, CheckpointResult, Entry, Notice } from './options.js';
+
+/** How a ledger is opened for appending. */
+export interface LedgerOptions extends OpeningOptions {
+  /** Called with each checkpoint that was made, once it is on disk; it may call {@link Ledger.publishNote}. */
+  readonly onCheckpoint?: ((checkpoint: CheckpointResult, ledger: Ledger) => void) | undefined;
+}
 
 /** See the head of this file. */
 export class Ledger {

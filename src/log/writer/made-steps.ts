@@ -11,7 +11,8 @@ import { relate } from '../../fast/scan/quick-relate.js';
 import { ROW_WIDTH } from '../../fast/scan/quick-row.js';
 import { isQuickPathOn, signatureCountOf } from '../../fast/scan/quick-line.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
-import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { UsualStep } from '../../fast/usual-step.js';
 
 const HASH_BYTES = 32;

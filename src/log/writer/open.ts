@@ -19,7 +19,7 @@ import {
   nowOf,
   willSeal,
   type CheckpointResult,
-  type LedgerOptions,
+  type OpeningOptions,
 } from './options.js';
 import { PositionKeeper } from './kept-position.js';
 import { NotePublisher } from './publish-note.js';
@@ -33,7 +33,7 @@ import { TurnKeeper } from './turn-keeper.js';
 import { Watchers } from './watch.js';
 
 /** A ledger in files gets an index beside it as soon as it is large, unless it is to have none. */
-function findCache(store: LedgerStore, { index = true, ...options }: LedgerOptions): StateCache {
+function findCache(store: LedgerStore, { index = true, ...options }: OpeningOptions): StateCache {
   const { fileSystem, signal, onNotice } = options;
   if (!index || !(store instanceof FileStore)) return memoryOnly;
   return new IndexCache(store.name, store, { fileSystem, onNotice }, signal);
@@ -66,7 +66,7 @@ export interface OpenParts extends ReadParts {
  */
 export async function openParts(
   place: string | LedgerStore,
-  options: LedgerOptions,
+  options: OpeningOptions,
   onCheckpoint: (made: CheckpointResult) => void,
 ): Promise<OpenParts> {
   // Made before anything is touched: a bad option leaves no empty file behind.
@@ -89,7 +89,7 @@ export async function openParts(
 /** Puts the queue before what was opened. */
 function connect(
   parts: ReadParts,
-  options: LedgerOptions,
+  options: OpeningOptions,
   onCheckpoint: (made: CheckpointResult) => void,
 ): OpenParts {
   const { store, running, cache } = parts;
@@ -131,7 +131,7 @@ export async function closeParts({
   await Promise.resolve(kept?.close()).finally(() => store.close());
 }
 
-function openFiles(path: string, { create, segmentBytes, fileSystem }: LedgerOptions): Promise<FileStore> {
+function openFiles(path: string, { create, segmentBytes, fileSystem }: OpeningOptions): Promise<FileStore> {
   return FileStore.open(path, {
     create: create !== undefined,
     ...(segmentBytes === undefined ? {} : { segmentBytes }),
@@ -141,7 +141,7 @@ function openFiles(path: string, { create, segmentBytes, fileSystem }: LedgerOpt
 
 async function openStore(
   store: LedgerStore,
-  options: LedgerOptions,
+  options: OpeningOptions,
   cache: StateCache,
   genesis: GenesisEvent | undefined,
   onOther: (record: OtherRecord) => void,
@@ -218,7 +218,7 @@ function genesisIdOf({ genesis }: RunningVerification): string {
 /** Writes the genesis record of a new ledger. */
 async function begin(
   { store, running, rules, maker }: Pick<ReadParts, 'store' | 'running' | 'rules' | 'maker'>,
-  { onNotice }: LedgerOptions,
+  { onNotice }: OpeningOptions,
   genesis: GenesisEvent | undefined,
 ): Promise<void> {
   if (genesis === undefined) {

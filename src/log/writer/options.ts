@@ -9,10 +9,9 @@ import type { SignatureEntry } from '../../format/record/examine-line.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { assertSignsRecords, type Signer } from '../../format/signature/signer.js';
 import type { SavedTail } from '../store/ledger-store.js';
-import type { EventVerdict } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { assertSchedule, type CheckpointSchedule } from './checkpoint.js';
 import type { GenesisOptions } from './genesis.js';
-import type { Ledger } from './ledger.js';
 import type { StateCache } from './state-cache.js';
 
 /** Something that the user should hear of, though it is no failure. */
@@ -27,7 +26,7 @@ export type Notice =
   | IndexNotice;
 
 /** How a ledger is opened for appending. */
-export interface LedgerOptions {
+export interface OpeningOptions {
   /** Signs every event appended. Without it events go in with the signatures that they bring. */
   readonly signer?: Signer | undefined;
   /**
@@ -83,8 +82,6 @@ export interface LedgerOptions {
    * are signed by `signer` all the same. Default: `signer`.
    */
   readonly noteSigners?: readonly Signer[] | undefined;
-  /** Told of each checkpoint that was made, once it is on disk; {@link Ledger.publishNote} may be called from it. */
-  readonly onCheckpoint?: ((checkpoint: CheckpointResult, ledger: Ledger) => void) | undefined;
   readonly onNotice?: ((notice: Notice) => void) | undefined;
   /**
    * Whether the index beside a large ledger is used, and made. Default: true. Without it the ledger is read when it is opened, and what
@@ -139,8 +136,8 @@ const DEFAULT_LINGER_MS = 30;
 const MAX_LINGER_MS = 1_000;
 export const MAX_SIGNING_THREADS = 16;
 
-/** What each member of {@link LedgerOptions} may be. */
-export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
+/** What each option of `Ledger.open` may be. */
+export const LEDGER_OPTIONS: OptionTypes<OpeningOptions & { onCheckpoint?: object }> = {
   signer: 'object',
   signingThreads: 'number',
   create: 'object',
@@ -171,7 +168,7 @@ export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
  * @throws TypeError for an unknown option and one of another type, by its name; RangeError for a number that is out of range
  * @throws NorthrootError `KEY_UNSUPPORTED` for a signer whose key signs no records
  */
-export function assertLedgerOptions(options: LedgerOptions): void {
+export function assertLedgerOptions(options: OpeningOptions): void {
   checkOptions('Ledger.open', options, LEDGER_OPTIONS);
   const { segmentBytes = 1, signer, signingThreads = 0, checkpointEvery } = options;
   if (options.position === '') throw new RangeError('position must be a path, true or false');
@@ -189,17 +186,17 @@ export function assertLedgerOptions(options: LedgerOptions): void {
 }
 
 /** How long to wait for other writers, in milliseconds. */
-export function lockTimeoutOf({ lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS }: LedgerOptions): number {
+export function lockTimeoutOf({ lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS }: OpeningOptions): number {
   return lockTimeoutMs;
 }
 
 /** For how long the turn may be kept for the next append, in milliseconds. */
-export function lingerOf({ lingerMs = DEFAULT_LINGER_MS }: LedgerOptions): number {
+export function lingerOf({ lingerMs = DEFAULT_LINGER_MS }: OpeningOptions): number {
   return lingerMs;
 }
 
 /** Whether checkpoints will be asked for. */
-export function willSeal({ checkpoints = false, checkpointEvery }: LedgerOptions): boolean {
+export function willSeal({ checkpoints = false, checkpointEvery }: OpeningOptions): boolean {
   return checkpoints || checkpointEvery !== undefined;
 }
 
@@ -207,7 +204,7 @@ let lastMs = NaN;
 let lastText = '';
 
 /** The present; asked for with every append, and written anew when the clock has moved. */
-export function nowOf(options: LedgerOptions): string {
+export function nowOf(options: OpeningOptions): string {
   const told = options.now?.();
   if (told !== undefined) return told;
   const ms = Date.now();

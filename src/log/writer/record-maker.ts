@@ -24,7 +24,7 @@ import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
 import type { AdmissionRules } from './admission.js';
 import type { NextLink } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
-import { nowOf, type Entry, type LedgerOptions } from './options.js';
+import { nowOf, type Entry, type OpeningOptions } from './options.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
 
@@ -53,7 +53,7 @@ interface Written {
 
 /** See the head of this file. */
 export class RecordMaker {
-  readonly #options: LedgerOptions;
+  readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
   readonly #rules: AdmissionRules;
   readonly #signing: SigningThreads | undefined;
@@ -62,7 +62,7 @@ export class RecordMaker {
 
   /** @param signing - Has signed some of the events ahead. */
   constructor(
-    options: LedgerOptions,
+    options: OpeningOptions,
     running: RunningVerification,
     rules: AdmissionRules,
     signing?: SigningThreads,

@@ -9,7 +9,7 @@ import {
   type Appended,
   type CheckpointResult,
   type Entry,
-  type LedgerOptions,
+  type OpeningOptions,
 } from './options.js';
 import type { RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
@@ -25,9 +25,9 @@ export interface RequestParts {
 /** See the head of this file. What is asked, and how it fails, says `Ledger`. */
 export class Requests {
   readonly #parts: RequestParts;
-  readonly #options: LedgerOptions;
+  readonly #options: OpeningOptions;
 
-  constructor(parts: RequestParts, options: LedgerOptions) {
+  constructor(parts: RequestParts, options: OpeningOptions) {
     this.#parts = parts;
     this.#options = options;
   }

@@ -59,7 +59,8 @@ import {
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { isToolName } from '../../base/value/tool.js';
 import { hasFormOfRelease } from '../../rules/verify/authorizations.js';
-import type { EventVerdict, VerifyState } from '../../rules/verify/state.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
 import { VERSION } from '../../base/version.js';

@@ -14,7 +14,8 @@ import type {
   HistorySignature,
 } from '../../log/read/event-history.js';
 import type { Guide } from './guide.js';
-import { renderFinding, type Paint } from './report.js';
+import { renderFinding } from './report.js';
+import type { Paint } from './paint.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 

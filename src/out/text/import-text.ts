@@ -17,7 +17,7 @@ import {
   type Section,
   type Table,
 } from './document.js';
-import { plainPaint, type Paint } from './report.js';
+import { plainPaint, type Paint } from './paint.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and files in the title. */

@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { moreOf, type Guide } from './guide.js';
-import type { Paint } from './report.js';
+import type { Paint } from './paint.js';
 import type { DiffRecord, DiffSide, LedgerDiff } from '../../proof/ledger-diff.js';
 
 /** The most members that are listed. */

@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { Guide } from './guide.js';
-import type { Paint } from './report.js';
+import type { Paint } from './paint.js';
 import type { CheckpointSigners, ProofProblem } from '../../proof/proof-keys.js';
 import type { ConsistencyResult } from '../../proof/verify-consistency.js';
 import type { ReceiptResult } from '../../proof/verify-receipt.js';

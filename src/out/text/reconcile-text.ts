@@ -9,7 +9,7 @@ import type {
 import { documentMarkdown } from './document-markdown.js';
 import { documentLines } from './document-text.js';
 import { join, outside, type Column, type Document, type Line, type Section } from './document.js';
-import { plainPaint, type Paint } from './report.js';
+import { plainPaint, type Paint } from './paint.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and the most sentences of a list. */

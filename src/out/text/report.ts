@@ -1,5 +1,6 @@
 /** The report for people: the verdict first, then what it rests on, what was not checked, and what was found. */
 
+import { plainPaint, type Paint } from './paint.js';
 import { printable } from '../../base/bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../../format/schema/generated/types.js';
@@ -9,12 +10,6 @@ import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../../rul
 import type { LazyReport } from '../../rules/report/report.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
 import { count, describeChange, grouped, row } from './words.js';
-
-/** Wraps text in a terminal style, or leaves it as it is. */
-export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
-
-/** No colours. */
-export const plainPaint: Paint = (_style, text) => text;
 
 /** The most grants and open authorizations that the summary lists. */
 const MAX_GRANTS = 10;

@@ -3,7 +3,8 @@
 import { printable } from '../../base/bytes/printable.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
-import { plainPaint, VERDICT_STYLES, type Paint } from './report.js';
+import { VERDICT_STYLES } from './report.js';
+import { plainPaint, type Paint } from './paint.js';
 import { count, grouped, row } from './words.js';
 import type { LedgerStatus, ScarceMeter, StatusKey } from '../../log/read/status.js';
 

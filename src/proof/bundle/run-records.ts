@@ -24,9 +24,11 @@ import {
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { startVerification, type EventVerdict, type VerifyState } from '../../rules/verify/state.js';
+import { startVerification, type VerifyState } from '../../rules/verify/state.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import { verifyLine, type LineResult } from '../../rules/verify/verify-line.js';
+import { verifyLine } from '../../rules/verify/verify-line.js';
+import type { LineResult } from '../../rules/verify/line-result.js';
 import type { Bundle, BundledRecord } from './bundle-file.js';
 
 /** How records are verified. */

@@ -38,7 +38,8 @@ import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
 import { askedOf, requestName, type RequestEntry } from './links.js';
 import { START_TYPE, closeStart, findOpenStart, noteStart } from './starts.js';
-import type { EventVerdict, VerifyState } from './state.js';
+import type { VerifyState } from './state.js';
+import type { EventVerdict } from './line-result.js';
 
 /** The kind under which an event is entered into the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {

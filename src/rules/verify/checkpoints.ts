@@ -24,7 +24,8 @@ import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
 import type { KnownCheckpoint, RecordPlace, Seals, UnsealedRecords } from './seals.js';
 import { instantOf } from './signatures.js';
-import type { EventVerdict, VerifyState } from './state.js';
+import type { VerifyState } from './state.js';
+import type { EventVerdict } from './line-result.js';
 
 const NOTE = '/note';
 

@@ -23,7 +23,8 @@ import {
   type PredecessorView,
 } from './predecessor.js';
 import type { KnownCheckpoint, RecordPlace, UnsealedRecords } from './seals.js';
-import { demandsCheckpoints, type EventVerdict, type KnownGenesis, type VerifyState } from './state.js';
+import { demandsCheckpoints, type KnownGenesis, type VerifyState } from './state.js';
+import type { EventVerdict } from './line-result.js';
 
 /** What the end of a verification rests on. */
 export interface EndOptions {

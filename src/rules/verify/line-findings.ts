@@ -1,8 +1,10 @@
 /** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
 
+import type { FoldedFinding, SignatureOutcome } from './line-result.js';
 import { CODE_PAGES, type FindingCode } from '../../format/finding/catalog.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
-import type { Finding, FindingContext, Place, Severity } from '../../format/finding/finding.js';
+import type { Finding, FindingContext, Place } from '../../format/finding/finding.js';
+import type { Severity } from '../../format/finding/catalog.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { ExaminedLine, LineFacts } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
@@ -24,30 +26,6 @@ const MAX_DETAIL_LENGTH = 1_024;
 /** Of an event at most so many amounts are named, and of each at most so many characters. */
 const MAX_AMOUNTS = 4;
 const MAX_AMOUNT_LENGTH = 30;
-
-/** What became of one signature of a record. */
-export interface SignatureOutcome {
-  readonly keyid: string;
-  /**
-   * Right, and by a key that was entitled; wrong, or by a key that was not; by a key that is not known; or the same signature
-   * again, which counts once.
-   */
-  readonly outcome: 'valid' | 'invalid' | 'unverified' | 'copy';
-  /** Why it is invalid or unverified: the code of its finding. */
-  readonly code?: FindingCode;
-  /** Of a valid one, the roles by which its key signs the event; absent where the event is not well-formed. */
-  readonly roles?: readonly Role[];
-  /** Of a copy, the place of the signature that it repeats, counted from 0. */
-  readonly copyOf?: number;
-}
-
-/** A finding that is not listed, and the one under which it folded. */
-export interface FoldedFinding {
-  readonly finding: Finding;
-  readonly root: Finding;
-  /** Whether neither is known for certain yet: the root is given later, as another finding with the same `context`. */
-  readonly waits?: boolean;
-}
 
 const NOTHING: readonly never[] = [];
 

@@ -29,7 +29,7 @@ import { isTimestamp } from '../../base/value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
 import { finishVerification, type Ending } from './ending.js';
 import { EventIndex } from './event-index.js';
-import type { FoldedFinding } from './line-findings.js';
+import type { FoldedFinding } from './line-result.js';
 import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './verified-prefix.js';
 import { UsualStep } from '../../fast/usual-step.js';

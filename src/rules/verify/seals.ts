@@ -5,7 +5,7 @@
 
 import type { RelatedRecord } from '../../format/finding/finding.js';
 import type { CheckpointRole, CheckpointSigners } from '../trust/checkpoint-judge.js';
-import type { EventVerdict } from './state.js';
+import type { EventVerdict } from './line-result.js';
 import type { Table } from './table.js';
 
 /** Where a record stands, as findings name it. */

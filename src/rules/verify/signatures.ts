@@ -7,7 +7,8 @@ import { signingRuleOf, type SignedAct, type SigningRule } from '../trust/author
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
 import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { LineFindings, SignatureOutcome } from './line-findings.js';
+import type { LineFindings } from './line-findings.js';
+import type { SignatureOutcome } from './line-result.js';
 import { START_TYPE } from './starts.js';
 import type { VerifyState } from './state.js';
 

@@ -3,6 +3,7 @@
  * rules that read and change it are in the files beside this one, one for each step of SPEC §8.
  */
 
+import type { EventVerdict } from './line-result.js';
 import type { UnitAmounts } from '../../format/event/outline.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { Layout } from '../../format/record/examine-line.js';
@@ -25,9 +26,6 @@ import type { Table } from './table.js';
 
 /** How far the keys are to be believed (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
-
-/** An event's verdict (SPEC §8). */
-export type EventVerdict = 'ok' | 'denied' | 'violation' | 'invalid';
 
 /** What a signer did. */
 export interface SignerTally {

@@ -29,35 +29,13 @@ import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './ch
 import { checkCheckpoint, checkCheckpointDue, trackUnsealedSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { applyKeyEvent } from './key-events.js';
-import { LineFindings, type FoldedFinding, type SignatureOutcome } from './line-findings.js';
+import { LineFindings } from './line-findings.js';
+import type { FoldedFinding, SignatureOutcome } from './line-result.js';
+import type { LineResult, SegmentName } from './line-result.js';
 import type { RecordPlace } from './seals.js';
 import { checkSignatures } from './signatures.js';
-import type { EventVerdict, VerifyState } from './state.js';
-
-/** The file that a line stands in. */
-export interface SegmentName {
-  readonly file: string;
-  readonly firstSeq: number | undefined;
-}
-
-/** What one line gave. */
-export interface LineResult {
-  /** The findings to list, in the order of SPEC §8's steps; empty for a line without fault. */
-  readonly findings: readonly Finding[];
-  /** That the event names one that has not come: `findings` of a later line, or of the end, tell of it. */
-  readonly waiting: Finding | undefined;
-  /** What the line says; undefined for one that takes no place in the ledger or is too long to be read. */
-  readonly examined: ExaminedLine | undefined;
-  readonly verdict: EventVerdict;
-  /** What became of each signature of the record, in its order. */
-  readonly signatures: readonly SignatureOutcome[];
-  /** Findings of the line that are not listed, since they say of it what an earlier one says of another. */
-  readonly folded: readonly FoldedFinding[];
-  /** What there is to say of the line itself, listed or folded, each cause once: what `findings` would be if it were the only one. */
-  readonly own: readonly Finding[];
-  /** What the event is about, as it says: also the grants above it. */
-  readonly context: FindingContext;
-}
+import type { VerifyState } from './state.js';
+import type { EventVerdict } from './line-result.js';
 
 /** What findings say of the event is put together when it is asked for: of most lines nobody does. */
 class Result implements LineResult {

@@ -1,6 +1,6 @@
 /** Small pictures that stand beside words, never instead of them. */
 
-import type { EventVerdict } from '../../../rules/verify/state.js';
+import type { EventVerdict } from '../../../rules/verify/line-result.js';
 import { h, s } from './dom.js';
 
 const SHAPES = {

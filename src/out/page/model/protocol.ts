@@ -2,7 +2,7 @@
 
 import type { Report } from '../../../rules/report/report.js';
 import type { Role } from '../../../rules/trust/authority.js';
-import type { EventVerdict } from '../../../rules/verify/state.js';
+import type { EventVerdict } from '../../../rules/verify/line-result.js';
 import type { BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
 import type { FileFault } from '../../../base/fault.js';
 import type { JsonObject } from '../../../base/json/value.js';

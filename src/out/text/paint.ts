@@ -1,0 +1,7 @@
+/** Colours of a terminal. */
+
+/** Wraps text in a terminal style, or leaves it as it is. */
+export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
+
+/** No colours. */
+export const plainPaint: Paint = (_style, text) => text;
