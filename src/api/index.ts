@@ -32,7 +32,12 @@ export { listFiles } from '../log/fs/plain-file.js';
 export { Spool } from '../log/fs/spool.js';
 export { openScratchFile } from '../log/fs/scratch-file.js';
 export type { ScratchFile } from '../rules/source/scratch-file.js';
-export { writeFilesThrough, writeFolderThrough, writeThrough, type WriteThroughOptions } from '../log/fs/file-sink.js';
+export {
+  writeFilesThrough,
+  writeFolderThrough,
+  writeThrough,
+  type WriteThroughOptions,
+} from '../log/fs/file-sink.js';
 export type { ByteSink } from '../base/bytes/byte-sink.js';
 
 export * from './format.js';

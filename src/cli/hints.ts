@@ -3,7 +3,7 @@
  * is good enough here, no entry is needed.
  */
 
-import { isFindingCode, OtherFileError, printable, StrictError, type NorthrootError } from '../api/index.js';
+import { isFindingCode, type NorthrootError, OtherFileError, printable, StrictError } from '../api/index.js';
 import { CommandError } from './command-error.js';
 
 /** In words, `LEDGER` stands for the ledger that the command was given. */

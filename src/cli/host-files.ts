@@ -1,7 +1,7 @@
 /** Files of other systems, as `import`, `check` and `reconcile` take them. */
 
 import type { Command } from 'commander';
-import { kindOfPath, listFiles, printable, type HostFile } from '../api/index.js';
+import { type HostFile, kindOfPath, listFiles, printable } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';

@@ -2,12 +2,14 @@
 
 import { addAbortSignal } from 'node:stream';
 import {
+  type Anchor,
   BUNDLE_START_BYTES,
   createSigner,
   describeSkipped,
   isBundle,
   isOpenToOthers,
   kindOfPath,
+  type LedgerSource,
   MAX_BUNDLE_BYTES,
   MAX_KEY_BYTES,
   MAX_NOTE_BYTES,
@@ -22,10 +24,8 @@ import {
   readFileChunks,
   readSmallFile,
   refuseOtherFiles,
-  streamSource,
-  type Anchor,
-  type LedgerSource,
   type Signer,
+  streamSource,
   type TrustPolicy,
   type WitnessPolicy,
 } from '../api/index.js';

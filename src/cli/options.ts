@@ -2,20 +2,20 @@
 
 import { InvalidArgumentError } from 'commander';
 import {
+  type CheckpointSchedule,
   compareTimestamps,
   isPrincipalId,
   isPrincipalPattern,
   isToolName,
   isToolPattern,
   MAX_METERS,
+  type Meter,
   parseTimeZone,
   printable,
   readAmounts,
   resolvePastTime,
-  tryReadTime,
-  type CheckpointSchedule,
-  type Meter,
   type ResourceRef,
+  tryReadTime,
 } from '../api/index.js';
 import { CommandError } from './command-error.js';
 

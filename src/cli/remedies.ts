@@ -1,6 +1,6 @@
 /** What to do about findings, with the commands that do it; docs/codes.md says the same. */
 
-import { CODE_PAGES, printable, type FindingCode, type Guide } from '../api/index.js';
+import { CODE_PAGES, type FindingCode, type Guide, printable } from '../api/index.js';
 import { withLedger } from './hints.js';
 
 const DIFF = 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.';

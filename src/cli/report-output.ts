@@ -1,7 +1,7 @@
 /** Where a report goes, and as what: to standard output, and into files that appear whole. */
 
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { plainPaint, writeJson, writeThrough, type ByteSink, type Paint } from '../api/index.js';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type ByteSink, type Paint, plainPaint, writeJson, writeThrough } from '../api/index.js';
 import { safeSink } from './json-text.js';
 import { STDOUT, type Target } from './targets.js';
 import type { Terminal } from './terminal.js';

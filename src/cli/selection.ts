@@ -1,7 +1,7 @@
 /** The options that say which records are meant, for every command that takes a part of a ledger. */
 
-import { InvalidArgumentError, type Command } from 'commander';
-import { findRecord, printable, tryReadTime, type ReadRecord, type RecordSelection } from '../api/index.js';
+import { type Command, InvalidArgumentError } from 'commander';
+import { findRecord, printable, type ReadRecord, type RecordSelection, tryReadTime } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';

@@ -1,7 +1,7 @@
 /** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
 
 import { basename, dirname, resolve } from 'node:path';
-import { isSameFile, kindOfPath, printable, writeThrough, type ByteSink } from '../api/index.js';
+import { type ByteSink, isSameFile, kindOfPath, printable, writeThrough } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import { STDIN } from './input.js';
 import type { Terminal } from './terminal.js';

@@ -3,8 +3,7 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import type { NorthrootError } from '../api/index.js';
-import { EventError, plainPaint, printable, type Paint } from '../api/index.js';
+import { EventError, type NorthrootError, type Paint, plainPaint, printable } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import { hintFor } from './hints.js';
 

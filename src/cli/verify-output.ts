@@ -3,9 +3,14 @@
  * appears whole or not at all.
  */
 
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
+  type Baseline,
+  type BaselineOutcome,
+  type ByteSink,
+  type Finding,
   FindingSpool,
+  type LazyReport,
   MAX_BASELINE_BYTES,
   parseBaseline,
   readSmallFile,
@@ -18,21 +23,16 @@ import {
   renderReport,
   Spool,
   toFindingJson,
+  type VerificationResult,
   writeJson,
   writeSarif,
   writeThrough,
-  type Baseline,
-  type BaselineOutcome,
-  type ByteSink,
-  type Finding,
-  type LazyReport,
-  type VerificationResult,
 } from '../api/index.js';
 import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { jsonText, safeSink } from './json-text.js';
-import { collectOutputs, targetsOf, type FormatOutput } from './report-output.js';
 import { commandGuide } from './remedies.js';
+import { collectOutputs, type FormatOutput, targetsOf } from './report-output.js';
 import { assertTargets, STDOUT } from './targets.js';
 import type { Terminal } from './terminal.js';
 

@@ -3,7 +3,7 @@
 import { LedgerView, type TrustPolicy } from '../api/index.js';
 import { describeNotice } from './commands/notices.js';
 import type { Context } from './context.js';
-import { STDIN, openLedgerOf } from './input.js';
+import { openLedgerOf, STDIN } from './input.js';
 
 /** The option of commands that use an index. */
 export const NO_INDEX = ['--no-index', 'read the ledger, not the index beside it'] as const;

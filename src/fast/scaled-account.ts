@@ -3,9 +3,9 @@
  * make no objects. What cannot be said so is left to `judge.ts`, which alone says what is broken.
  */
 
-import { compareRationals, rationalOfDecimal, type Rational } from '../base/value/rational.js';
+import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
 import { orderTimestamps } from '../base/value/timestamp.js';
-import { grantChain, type Account, type Grant } from '../rules/bounds/grant.js';
+import { type Account, type Grant, grantChain } from '../rules/bounds/grant.js';
 import { allowsTool } from '../rules/bounds/tool-set.js';
 
 /** Amounts are counted in multiples of at least 10^−15. */

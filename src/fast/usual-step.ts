@@ -6,34 +6,25 @@
  * What it counts it keeps to itself as numbers, until {@link UsualStep.settle}.
  */
 
-import type { BlockFacts } from './blocks/examine-block.js';
-import type { UsualLine } from './blocks/read-blocks.js';
-import { VALID } from './blocks/verdicts.js';
-import type { ScaledAccount } from './scaled-account.js';
-import { MAX_SCALE, rescale, BoundsView, type UnitBounds } from './scaled-account.js';
-import type { Account, Grant } from '../rules/bounds/grant.js';
-import { encodeBase64url } from '../base/bytes/encoding.js';
 import { isDigestAt } from '../base/bytes/base64url-at.js';
 import { hasSameBytes, isTextAt } from '../base/bytes/compare.js';
-import { isMeasuredUnit } from '../format/event/meter-basis.js';
-import { judgeWindows } from '../rules/bounds/judge.js';
-import type { Judgement } from '../rules/bounds/judgement.js';
-import { CODE_PAGES } from '../format/finding/catalog.js';
-import { rationalOfDecimal } from '../base/value/rational.js';
+import { encodeBase64url } from '../base/bytes/encoding.js';
 import { decodeLatin1, encodeLatin1 } from '../base/bytes/text.js';
+import { rationalOfDecimal } from '../base/value/rational.js';
+import { orderTimestamps, WHOLE_LENGTH } from '../base/value/timestamp.js';
+import { isMeasuredUnit } from '../format/event/meter-basis.js';
+import { CODE_PAGES } from '../format/finding/catalog.js';
 import type { WellFormedLine } from '../format/record/examine-line.js';
 import type { RawLine } from '../format/record/line-splitter.js';
-import { MeterReader, readDigits, recallText } from './scan/quick-line.js';
-import * as row from './scan/quick-scan.js';
-import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from './scan/quick-tables.js';
 import { appendSubtree } from '../format/tree/compact-range.js';
-import { signingRuleOf, type SigningRule } from '../rules/trust/authority.js';
+import type { Account, Grant } from '../rules/bounds/grant.js';
+import { judgeWindows } from '../rules/bounds/judge.js';
+import type { Judgement } from '../rules/bounds/judgement.js';
+import { type SigningRule, signingRuleOf } from '../rules/trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../rules/trust/keyring.js';
 import { judgingInstant, mustBeSigned } from '../rules/trust/record-signing.js';
-import { orderTimestamps, WHOLE_LENGTH } from '../base/value/timestamp.js';
-import { MAX_ROW_UNITS, type ActionRows, type UsualAction } from '../rules/verify/action-rows.js';
+import { type ActionRows, MAX_ROW_UNITS, type UsualAction } from '../rules/verify/action-rows.js';
 import { ActionTable } from '../rules/verify/action-table.js';
-import { BlockTexts, keyidIn } from './blocks/block-texts.js';
 import { TIME_CAUSE } from '../rules/verify/authorizations.js';
 import { findUnsealed } from '../rules/verify/checkpoints.js';
 import { EventIndex } from '../rules/verify/event-index.js';
@@ -41,6 +32,14 @@ import { foldCause, foldOne } from '../rules/verify/line-findings.js';
 import type { UnsealedRecords } from '../rules/verify/seals.js';
 import { START_TYPE } from '../rules/verify/starts.js';
 import type { SignerTally, VerifyState } from '../rules/verify/state.js';
+import { BlockTexts, keyidIn } from './blocks/block-texts.js';
+import type { BlockFacts } from './blocks/examine-block.js';
+import type { UsualLine } from './blocks/read-blocks.js';
+import { VALID } from './blocks/verdicts.js';
+import { BoundsView, MAX_SCALE, rescale, type ScaledAccount, type UnitBounds } from './scaled-account.js';
+import { MeterReader, readDigits, recallText } from './scan/quick-line.js';
+import * as row from './scan/quick-scan.js';
+import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from './scan/quick-tables.js';
 
 const HASH_BYTES = 32;
 /** What is never usual here: releases, and digests of another kind. */

@@ -17,8 +17,8 @@ import {
   formatProofText,
   malformed,
   orThrowMalformed,
-  tryParseDecimal,
   type ProofFileResult,
+  tryParseDecimal,
 } from './proof-text.js';
 
 /** What the file of a consistency proof says. */

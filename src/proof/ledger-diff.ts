@@ -5,14 +5,14 @@
 
 import { equalBytes } from '../base/bytes/compare.js';
 import { decodeUtf8 } from '../base/bytes/text.js';
-import type { LedgerSource } from '../rules/source/ledger-source.js';
 import { canonicalText } from '../base/json/canonicalize.js';
 import type { JsonObject, JsonValue } from '../base/json/value.js';
+import { toDigestText } from '../base/value/digest.js';
 import { examineLine } from '../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js';
-import { hashLine, readLines, type LedgerLine, type LineReader } from '../rules/source/read-lines.js';
 import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../format/tree/compact-range.js';
-import { toDigestText } from '../base/value/digest.js';
+import type { LedgerSource } from '../rules/source/ledger-source.js';
+import { hashLine, type LedgerLine, type LineReader, readLines } from '../rules/source/read-lines.js';
 
 /** How two ledgers lie to each other. A torn last line is no record: it does not count. */
 export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';

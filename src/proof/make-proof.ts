@@ -8,21 +8,21 @@
 
 import { printable } from '../base/bytes/printable.js';
 import { encodeUtf8 } from '../base/bytes/text.js';
-import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
 import { NorthrootError } from '../base/error.js';
+import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
+import { toDigestText } from '../base/value/digest.js';
+import { type Checkpoint, parseCheckpoint } from '../format/note/checkpoint.js';
 import { examineLine } from '../format/record/examine-line.js';
-import type { OpenLedger } from '../rules/source/read-lines.js';
-import { parseCheckpoint, type Checkpoint } from '../format/note/checkpoint.js';
 import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
 import {
   consistencyRanges,
   inclusionRanges,
+  type LeafRange,
   verifyConsistency,
   verifyInclusion,
-  type LeafRange,
 } from '../format/tree/proof.js';
 import type { ReadRecord } from '../log/read/read-records.js';
-import { toDigestText } from '../base/value/digest.js';
+import type { OpenLedger } from '../rules/source/read-lines.js';
 import { formatConsistencyProof } from './consistency-proof.js';
 import { ledgerBasis, type ProofBasis } from './proof-basis.js';
 import { formatTlogProof } from './tlog-proof.js';

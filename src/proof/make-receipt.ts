@@ -1,14 +1,14 @@
 /** Makes COSE receipts (RFC 9942) from a ledger: that a record stands in it, as the log's key says. */
 
-import { formatReceipt } from '../format/cose/receipt.js';
 import { NorthrootError } from '../base/error.js';
-import type { OpenLedger } from '../rules/source/read-lines.js';
 import { checkOptions, checkString } from '../base/options.js';
-import { replayTo } from '../log/read/replay.js';
+import { formatReceipt } from '../format/cose/receipt.js';
 import type { Signer } from '../format/signature/signer.js';
+import { replayTo } from '../log/read/replay.js';
+import type { OpenLedger } from '../rules/source/read-lines.js';
 import { findRoleProblem } from '../rules/trust/keyring.js';
 import type { VerifyState } from '../rules/verify/state.js';
-import { PROOF_OPTIONS, proveInclusion, type MadeProof, type ProofOptions } from './make-proof.js';
+import { type MadeProof, PROOF_OPTIONS, type ProofOptions, proveInclusion } from './make-proof.js';
 import type { ProofBasis } from './proof-basis.js';
 
 /** How a receipt is made. */

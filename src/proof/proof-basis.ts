@@ -1,13 +1,13 @@
 /** What proofs are made from: a ledger that is read from its beginning, or the index of one that is asked. */
 
-import type { RecordReader } from '../log/cache/record-reader.js';
+import { appendLeaf, emptyRange, rangeRoot } from '../format/tree/compact-range.js';
+import { type LeafRange, RangeHasher } from '../format/tree/proof.js';
 import { IndexGap } from '../log/cache/entry-store.js';
-import { hashLine, readLines, type OpenLedger } from '../rules/source/read-lines.js';
+import type { RecordReader } from '../log/cache/record-reader.js';
 import { findCheckpoint, type FoundCheckpoint } from '../log/read/find-checkpoint.js';
 import { findRecord } from '../log/read/find-record.js';
 import type { ReadRecord } from '../log/read/read-records.js';
-import { appendLeaf, emptyRange, rangeRoot } from '../format/tree/compact-range.js';
-import { RangeHasher, type LeafRange } from '../format/tree/proof.js';
+import { hashLine, type OpenLedger, readLines } from '../rules/source/read-lines.js';
 
 /** Roots as binary strings. */
 export interface HashedTree {

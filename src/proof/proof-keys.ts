@@ -4,39 +4,39 @@
  */
 
 import type { Fault } from '../base/fault.js';
-import type { AnyTypeOfEvent } from '../format/event/typed-event.js';
 import type { OptionTypes } from '../base/options.js';
-import { signingRuleFor } from '../rules/trust/authority.js';
+import { compareTimestamps } from '../base/value/timestamp.js';
+import type { AnyTypeOfEvent } from '../format/event/typed-event.js';
 import { detectForm } from '../format/key/detect-form.js';
 import { readKeyText } from '../format/key/key-form.js';
 import { parsePublicKey, type PublicKey } from '../format/key/public-key.js';
 import { isKeyName } from '../format/key/vkey.js';
 import type { SignedCheckpoint } from '../format/note/checkpoint.js';
-import { makeNoteKey, parseNoteKey, type NoteKey } from '../format/note/note-key.js';
+import { makeNoteKey, type NoteKey, parseNoteKey } from '../format/note/note-key.js';
 import type { TrustPolicy } from '../format/schema/generated/types.js';
+import type { SignatureBackend, VerificationKey } from '../format/signature/backend.js';
 import { defaultBackend } from '../format/signature/default-backend.js';
-import type { VerificationKey, SignatureBackend } from '../format/signature/backend.js';
+import { signingRuleFor } from '../rules/trust/authority.js';
 import {
   CheckpointRequirements,
   checkpointRoleOf,
+  type CheckpointSigner,
   isSignedByLog,
   judgeCheckpointNote,
-  listVkeys,
-  type CheckpointSigner,
   type KnownNoteKey,
+  listVkeys,
   type UnmetRequirement,
   type ValidNoteSignature,
 } from '../rules/trust/checkpoint-judge.js';
 import {
-  Keyring,
+  type EntitlementProblem,
   findCheckpointKeyProblem,
   findEntitlementProblem,
   findValidityProblem,
-  type EntitlementProblem,
+  Keyring,
   type RingKey,
 } from '../rules/trust/keyring.js';
 import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
-import { compareTimestamps } from '../base/value/timestamp.js';
 
 /** A key that the user gives for verifying proofs. */
 export type ProofKey =

@@ -6,7 +6,7 @@
 import { concatBytes } from '../base/bytes/concat.js';
 import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
 import { NorthrootError } from '../base/error.js';
-import { fail, succeed, type Fault, type Result } from '../base/fault.js';
+import { fail, type Fault, type Result, succeed } from '../base/fault.js';
 import { excerptText } from '../base/json/excerpt.js';
 import { MAX_NOTE_BYTES } from '../format/note/signed-note.js';
 import { hashToBase64, tryHashFromBase64 } from '../format/tree/compact-range.js';

@@ -2,10 +2,10 @@
 
 import type { LedgerView } from '../log/read/ledger-view.js';
 import {
-  makeConsistencyProof,
-  makeProof,
   type MadeConsistencyProof,
   type MadeProof,
+  makeConsistencyProof,
+  makeProof,
   type ProofOptions,
   type RecordProofOptions,
 } from './make-proof.js';

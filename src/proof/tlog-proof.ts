@@ -20,8 +20,8 @@ import {
   formatProofText,
   malformed,
   orThrowMalformed,
-  tryParseDecimal,
   type ProofFileResult,
+  tryParseDecimal,
 } from './proof-text.js';
 
 /** What a tlog-proof file says. */

@@ -5,20 +5,20 @@
 
 import type { Result } from '../base/fault.js';
 import { checkOptions } from '../base/options.js';
+import { toDigestText } from '../base/value/digest.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../format/note/checkpoint.js';
 import { hashToBase64url } from '../format/tree/compact-range.js';
 import { verifyConsistency } from '../format/tree/proof.js';
-import { toDigestText } from '../base/value/digest.js';
 import { decodeConsistencyProof } from './consistency-proof.js';
 import {
+  type CheckpointSigners,
   PROOF_TRUST,
   ProofKeyring,
-  type CheckpointSigners,
-  toProblem,
   type ProofProblem,
   type ProofTrust,
+  toProblem,
 } from './proof-keys.js';
-import { NO_SIGNERS, NO_WITNESS, verdictOf, type ProofOutcome, type StatedTree } from './verify-proof.js';
+import { NO_SIGNERS, NO_WITNESS, type ProofOutcome, type StatedTree, verdictOf } from './verify-proof.js';
 
 /**
  * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the files say, proven only

@@ -7,24 +7,24 @@
  * first.
  */
 
-import { checkOptions } from '../base/options.js';
 import { sha256Base64url } from '../base/bytes/sha256.js';
 import { decodeLatin1, decodeUtf8 } from '../base/bytes/text.js';
 import type { JsonObject } from '../base/json/value.js';
-import { examineLine, type ExaminedLine } from '../format/record/examine-line.js';
+import { checkOptions } from '../base/options.js';
+import { toDigestText } from '../base/value/digest.js';
+import { type Checkpoint, decodeCheckpoint } from '../format/note/checkpoint.js';
+import { type ExaminedLine, examineLine } from '../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../format/record/line-splitter.js';
-import { decodeCheckpoint, type Checkpoint } from '../format/note/checkpoint.js';
 import { eventMessage, isValidSignature } from '../format/signature/event-signature.js';
 import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
 import { verifyInclusion } from '../format/tree/proof.js';
-import { toDigestText } from '../base/value/digest.js';
 import {
+  type CheckpointSigners,
   PROOF_TRUST,
   ProofKeyring,
-  type CheckpointSigners,
-  toProblem,
   type ProofProblem,
   type ProofTrust,
+  toProblem,
 } from './proof-keys.js';
 import { decodeTlogProof, type TlogProof } from './tlog-proof.js';
 

@@ -3,33 +3,33 @@
  * and no clock. As RFC 9942 has it, the root is computed from the entry first, and then the signature is verified of that root.
  */
 
-import { decodeReceipt, namesReceiptKey } from '../format/cose/receipt.js';
-import { COSE_HEADER, verifyCoseSign1, type CoseSign1 } from '../format/cose/sign1.js';
-import { encodeLatin1 } from '../base/bytes/text.js';
 import { equalBytes } from '../base/bytes/compare.js';
+import { encodeLatin1 } from '../base/bytes/text.js';
 import type { JsonObject } from '../base/json/value.js';
+import { toDigestText } from '../base/value/digest.js';
+import { decodeReceipt, namesReceiptKey } from '../format/cose/receipt.js';
+import { COSE_HEADER, type CoseSign1, verifyCoseSign1 } from '../format/cose/sign1.js';
 import type { VerificationKey } from '../format/signature/backend.js';
 import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
 import { inclusionRoot } from '../format/tree/proof.js';
-import { ProofKeyring, toProblem, type ProofProblem, type ProofTrust } from './proof-keys.js';
-import { toDigestText } from '../base/value/digest.js';
+import { ProofKeyring, type ProofProblem, type ProofTrust, toProblem } from './proof-keys.js';
 import {
+  checkProofCall,
   claimsToBeRecord,
   describeEntry,
   ENTRY_MISSING,
   examineRecord,
   judgeEvent,
   listGaps,
-  checkProofCall,
   NEWLINE,
   NO_SIGNERS,
   NOT_A_RECORD,
-  verdictOf,
   type ProofEntry,
   type ProofEventSignature,
   type ProofGap,
   type ProofOutcome,
   type StatedTree,
+  verdictOf,
   type VerifyProofOptions,
 } from './verify-proof.js';
 

@@ -1,10 +1,10 @@
 /** Which records of a ledger are meant. What is verified, counted and decided never depends on it. */
 
-import { chainIds } from './bounds/grant.js';
 import { toDigestText } from '../base/value/digest.js';
 import { matchesPrincipalPattern } from '../base/value/principal.js';
 import { compareTimestamps, isTimestamp } from '../base/value/timestamp.js';
 import { matchesToolPattern } from '../base/value/tool.js';
+import { chainIds } from './bounds/grant.js';
 import type { VerifiedRecord } from './verify/verified-record.js';
 
 /** What the records that are meant have in common; everything that is given must hold. Empty: all records. */

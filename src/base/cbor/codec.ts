@@ -7,12 +7,12 @@
  * Its build without `eval` is used everywhere, as a page with a strict content security policy needs it.
  */
 
-import { Decoder, Encoder, Tag } from './cbor-x.js';
 import { equalBytes } from '../bytes/compare.js';
 import { NorthrootError } from '../error.js';
-import { fail, succeed, type Result } from '../fault.js';
+import { fail, type Result, succeed } from '../fault.js';
+import { Decoder, Encoder, Tag } from './cbor-x.js';
 import { scanCbor } from './scan.js';
-import { TaggedCbor, type CborFault, type CborKey, type CborMap, type CborValue } from './value.js';
+import { type CborFault, type CborKey, type CborMap, type CborValue, TaggedCbor } from './value.js';
 
 const OPTIONS = {
   useRecords: false,

@@ -6,9 +6,9 @@
  * the place the first at which that one applies: so the answer does not depend on the order of checks within a parser.
  */
 
+import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import type { ValueFault } from '../fault.js';
-import { decodeUtf8 } from '../bytes/text.js';
 import { assertByteRange } from './byte-range.js';
 import { excerptBytes, excerptText } from './excerpt.js';
 import { JsonParser } from './parse.js';

@@ -5,11 +5,9 @@
  * JSON number become a quantity; verification never comes this way.
  */
 
-import { parseDecimal, equalNumberTexts } from './decimal.js';
-import { HygieneCounter } from './hygiene.js';
-import type { HygieneReport, HygieneStatus } from './hygiene.js';
-import { JsonParser } from './parse.js';
-import type { ParseCode } from './parse.js';
+import { equalNumberTexts, parseDecimal } from './decimal.js';
+import { HygieneCounter, type HygieneReport, type HygieneStatus } from './hygiene.js';
+import { JsonParser, type ParseCode } from './parse.js';
 import { parseQuick } from './quick-text.js';
 import { MAX_DEPTH } from './scan.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';

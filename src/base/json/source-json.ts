@@ -4,7 +4,7 @@
  * through a double.
  */
 
-import { fail, succeed, type Fault, type Result } from '../fault.js';
+import { fail, type Fault, type Result, succeed } from '../fault.js';
 import { excerptBytes } from './excerpt.js';
 import { JsonParser, type ParseCode } from './parse.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';

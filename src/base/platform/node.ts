@@ -1,8 +1,8 @@
 /** The platform on Node: node:crypto and Buffer, the fastest that it has. */
 
+import { createHash, createPublicKey, ECDH, hash, type Hash, type KeyObject, verify } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { ECDH, createHash, createPublicKey, hash, verify, type Hash, type KeyObject } from 'node:crypto';
 
 import { fromDist } from '../dist.js';
 import { asBuffer } from './buffer.js';

@@ -12,7 +12,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { parseDecimal } from '../json/decimal.js';
-import { compareRationals, greatestCommonDivisor, reduceRational, type Rational } from './rational.js';
+import { compareRationals, greatestCommonDivisor, type Rational, reduceRational } from './rational.js';
 
 /** An exact amount, as it stands in an event. */
 export type Quantity =

@@ -1,7 +1,7 @@
 /** `northroot abandon`: settles what was reserved or begun and nobody will end. */
 
 import type { Command } from 'commander';
-import { LiveLedger, NorthrootError, printable, type AbandonedOpen } from '../../api/index.js';
+import { type AbandonedOpen, LiveLedger, NorthrootError, printable } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';

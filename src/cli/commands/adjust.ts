@@ -1,27 +1,27 @@
 /** `northroot adjust`: corrects what counts as used under a grant, by a refund or a provider's bill. */
 
-import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
-import type { NorthrootError } from '../../api/index.js';
+import { type Command, Option } from 'commander';
 import {
-  digestFromBase64url,
-  draftAdjustment,
-  formatQuantity,
-  printable,
   type AdjustmentEvent,
   type AdjustmentOptions,
   type AuthorizationEvent,
   type ContentRef,
-  type ReadRecord,
+  digestFromBase64url,
+  draftAdjustment,
+  formatQuantity,
   type LedgerView,
+  type NorthrootError,
+  printable,
+  type ReadRecord,
   toDigestText,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
-import { appendDraft, OptionProblems, withDraftOptions, type DraftOptions } from './append-draft.js';
+import { viewOf } from '../view.js';
+import { appendDraft, type DraftOptions, OptionProblems, withDraftOptions } from './append-draft.js';
 
 interface AdjustCommandOptions extends DraftOptions {
   readonly grant?: string;

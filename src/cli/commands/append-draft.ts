@@ -2,20 +2,20 @@
 
 import type { Command } from 'commander';
 import {
+  type Appended,
   findEntitledKeys,
   isPrincipalId,
+  type Key,
   type Ledger,
   NorthrootError,
   OptionsError,
   printable,
-  type Appended,
-  type Key,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { NO_INDEX } from '../view.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
+import { NO_INDEX } from '../view.js';
 import { NO_POSITION, openSigned, POSITION, type PositionChoice } from './ledger-key.js';
 
 /** The options of every command that appends one event. */

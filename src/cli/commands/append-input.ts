@@ -1,19 +1,19 @@
 /** The events that `append` is given: JSON texts from files or a pipe, and what each asks for. */
 
 import {
+  type Entry,
   ingestJson,
   isJournal,
   JOURNAL_START_BYTES,
+  type JsonObject,
+  type JsonText,
   JsonTextSplitter,
+  type JsonValue,
   parseJournalEvent,
   placeInText,
   quantity,
   readJournal,
   resolveReferences,
-  type Entry,
-  type JsonObject,
-  type JsonText,
-  type JsonValue,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';

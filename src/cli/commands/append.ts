@@ -3,22 +3,22 @@
  * goes on while earlier events are being written, so that a fast pipe is written in groups.
  */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
+  type CheckpointResult,
+  type CheckpointSchedule,
+  type Entry,
   EventError,
   findEntitledKeys,
+  type Finding,
   kindOfPath,
   Ledger,
   MAX_SIGNING_THREADS,
   NorthrootError,
-  printable,
-  toFindingJson,
-  type CheckpointResult,
-  type CheckpointSchedule,
-  type Entry,
-  type Finding,
   type Notice,
+  printable,
   type Signer,
+  toFindingJson,
 } from '../../api/index.js';
 import { Backlog } from '../backlog.js';
 import { CommandError } from '../command-error.js';
@@ -35,8 +35,9 @@ import {
   wholeNumber,
 } from '../options.js';
 import { ResultLines } from '../result-lines.js';
-import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
+import { NO_INDEX, viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
+import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
 import {
   assertOrigin,
   asUsageError,
@@ -45,7 +46,6 @@ import {
   openWithOwnKey,
   writingOptions,
 } from './ledger-key.js';
-import { NO_INDEX, viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {

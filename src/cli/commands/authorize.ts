@@ -4,24 +4,25 @@ import type { Command } from 'commander';
 import {
   authorizeAction,
   canonicalBytes,
+  type DecidingBound,
   describeLeft,
+  type Digest,
   ingestJson,
+  type Meter,
   parseDigest,
   printable,
   resolveTime,
-  sha256Digest,
-  type DecidingBound,
-  type Digest,
-  type Meter,
   type ResourceRef,
+  sha256Digest,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import { IMPORTED_HINT } from '../hints.js';
 import { ingestError } from '../ingest-error.js';
-import { STDIN, readInput, readTrustPolicy } from '../input.js';
+import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, requestKey, resourceList, seconds, toolName } from '../options.js';
-import { IMPORTED_HINT } from '../hints.js';
+import { NO_INDEX, viewOf } from '../view.js';
 import {
   decidingOptions,
   findSigner,
@@ -30,7 +31,6 @@ import {
   POSITION,
   type PositionChoice,
 } from './ledger-key.js';
-import { NO_INDEX, viewOf } from '../view.js';
 
 interface AuthorizeCommandOptions extends PositionChoice {
   readonly principal: string;

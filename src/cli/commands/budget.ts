@@ -1,37 +1,37 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
+  type AccountRow,
+  compareTimestamps,
   decimalsOf,
   findGrant,
-  compareTimestamps,
-  grantAccounts,
   formatQuantity,
+  fromDigestText,
+  type GrantAccount,
+  grantAccounts,
   isGrantUnder,
   isTimestamp,
   listOpenStarts,
   nameOfKey,
   parseTimestamp,
+  type Point,
   printable,
   renderAccounts,
   replayTo,
   reserveAllStarted,
-  type AccountRow,
-  type GrantAccount,
-  type Point,
   type StartedAuthorization,
   type UnstartedAction,
   unstartedActions,
   type VerifyState,
-  fromDigestText,
   writeJson,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { safeSink } from '../json-text.js';
 import type { Terminal } from '../terminal.js';
-import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
+import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface BudgetOptions extends IndexChoice {
   readonly grant?: string;

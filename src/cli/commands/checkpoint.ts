@@ -3,30 +3,30 @@
 import type { Command } from 'commander';
 import {
   attestCheckpoint,
+  type AttestResult,
   canBeWitnessKey,
+  type CheckpointResult,
+  type Collected,
   describeQuorum,
   isSignedBy,
   Ledger,
   meetsQuorum,
+  type NoteKey,
+  type NoteSignature,
   openLedgerSource,
   parseNoteKey,
   printable,
-  submissionUrl,
-  witnessPolicyKeys,
-  type AttestResult,
-  type CheckpointResult,
-  type Collected,
-  type NoteKey,
-  type NoteSignature,
   type Signer,
+  submissionUrl,
   type WitnessPolicy,
+  witnessPolicyKeys,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, principalId, seconds } from '../options.js';
+import { NO_INDEX } from '../view.js';
 import { findSigner, notePathOf, writingOptions } from './ledger-key.js';
 
 interface CheckpointCommandOptions {

@@ -1,10 +1,10 @@
 /** `northroot diff`: where two ledgers part. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { diffLedgers, renderLedgerDiff } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput } from '../input.js';
+import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
 

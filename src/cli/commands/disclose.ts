@@ -4,10 +4,10 @@ import type { Command } from 'commander';
 import {
   attachContents,
   findContent,
+  type FoundContent,
   openLedger,
   printable,
   writeNewFile,
-  type FoundContent,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -7,8 +7,8 @@ import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
+import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
-import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
   readonly trust?: string;

@@ -1,28 +1,28 @@
 /** `northroot grant`: writes a grant, so that nobody writes bounds as JSON by hand. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
-  draftGrant,
-  formatQuantity,
-  ingestJson,
-  kindOfPath,
-  printable,
-  resolveTime,
   type AuthorizationEvent,
   type Bounds,
+  draftGrant,
+  formatQuantity,
   type GrantOptions,
+  ingestJson,
   type JsonValue,
+  kindOfPath,
   type Meter,
+  printable,
+  resolveTime,
   type ResourceRef,
   type Source,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
-import { appendDraft, OptionProblems, withDraftOptions, type DraftOptions } from './append-draft.js';
+import { viewOf } from '../view.js';
+import { appendDraft, type DraftOptions, OptionProblems, withDraftOptions } from './append-draft.js';
 
 interface GrantCommandOptions extends DraftOptions {
   readonly to?: string;

@@ -1,19 +1,24 @@
 /** `northroot import` and `northroot check`: what other systems recorded, held against their own rules, and brought into a ledger. */
 
 import { resolve } from 'node:path';
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   appendImport,
   canonicalText,
-  checkHost,
   CHECKERS,
+  checkHost,
   didYouMean,
   firstTimeOf,
+  type Host,
+  type HostFile,
+  type HostReadOptions,
   HOSTS,
   ImportOutdatedError,
+  type ImportReport,
   isUnbegun,
   Ledger,
   openLedger,
+  type Paint,
   plainPaint,
   planReading,
   printable,
@@ -23,24 +28,19 @@ import {
   renderImportMarkdown,
   reportCheck,
   reportImport,
-  type Host,
-  type HostFile,
-  type ImportReport,
-  type Paint,
-  type HostReadOptions,
   type Signer,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {
   addHostReading,
+  type Aid,
   assertStdinOnce,
   filesAt,
   hintAtTimeZone,
+  type HostReadingOptions,
   readHostFile,
   toAid,
-  type Aid,
-  type HostReadingOptions,
 } from '../host-files.js';
 import { STDIN } from '../input.js';
 import { interruptible } from '../interruptible.js';
@@ -48,10 +48,10 @@ import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
 import {
   addReportOutput,
+  type ReportOutputOptions,
   screenFormat,
   targetsOf,
   writeReportFiles,
-  type ReportOutputOptions,
 } from '../report-output.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { NO_INDEX } from '../view.js';

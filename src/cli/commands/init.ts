@@ -1,20 +1,20 @@
 /** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
 
 import type { Command } from 'commander';
-import type { NorthrootError } from '../../api/index.js';
 import {
   compareTimestamps,
   describePredecessor,
   isUnbegun,
+  type Key,
   Ledger,
   makeKeyEntry,
   MAX_KEY_BYTES,
+  type NorthrootError,
   openLedger,
   ownKeyEntry,
   printable,
-  readSmallFile,
-  type Key,
   type PublicKey,
+  readSmallFile,
   type Signer,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';

@@ -3,32 +3,32 @@
  * change from here on.
  */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   formatPublicKeyAs,
   isKeyName,
   isPrincipalPattern,
+  type Key,
+  type ListedKey,
   makeKeyEntry,
   MAX_KEY_BYTES,
   NorthrootError,
   parsePrivateKey,
   parsePublicKey,
   printable,
+  type PublicKey,
+  type PublicKeyForm,
   readKeyList,
   readSmallFile,
   renderKeyList,
-  type Key,
-  type ListedKey,
-  type PublicKey,
-  type PublicKeyForm,
   type Role,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
-import { jsonText } from '../json-text.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
 import { collect, instant, principalId, seconds } from '../options.js';
+import { NO_INDEX } from '../view.js';
 import {
   findOwnSigner,
   keyPathOf,

@@ -1,14 +1,14 @@
 /** `northroot keygen`: makes a private key. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   formatPrivateKey,
   formatPublicKey,
   generatePrivateKey,
-  printable,
-  writeNewFile,
   type KeyAlgorithm,
+  printable,
   type PrivateKeyForm,
+  writeNewFile,
 } from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 

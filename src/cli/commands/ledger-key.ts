@@ -13,17 +13,17 @@ import {
   isUnbegun,
   isWritableFolder,
   kindOfPath,
+  Ledger,
+  type LedgerOptions,
   NorthrootError,
   printable,
   removeFile,
-  writeNewFile,
-  Ledger,
-  type LedgerOptions,
   type Signer,
+  writeNewFile,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { readSigner } from '../input.js';
 import type { Context } from '../context.js';
+import { readSigner } from '../input.js';
 import type { Terminal } from '../terminal.js';
 import type { IndexChoice } from '../view.js';
 import { describeNotice } from './notices.js';

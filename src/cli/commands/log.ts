@@ -1,26 +1,26 @@
 /** `northroot log`: a ledger's records one a line, filtered. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   compareTimestamps,
   followLedger,
   formatQuantity,
   isTimestamp,
+  type JsonObject,
+  type JsonValue,
   matchesPrincipalPattern,
   matchesToolPattern,
   printable,
-  readRecords,
-  type JsonObject,
-  type JsonValue,
   type Quantity,
   type ReadRecord,
+  readRecords,
   shortenDigestText,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, Outcome } from '../context.js';
-import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
-import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
+import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
+import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface LogOptions extends IndexChoice {
   readonly type?: string;

@@ -1,6 +1,6 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   MAX_NOTE_BYTES,
   printable,
@@ -13,7 +13,7 @@ import {
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, STDIN } from '../input.js';
-import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
+import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface ProveOptions extends IndexChoice {
   readonly checkpoint?: string;
@@ -100,7 +100,10 @@ async function prove(
     checkpoint: tree,
   } = key === undefined
     ? await proveRecord(view, wanted, { ...settings, extra: entryOut === undefined })
-    : await proveRecordByReceipt(view, wanted, { ...settings, signer: await readSigner(context.terminal, key) });
+    : await proveRecordByReceipt(view, wanted, {
+        ...settings,
+        signer: await readSigner(context.terminal, key),
+      });
   if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
   const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);

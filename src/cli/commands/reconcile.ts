@@ -1,43 +1,43 @@
 /** `northroot reconcile`: a ledger against what other systems recorded of the same calls. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   didYouMean,
+  type Host,
+  type HostFile,
   HOSTS,
   kindOfPath,
   looksLikeLedger,
   MAX_EXPECTATION_BYTES,
+  type Paint,
   parseExpectation,
   printable,
   readSmallFile,
   readSource,
   recogniseHost,
   reconcileLedger,
-  renderReconciliation,
-  renderReconciliationMarkdown,
-  type Host,
-  type HostFile,
-  type Paint,
   type ReconcileReport,
   type ReconcileSource,
+  renderReconciliation,
+  renderReconciliationMarkdown,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {
   addHostReading,
+  type Aid,
   filesAt,
   hintAtTimeZone,
+  type HostReadingOptions,
   readHostFile,
   toAid,
-  type Aid,
-  type HostReadingOptions,
 } from '../host-files.js';
 import { openLedgerInput, readStart, STDIN } from '../input.js';
 import { interruptible } from '../interruptible.js';
 import { jsonText } from '../json-text.js';
 import { wholeNumber } from '../options.js';
-import { addReportOutput, targetsOf, writeReport, type ReportOutputOptions } from '../report-output.js';
-import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
+import { addReportOutput, type ReportOutputOptions, targetsOf, writeReport } from '../report-output.js';
+import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf } from '../targets.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 

@@ -1,44 +1,44 @@
 /** `northroot record`: runs a command under an authorization and records what it used; or records what was done elsewhere. */
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   ABANDONED,
   ABORTED,
+  type Appended,
   checkDetails,
   compareTimestamps,
   describeFinding,
-  draftExecution,
   draftAbandonment,
-  findPermission,
-  resolveAuthorization,
-  findSpent,
-  isFindingCode,
-  Ledger,
-  measuredBases,
-  NorthrootError,
-  printable,
-  raiseMeters,
-  startExecution,
-  stateReserved,
-  type Appended,
+  draftExecution,
   type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
+  findPermission,
+  findSpent,
+  isFindingCode,
+  Ledger,
   type LedgerOptions,
+  measuredBases,
   type Meter,
+  NorthrootError,
   type Permission,
+  printable,
+  raiseMeters,
+  resolveAuthorization,
+  startExecution,
+  stateReserved,
   type Unmetered,
   type VerifyState,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
-import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus, Outcome } from '../context.js';
-import { readTrustPolicy } from '../input.js';
 import { hasHint } from '../hints.js';
+import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { code, instant, meterList, seconds, toolName } from '../options.js';
+import { NO_INDEX } from '../view.js';
 import { digestOfCommand } from './authorize.js';
 import {
   decidingOptions,

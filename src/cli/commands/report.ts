@@ -1,17 +1,17 @@
 /** `northroot report`: what was spent, allowed, refused and left open, in sentences and tables. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   ACTIVITY_GROUPINGS,
+  type ActivityGrouping,
+  type ActivityReport,
+  type Paint,
   renderActivity,
   renderActivityCsv,
   renderActivityHtml,
   renderActivityMarkdown,
   reportActivity,
   withoutGroups,
-  type ActivityGrouping,
-  type ActivityReport,
-  type Paint,
 } from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
@@ -19,14 +19,14 @@ import { openLedgerInput } from '../input.js';
 import { commandGuide } from '../remedies.js';
 import {
   addReportOutput,
+  type Rendered,
+  type ReportOutputOptions,
   screenFormat,
   targetsOf,
   writeReport,
-  type Rendered,
-  type ReportOutputOptions,
 } from '../report-output.js';
+import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf } from '../targets.js';
-import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 
 const FORMATS = ['text', 'markdown', 'csv', 'json', 'html'] as const;

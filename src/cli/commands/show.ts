@@ -1,23 +1,23 @@
 /** `northroot show`: one record, found by its number or its id. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   canonicalBytes,
+  decodeWireKey,
+  type LedgerView,
   MAX_KEY_BYTES,
   parsePublicKey,
   printable,
-  type LedgerView,
-  readSmallFile,
-  decodeWireKey,
-  toDsseEnvelope,
   type PublicKey,
   type ReadRecord,
+  readSmallFile,
+  toDsseEnvelope,
 } from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, readTrustPolicy } from '../input.js';
+import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
-import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
+import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
 

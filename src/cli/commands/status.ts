@@ -1,13 +1,13 @@
 /** `northroot status`: how a ledger stands, on one screen. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { renderStatus, writeJson } from '../../api/index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readAnchors, readTrustPolicy } from '../input.js';
 import { safeSink } from '../json-text.js';
-import { commandGuide } from '../remedies.js';
 import { collect } from '../options.js';
-import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
+import { commandGuide } from '../remedies.js';
+import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface StatusOptions extends IndexChoice {
   readonly trust?: string;

@@ -1,14 +1,14 @@
 /** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or brings one up to date. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
+  type FileCount,
   MAX_NOTE_BYTES,
   openLedgerSource,
   printable,
   readSmallFile,
-  writeTiles,
-  type FileCount,
   toDigestText,
+  writeTiles,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -1,21 +1,21 @@
 /** `northroot trust init` makes a trust policy of what a ledger declares; `trust show` says what a policy pins. */
 
 import { createInterface } from 'node:readline/promises';
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   draftTrustPolicy,
   findCheckpoint,
   fingerprintsOf,
+  type GenesisEvent,
+  type Key,
+  type LedgerKey as SavedKey,
   listKeys,
   printable,
   readRecords,
   runVerification,
-  writeNewFile,
-  type GenesisEvent,
-  type Key,
-  type LedgerKey as SavedKey,
   type TrustPolicy,
   type VerifyState,
+  writeNewFile,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -1,19 +1,19 @@
 /** The commands on single values: `canonicalize`, `digest`, `event-id`. */
 
-import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
+import { type Command, Option } from 'commander';
 import {
   assertEvent,
   buildEvent,
   canonicalBytes,
+  type Digest,
   digestFromBase64url,
   formatDigest,
-  ingestJson,
-  sha256Digest,
-  type Digest,
   type Ingested,
+  ingestJson,
   type JsonValue,
   type NumberMode,
+  sha256Digest,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -1,11 +1,11 @@
 /** What `northroot verify` does with a bundle. */
 
 import {
-  renderBundleResult,
-  verifyBundle,
   type Anchor,
   type BundleResult,
+  renderBundleResult,
   type TrustPolicy,
+  verifyBundle,
   type WitnessPolicy,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';

@@ -3,12 +3,12 @@
 import { InvalidArgumentError } from 'commander';
 import {
   examinePart,
+  type LedgerSource,
   MAX_PARTS,
   openParts,
   openScratchFile,
   printable,
   readFileChunks,
-  type LedgerSource,
   type TrustPolicy,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';

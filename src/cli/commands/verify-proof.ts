@@ -1,15 +1,21 @@
 /** `northroot verify-proof`: verifies a proof with nothing but a key. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
+  type Guide,
   hashLedger,
   isReceipt,
   isStatement,
   MAX_ENTRY_BYTES,
   MAX_KEY_BYTES,
   MAX_NOTE_BYTES,
+  type Paint,
   parseProofKey,
   printable,
+  type ProofKey,
+  type ProofOutcome,
+  type ProofTrust,
+  type PublicKey,
   readSmallFile,
   renderConsistencyResult,
   renderProofResult,
@@ -19,12 +25,6 @@ import {
   verifyProof,
   verifyReceipt,
   verifyStatement,
-  type Guide,
-  type Paint,
-  type ProofKey,
-  type ProofOutcome,
-  type ProofTrust,
-  type PublicKey,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -1,42 +1,41 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
+  type Anchor,
   BaselineMatch,
   buildLazyReport,
   canGoOn,
   decideExitStatus,
   DEFAULT_MAX_FINDINGS,
+  type FailOn,
+  type FindingFilter,
   findRecord,
   followLedger,
+  type JsonValue,
   kindOfPath,
+  type LazyReport,
+  type LedgerSource,
   loadVerification,
   matchesFilter,
   MAX_THREADS,
   MIN_MAX_MEMORY,
   NorthrootError,
   NOT_CHECKED_CODES,
+  type NotCheckedCode,
   printable,
+  type ReadRecord,
   replaceFile,
   requireChecks,
   runVerification,
-  saveVerification,
-  type Anchor,
-  type FailOn,
-  type FindingFilter,
-  type JsonValue,
-  type LedgerSource,
-  type NotCheckedCode,
-  type ReadRecord,
-  type LazyReport,
   type SavedVerification,
+  saveVerification,
   type TrustPolicy,
   type VerificationResult,
   type WitnessPolicy,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome } from '../context.js';
-import type { Terminal } from '../terminal.js';
 import {
   openLedgerInput,
   readAnchors,
@@ -54,11 +53,12 @@ import {
   pastInstant,
   wholeNumber,
 } from '../options.js';
-import { addOutputs, readBaseline, VerifyOutputs, type OutputOptions } from '../verify-output.js';
-import { holdYoungGeneration } from '../young-generation.js';
 import { assertFolderOf, filesOf } from '../targets.js';
+import type { Terminal } from '../terminal.js';
+import { addOutputs, type OutputOptions, readBaseline, VerifyOutputs } from '../verify-output.js';
+import { holdYoungGeneration } from '../young-generation.js';
 import { verifyBundleFile } from './verify-bundle.js';
-import { openPartFiles, partNumber, writePart, type PartNumber } from './verify-parts.js';
+import { openPartFiles, partNumber, type PartNumber, writePart } from './verify-parts.js';
 
 interface VerifyCommandOptions extends OutputOptions {
   readonly trust?: string;

@@ -1,13 +1,13 @@
 /** `northroot why`: the history of one event. */
 
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { renderEventHistory } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, readTrustPolicy } from '../input.js';
+import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
-import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
+import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface WhyOptions extends IndexChoice {
   readonly trust?: string;

@@ -1,21 +1,21 @@
 /** `northroot witness`: serves a witness of other ledgers' checkpoints until it is stopped. */
 
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import {
   canBeLogKey,
   createWitness,
   formatNoteKey,
   isKeyName,
   isSubmissionPrefix,
+  type LogKey,
   NorthrootError,
+  type NoteKey,
   originOf,
   parseNoteKey,
   printable,
   serveWitness,
-  witnessPolicyKeys,
-  type LogKey,
-  type NoteKey,
   type WitnessEvent,
+  witnessPolicyKeys,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, Outcome } from '../context.js';

@@ -2,10 +2,10 @@
 
 import { InvalidArgumentError } from 'commander';
 import {
+  type BundleExport,
   exportBundle,
   findRecord,
   openLedger,
-  type BundleExport,
   type RecordSelection,
   type Stretch,
 } from '../../api/index.js';

@@ -1,18 +1,18 @@
 /** Runs an export of the library into one file, which appears whole or not at all, and says what was written. */
 
 import {
-  openLedger,
-  printable,
   type ByteSink,
   type ExportOptions,
   type ExportPass,
   type LedgerSource,
+  openLedger,
+  printable,
   type Report,
 } from '../../api/index.js';
-import { warnOfNothing } from '../empty-selection.js';
-import type { ExitStatus } from '../context.js';
-import { writeTarget } from '../targets.js';
 import { CommandError } from '../command-error.js';
+import type { ExitStatus } from '../context.js';
+import { warnOfNothing } from '../empty-selection.js';
+import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 
 /** What an export gave, and how what it wrote is counted. */

@@ -3,10 +3,10 @@
 import {
   currencyOf,
   exportFocus,
+  type FocusOptions,
   openLedger,
   printable,
   writeThrough,
-  type FocusOptions,
 } from '../../api/index.js';
 import { CommandError } from '../command-error.js';
 import { warnOfNothing } from '../empty-selection.js';

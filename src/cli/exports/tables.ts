@@ -3,15 +3,15 @@
 import { join } from 'node:path';
 import {
   exportCsv,
-  exportParquet,
-  openLedger,
-  writeFolderThrough,
   type ExportOptions,
+  exportParquet,
   type LedgerSource,
+  openLedger,
   type TableExport,
+  writeFolderThrough,
 } from '../../api/index.js';
-import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
+import { warnOfNothing } from '../empty-selection.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
 

@@ -3,8 +3,8 @@
  * and ends with the end of one, but for what follows a file's last `\n`.
  */
 
-import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
+import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 
 /** Whole lines of one file. */
 export interface Block {

@@ -3,21 +3,20 @@
  * usual records no objects made. What is said of a line is what `verifyLine` says of it.
  */
 
-import { examineBlock, makeExaminer, type Examiner } from './examine-block.js';
-import { BlockKnowledge } from './read-blocks.js';
-import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import { allocateScratch } from '../../base/bytes/concat.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
+import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { isQuickPathOn } from '../scan/quick-line.js';
 import { EVENT_ID, ROW_WIDTH } from '../scan/quick-scan.js';
 import { B64_LENGTH } from '../scan/quick-tables.js';
-import { defaultBackend } from '../../format/signature/default-backend.js';
-import type { VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { UsualStep } from '../usual-step.js';
-import type { SegmentName } from '../../rules/verify/line-result.js';
+import { examineBlock, type Examiner, makeExaminer } from './examine-block.js';
+import { BlockKnowledge } from './read-blocks.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 512 * 1024;

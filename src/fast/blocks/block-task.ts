@@ -2,9 +2,9 @@
 
 import type { Block } from './block-reader.js';
 import {
-  examineBlock,
   type BlockFacts,
   type Depth,
+  examineBlock,
   type ExaminedBlock,
   type Examiner,
 } from './examine-block.js';

@@ -4,7 +4,11 @@
  * takes most of the time and needs no order, so that other threads can do it. What it gives is numbers, a few for each line.
  */
 
-import { examineFully, type ExaminedLine } from '../../format/record/examine-line.js';
+import { NorthrootError } from '../../base/error.js';
+import { type ExaminedLine, examineFully } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
 import {
   closingQuote,
   eventOf,
@@ -14,13 +18,9 @@ import {
   signatureCountOf,
 } from '../scan/quick-line.js';
 import { ROW_WIDTH, SEQ_LOW } from '../scan/quick-scan.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import { SEQ_BASE } from '../scan/quick-tables.js';
-import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
-import { defaultBackend } from '../../format/signature/default-backend.js';
-import { NorthrootError } from '../../base/error.js';
+import { type DeclaredKey, keysDeclaredBy, KnownKeys } from './known-keys.js';
 import { scannerFor } from './line-scanner.js';
-import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
 import { SignatureQueue } from './signature-queue.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 

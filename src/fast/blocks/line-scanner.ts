@@ -6,12 +6,12 @@
 import { tryDecodeBase64 } from '../../base/bytes/encoding.js';
 import { MAX_KEPT_LENGTH, PrefixViews } from '../../base/bytes/prefix-views.js';
 import { sha256Latin1 } from '../../base/bytes/sha256.js';
-import { SCAN_WASM } from '../scan/generated/scan-wasm.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { PREFIX, PayloadViews, hasTrueIdentity, isIdentity } from '../scan/quick-identity.js';
+import { leafHash } from '../../format/tree/compact-range.js';
+import { SCAN_WASM } from '../scan/generated/scan-wasm.js';
+import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/quick-identity.js';
 import { relate } from '../scan/quick-relate.js';
 import { ROW_WIDTH, scanRecord } from '../scan/quick-scan.js';
-import { leafHash } from '../../format/tree/compact-range.js';
 
 /** Looks at the lines of one block at a time. */
 export interface LineScanner {

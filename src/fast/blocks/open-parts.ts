@@ -1,7 +1,7 @@
 /** The parts of a verification put together: a ledger of which it is known already which signatures are valid. */
 
-import { decodeLatin1 } from '../../base/bytes/text.js';
 import { printable } from '../../base/bytes/printable.js';
+import { decodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { decodePart, type PartFrame, type PartHeader, type PartSegment } from './part-file.js';

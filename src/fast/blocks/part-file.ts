@@ -10,11 +10,11 @@
  * 32 bits, the lengths of what follows, and these two.
  */
 
-import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
-import { concatBytes } from '../../base/bytes/concat.js';
-import { decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { equalBytes } from '../../base/bytes/compare.js';
+import { concatBytes } from '../../base/bytes/concat.js';
 import { printable } from '../../base/bytes/printable.js';
+import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
+import { decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 
 /** What a part is of. */

@@ -6,20 +6,20 @@
 import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
-import type { LedgerPlace, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
-import { usualLine, type ExaminedLine, type Layout } from '../../format/record/examine-line.js';
-import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
-import type { KnownLine, LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { WorkerThread } from '../../base/platform/platform.js';
+import { type ExaminedLine, type Layout, usualLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
-import { openBlocks, type BlockInput, type LongLine } from './block-reader.js';
+import type { LedgerPlace, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
+import type { KnownLine, LineKnowledge } from '../../rules/verify/line-knowledge.js';
+import { type BlockInput, type LongLine, openBlocks } from './block-reader.js';
 import { BlockTask } from './block-task.js';
 import {
-  examineBlock,
-  makeExaminer,
   type BlockFacts,
+  examineBlock,
   type ExaminedBlock,
   type Examiner,
+  makeExaminer,
 } from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';

@@ -3,9 +3,9 @@
 import { decodeSignatureAt, SIGNATURE_BYTES, SIGNATURE_CHARACTERS } from '../../base/bytes/base64url-at.js';
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
-import { BatchVerifier, MAX_WAITING } from '../signature/batch-verifier.js';
 import type { VerificationKey } from '../../format/signature/backend.js';
 import { eventMessage, isValidSignature } from '../../format/signature/event-signature.js';
+import { BatchVerifier, MAX_WAITING } from '../signature/batch-verifier.js';
 import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 
 /** What the tables of all threads take together, in bytes, where there are not so many that each would have less than the other. */

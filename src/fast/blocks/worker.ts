@@ -4,8 +4,8 @@ import { parentPort } from 'node:worker_threads';
 import { viewBytes } from '#platform';
 import { NorthrootError } from '../../base/error.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
-import { examineBlock, makeExaminer, type BlockFacts, type Depth, type Examiner } from './examine-block.js';
-import { writeFacts, type SharedFacts } from './shared-facts.js';
+import { type BlockFacts, type Depth, examineBlock, type Examiner, makeExaminer } from './examine-block.js';
+import { type SharedFacts, writeFacts } from './shared-facts.js';
 import type { BlockAnswer, BlockRequest } from './worker-pool.js';
 
 let examiner: Examiner | undefined;

@@ -6,6 +6,9 @@
 import { isTextAt } from '../../base/bytes/compare.js';
 import { allocateScratch } from '../../base/bytes/concat.js';
 import { decodeLatin1, decodeUtf8 } from '../../base/bytes/text.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { toRational } from '../../base/value/quantity.js';
+import { type Rational, rationalOfDecimal } from '../../base/value/rational.js';
 import type {
   ActionOutline,
   AdjustmentOutline,
@@ -15,12 +18,9 @@ import type {
   UnitAmount,
 } from '../../format/event/outline.js';
 import type { EventTypes, TypeName } from '../../format/event/typed-event.js';
-import type { JsonObject } from '../../base/json/value.js';
-import type { ResourceRef } from '../../format/schema/generated/types.js';
-import { toRational } from '../../base/value/quantity.js';
-import { rationalOfDecimal, type Rational } from '../../base/value/rational.js';
-import type { SignatureEntry } from '../../format/record/examine-line.js';
 import type { Span } from '../../format/record/event-bytes.js';
+import type { SignatureEntry } from '../../format/record/examine-line.js';
+import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { hasTrueIdentity } from './quick-identity.js';
 import { slotOf } from './quick-relate.js';
 import * as row from './quick-scan.js';

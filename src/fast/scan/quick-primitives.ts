@@ -1,21 +1,21 @@
 /** What the walk over usual records stands on, as JavaScript does it best; `assembly/quick-primitives.ts` is the same for WebAssembly. */
 
 import { hasSameBytes } from '../../base/bytes/compare.js';
-import { PLAIN, endOfString } from '../../base/json/scan.js';
-import { SEQ_LOW, SEQ_HIGH } from './quick-row.js';
+import { endOfString, PLAIN } from '../../base/json/scan.js';
+import { SEQ_HIGH, SEQ_LOW } from './quick-row.js';
 import {
-  QUOTE,
-  ZERO,
+  B64_LENGTH,
   BACKSLASH,
   BASE64URL,
-  ENDS_43,
   CLASS,
-  NO_LIMIT,
-  B64_LENGTH,
-  SEQ_BASE,
+  ENDS_43,
   MAX_METERS,
+  NO_LIMIT,
+  QUOTE,
   REMEMBERED,
   SEEN_KINDS,
+  SEQ_BASE,
+  ZERO,
 } from './quick-tables.js';
 
 export { decodeDigestAt as decodeDigest, isDigestAt as isDigest } from '../../base/bytes/base64url-at.js';

@@ -16,27 +16,27 @@ import { isKnownEventType } from '../../format/schema/check.js';
 import { endOfExtension } from './quick-extension.js';
 import { after, isText } from './quick-primitives.js';
 import {
-  ROW_WIDTH,
-  OTHER,
-  TYPE,
-  LINE_START,
-  LINE_END,
-  EVENT_START,
   EVENT_END,
+  EVENT_START,
   EVENT_TYPE,
+  LINE_END,
+  LINE_START,
+  OTHER,
+  ROW_WIDTH,
   TOOL,
+  TYPE,
 } from './quick-row.js';
 import {
-  QUOTE,
+  AUTHORIZATION_MEMBER,
   ENVELOPE,
+  EVENT_MEMBER,
   FIRST,
+  MAX_LINE_BYTES,
+  QUOTE,
+  REQUIRED,
   TEXT_AT,
   TEXTS,
-  REQUIRED,
-  EVENT_MEMBER,
   TOOL_MEMBER,
-  AUTHORIZATION_MEMBER,
-  MAX_LINE_BYTES,
 } from './quick-tables.js';
 import { endOfEvent, endOfRecord, endOfValue, typeOf } from './quick-walk.js';
 

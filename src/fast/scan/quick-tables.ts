@@ -1,36 +1,36 @@
 /** The forms of usual records as tables of numbers, which is what their scan goes by. */
 
 import { encodeLatin1 } from '../../base/bytes/text.js';
-import { MAX_SIGNATURES } from '../../format/signature/dsse.js';
 import { MAX_METERS } from '../../base/value/meter.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { MAX_SIGNATURES } from '../../format/signature/dsse.js';
 import {
-  EVENT_ID,
-  PAYLOAD_DIGEST,
-  LEDGER_ID,
-  PREVIOUS_ID,
-  OCCURRED_AT,
-  PRINCIPAL,
-  EVENT_TYPE,
-  TOOL,
-  LINK,
-  EXECUTION_ID,
-  INTENT,
-  USER_INTENT,
-  PARAMS,
-  METERS,
-  STARTED_AT,
   ENDED_AT,
-  IS_DENY,
-  IS_FAILURE,
-  IS_SUCCESS,
-  IS_ESTIMATED,
+  EVENT_ID,
+  EVENT_TYPE,
+  EXECUTION_ID,
+  HAS_ERROR_CODE,
+  HAS_FAILED_CHECK,
   HAS_OUTPUT_DIGEST,
   HAS_OUTPUT_REF,
-  IS_CREDIT,
-  HAS_FAILED_CHECK,
   HAS_RESOURCES,
-  HAS_ERROR_CODE,
+  INTENT,
+  IS_CREDIT,
+  IS_DENY,
+  IS_ESTIMATED,
+  IS_FAILURE,
+  IS_SUCCESS,
+  LEDGER_ID,
+  LINK,
+  METERS,
+  OCCURRED_AT,
+  PARAMS,
+  PAYLOAD_DIGEST,
+  PREVIOUS_ID,
+  PRINCIPAL,
+  STARTED_AT,
+  TOOL,
+  USER_INTENT,
 } from './quick-row.js';
 
 export { MAX_LINE_BYTES, MAX_METERS, MAX_SIGNATURES };

@@ -13,6 +13,7 @@
 
 import type { VerificationKey } from '../../format/signature/backend.js';
 import { checkEd25519Signature } from '../../format/signature/ed25519.js';
+import { eventMessage } from '../../format/signature/event-signature.js';
 import {
   CAPACITY,
   Ed25519Tables,
@@ -24,7 +25,6 @@ import {
   type Table,
   type Windows,
 } from './ed25519-tables.js';
-import { eventMessage } from '../../format/signature/event-signature.js';
 
 export interface BatchVerifierOptions {
   /** The most memory that tables take, those of all keys together, in bytes. Default: 64 MiB; below 2 MiB there are none. */

@@ -7,7 +7,7 @@
 
 import { writeSha512 } from '#platform';
 import { PrefixViews } from '../../base/bytes/prefix-views.js';
-import { tryMakeKernel, type Kernel } from '../../format/key/ed25519-kernel.js';
+import { type Kernel, tryMakeKernel } from '../../format/key/ed25519-kernel.js';
 import { PAYLOAD_TYPE, preAuthHead } from '../../format/signature/dsse.js';
 
 /**

@@ -13,14 +13,14 @@
  * This is the format only: nothing is verified here.
  */
 
-import { decodeCbor, encodeCbor } from '../../base/cbor/codec.js';
-import type { CborKey, CborMap, CborValue } from '../../base/cbor/value.js';
 import { equalBytes } from '../../base/bytes/compare.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { decodeCbor, encodeCbor } from '../../base/cbor/codec.js';
+import type { CborKey, CborMap, CborValue } from '../../base/cbor/value.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { Signer } from '../signature/signer.js';
-import { COSE_HEADER, decodeCoseSign1, signCoseSign1, type CoseSign1 } from './sign1.js';
+import { COSE_HEADER, type CoseSign1, decodeCoseSign1, signCoseSign1 } from './sign1.js';
 
 /** Labels of headers (RFC 9597, RFC 9942). */
 const HEADER = { cwtClaims: 15, vds: 395, vdp: 396 } as const;

@@ -5,11 +5,11 @@
  */
 
 import { decodeCbor, encodeCbor } from '../../base/cbor/codec.js';
-import { TaggedCbor, type CborKey, type CborMap, type CborValue } from '../../base/cbor/value.js';
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { type CborKey, type CborMap, type CborValue, TaggedCbor } from '../../base/cbor/value.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import type { KeyAlgorithm } from '../key/key-form.js';
-import type { Signer } from '../signature/signer.js';
 import type { VerificationKey } from '../signature/backend.js';
+import type { Signer } from '../signature/signer.js';
 
 /** The tag of a COSE_Sign1. */
 export const COSE_SIGN1_TAG = 18;

@@ -5,10 +5,12 @@
 
 import { equalBytes } from '../../base/bytes/compare.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import { checkOptions, describeValue } from '../../base/options.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
 import type { JsonObject } from '../../base/json/value.js';
+import { checkOptions, describeValue } from '../../base/options.js';
+import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
+import { checkEvent } from '../schema/check.js';
 import type {
   AdjustmentEvent,
   AttestationEvent,
@@ -18,9 +20,7 @@ import type {
   GenesisEvent,
   KeyEvent,
 } from '../schema/generated/types.js';
-import { checkEvent } from '../schema/check.js';
-import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
-import { completePayload, payloadOf, type CompleteEvent, type Room } from './identity.js';
+import { type CompleteEvent, completePayload, payloadOf, type Room } from './identity.js';
 import { digestReader, readDigestTexts } from './references.js';
 import { assertEvent, assertShape } from './validate.js';
 

@@ -5,8 +5,8 @@ import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { takeScratch } from '../../base/bytes/slab.js';
 import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
-import { listNames, PlainWriter, sortNames, UNUSUAL, type Replace } from '../../base/json/plain-writer.js';
-import { digestFromBase64url, type Digest } from '../../base/value/digest.js';
+import { listNames, PlainWriter, type Replace, sortNames, UNUSUAL } from '../../base/json/plain-writer.js';
+import { type Digest, digestFromBase64url } from '../../base/value/digest.js';
 
 /** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
 export const EVENT_ID_PREFIX = 'northroot:event:v1\0';

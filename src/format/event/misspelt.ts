@@ -2,8 +2,8 @@
 
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
-import { SCHEMAS } from '../schema/generated/schemas.js';
 import { schemaOfEventType } from '../schema/fault-words.js';
+import { SCHEMAS } from '../schema/generated/schemas.js';
 
 const MAX_NAME_LENGTH = 80;
 

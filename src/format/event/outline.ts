@@ -5,16 +5,16 @@
  * Ids are base64url, other digests texts, `alg:b64`, by which they are compared.
  */
 
+import { formatDigest } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { toRational } from '../../base/value/quantity.js';
+import type { Rational } from '../../base/value/rational.js';
 import type {
   AdjustmentEvent,
   AuthorizationEvent,
   ExecutionEvent,
   ResourceRef,
 } from '../schema/generated/types.js';
-import { formatDigest } from '../../base/value/digest.js';
-import type { MeterVector } from '../../base/value/meter.js';
-import { toRational } from '../../base/value/quantity.js';
-import type { Rational } from '../../base/value/rational.js';
 import type { EventTypes, TypeName } from './typed-event.js';
 
 /** So much of one unit. */

@@ -4,8 +4,8 @@
  * knows the ledger puts the id in its place before the event is made.
  */
 
+import { type Digest, tryParseDigest } from '../../base/value/digest.js';
 import { isKnownEventType } from '../schema/check.js';
-import { tryParseDigest, type Digest } from '../../base/value/digest.js';
 
 /** The members that hold a digest in the events of SPEC §3, at whatever depth. */
 const DIGEST_NAMES: ReadonlySet<string> = new Set([

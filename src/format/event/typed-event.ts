@@ -1,5 +1,6 @@
 /** Well-formed events by their types: the one place where JSON that a schema has passed gets the type that the schema stands for. */
 
+import { isKnownEventType } from '../schema/check.js';
 import type {
   AdjustmentEvent,
   AttestationEvent,
@@ -10,7 +11,6 @@ import type {
   GenesisEvent,
   KeyEvent,
 } from '../schema/generated/types.js';
-import { isKnownEventType } from '../schema/check.js';
 
 /** The types of SPEC §3 by name; `other` is every extension type and every one that is not known. */
 export interface EventTypes {

@@ -2,9 +2,9 @@
 
 import { NorthrootError } from '../../base/error.js';
 import type { ValueFault } from '../../base/fault.js';
+import { toDigestText } from '../../base/value/digest.js';
 import { checkEvent, type ShapeCode } from '../schema/check.js';
 import { describeFault, schemaOfEventType } from '../schema/fault-words.js';
-import { toDigestText } from '../../base/value/digest.js';
 import { identifyEvent } from './identity.js';
 import { findMisspelt } from './misspelt.js';
 

@@ -3,8 +3,7 @@
  * means in `catalog.ts`.
  */
 
-import type { FindingClass, Severity } from './catalog.js';
-import type { FindingCode } from './catalog.js';
+import type { FindingClass, FindingCode, Severity } from './catalog.js';
 
 /** Where a finding is. Offsets and lengths are in bytes and count within `file`; lines count from 1. */
 export interface Place {

@@ -1,9 +1,8 @@
 /** What a rule says of the event or line that it judges, before its place is known. */
 
 import type { Rational } from '../../base/value/rational.js';
-import type { FindingCode } from './catalog.js';
+import type { FindingCode, Severity } from './catalog.js';
 import type { RelatedRecord } from './finding.js';
-import type { Severity } from './catalog.js';
 
 /** The limit that was held against, and what counted against it before the event that is judged. */
 export interface LimitFact {

@@ -10,7 +10,7 @@ import { concatBytes } from '../../base/bytes/concat.js';
 import { tryDecodeHex } from '../../base/bytes/encoding.js';
 import type { NorthrootError } from '../../base/error.js';
 import { ED25519_SPKI_PREFIX, P256_SPKI_PREFIX } from '../../base/platform/spki.js';
-import { keyError, malformed, type KeyAlgorithm, type RawPublicKey } from './key-form.js';
+import { type KeyAlgorithm, keyError, malformed, type RawPublicKey } from './key-form.js';
 import { ML_DSA_44_LENGTH } from './ml-dsa-44.js';
 
 const SPKI_PREFIX: Readonly<Record<KeyAlgorithm, Uint8Array>> = {

@@ -7,12 +7,12 @@ import { encodeBase64url, tryDecodeBase64url } from '../../base/bytes/encoding.j
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import {
-  SECRET_LENGTH,
   curveOf,
   keyError,
   malformed,
   type RawPrivateKey,
   type RawPublicKey,
+  SECRET_LENGTH,
 } from './key-form.js';
 
 const FORM = 'a JWK';

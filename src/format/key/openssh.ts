@@ -9,14 +9,14 @@ import { concatBytes } from '../../base/bytes/concat.js';
 import { encodeBase64, tryDecodeBase64 } from '../../base/bytes/encoding.js';
 import { decodeLatin1, encodeLatin1 } from '../../base/bytes/text.js';
 import {
-  ED25519_LENGTH,
-  P256_LENGTH,
-  SECRET_LENGTH,
   curveOf,
+  ED25519_LENGTH,
   keyError,
   malformed,
+  P256_LENGTH,
   type RawPrivateKey,
   type RawPublicKey,
+  SECRET_LENGTH,
 } from './key-form.js';
 
 export const OPENSSH_PRIVATE_LABEL = 'OPENSSH PRIVATE KEY';

@@ -19,12 +19,12 @@ import { checkEd25519PublicKey, type Ed25519KeyFault } from './ed25519-point.js'
 import { formatPublicJwk, readPublicJwk } from './jwk.js';
 import {
   ED25519_LENGTH,
-  P256_LENGTH,
+  type KeyAlgorithm,
   keyError,
   malformed,
-  readKeyText,
-  type KeyAlgorithm,
+  P256_LENGTH,
   type RawPublicKey,
+  readKeyText,
 } from './key-form.js';
 import { ML_DSA_44_LENGTH } from './ml-dsa-44.js';
 import { formatOpenSshPublic, readOpenSshPublic } from './openssh.js';

@@ -14,12 +14,12 @@ import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   ED25519_LENGTH,
-  SECRET_LENGTH,
+  type KeyAlgorithm,
   keyError,
   malformed,
-  type KeyAlgorithm,
   type RawPrivateKey,
   type RawPublicKey,
+  SECRET_LENGTH,
 } from './key-form.js';
 import { ML_DSA_44_LENGTH } from './ml-dsa-44.js';
 

@@ -3,8 +3,8 @@
  * together. Its shape, roles and principals are others' concern; what is wrong is returned, since it is a finding.
  */
 
-import { fail, succeed, type Result, type ValueFault } from '../../base/fault.js';
-import { checkPublicKey, describeKeyFault, tryParseWirePublicKey, type PublicKey } from './public-key.js';
+import { fail, type Result, succeed, type ValueFault } from '../../base/fault.js';
+import { checkPublicKey, describeKeyFault, type PublicKey, tryParseWirePublicKey } from './public-key.js';
 
 const NOTE_ROLES: readonly string[] = ['checkpoint', 'witness'];
 

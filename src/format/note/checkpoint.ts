@@ -12,9 +12,9 @@ import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
 import {
   decodeNote,
   malformed,
-  orThrow,
   type NoteForm,
   type NoteResult,
+  orThrow,
   type SignedNote,
 } from './signed-note.js';
 

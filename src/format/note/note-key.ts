@@ -8,13 +8,13 @@
 import { concatBytes } from '../../base/bytes/concat.js';
 import { encodeHex } from '../../base/bytes/encoding.js';
 import { encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
-import { checkPublicKey, describeKeyFault, makePublicKey, type PublicKey } from '../key/public-key.js';
-import { algorithmOf, formatVkey, isKeyName, readVkey, vkeyId, type VkeyType } from '../key/vkey.js';
 import { keyError, malformed } from '../key/key-form.js';
 import { ML_DSA_44_SIGNATURE_LENGTH } from '../key/ml-dsa-44.js';
+import { checkPublicKey, describeKeyFault, makePublicKey, type PublicKey } from '../key/public-key.js';
+import { algorithmOf, formatVkey, isKeyName, readVkey, vkeyId, type VkeyType } from '../key/vkey.js';
+import type { SignatureBackend, VerificationKey } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import type { Signer } from '../signature/signer.js';
-import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import { decodeCheckpointText } from './checkpoint.js';
 import type { NoteSignature } from './signed-note.js';
 

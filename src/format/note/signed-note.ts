@@ -9,7 +9,7 @@
 import { concatBytes } from '../../base/bytes/concat.js';
 import { encodeBase64, encodeHex, tryDecodeBase64, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { NorthrootError } from '../../base/error.js';
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { isKeyName } from '../key/vkey.js';
 
 /** One signature line. */

@@ -3,7 +3,7 @@
  * nobody known. A note with an invalid signature by a known key is to be refused, whatever else signed it.
  */
 
-import { isSignedBy, verifyNoteSignature, type NoteKey } from './note-key.js';
+import { isSignedBy, type NoteKey, verifyNoteSignature } from './note-key.js';
 import type { NoteSignature, SignedNote } from './signed-note.js';
 
 /** A valid signature. */

@@ -6,8 +6,8 @@
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeLatin1 } from '../../base/bytes/text.js';
-import { EVENT_ID_PREFIX, type EventIdentity } from '../event/identity.js';
 import type { MemberMarks } from '../../base/json/scan.js';
+import { EVENT_ID_PREFIX, type EventIdentity } from '../event/identity.js';
 
 const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const ROW = 5;

@@ -4,22 +4,22 @@
  * depends on earlier lines is `verify/`'s.
  */
 
-import type { ValueFault } from '../../base/fault.js';
 import { allocateScratch } from '../../base/bytes/concat.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import type { ValueFault } from '../../base/fault.js';
 import { diagnoseCanonical } from '../../base/json/diagnose.js';
-import type { EventIdentity } from '../event/identity.js';
-import { outlineEvent, type AuthorizationTerms, type OutlineOf } from '../event/outline.js';
 import { MemberMarks, scanCanonical } from '../../base/json/scan.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { copyQuickLine, glanceAt, QuickLine, readQuickLine } from '../../fast/scan/quick-line.js';
+import { MAX_META_BYTES } from '../../fast/scan/quick-scan.js';
+import type { EventIdentity } from '../event/identity.js';
+import { type AuthorizationTerms, outlineEvent, type OutlineOf } from '../event/outline.js';
+import { type EventTypes, type TypeName, typeNameOf } from '../event/typed-event.js';
 import type { FindingCode } from '../finding/catalog.js';
-import { typeNameOf, type EventTypes, type TypeName } from '../event/typed-event.js';
 import { checkEvent, checkRecord } from '../schema/check.js';
 import { MAX_SIGNATURES } from '../signature/dsse.js';
-import { toDigestText } from '../../base/value/digest.js';
 import { findMember, hashEvent, type Span } from './event-bytes.js';
-import { QuickLine, copyQuickLine, glanceAt, readQuickLine } from '../../fast/scan/quick-line.js';
-import { MAX_META_BYTES } from '../../fast/scan/quick-scan.js';
 
 export { MAX_META_BYTES } from '../../fast/scan/quick-scan.js';
 

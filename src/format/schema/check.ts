@@ -9,6 +9,7 @@
  */
 
 import type { ValueFault } from '../../base/fault.js';
+import { FaultList, type ShapeCode } from './fault-list.js';
 import {
   validateAdjustment,
   validateAttestation,
@@ -23,7 +24,6 @@ import {
   validateReport,
   validateTrustPolicy,
 } from './generated/validators.js';
-import { FaultList, type ShapeCode } from './fault-list.js';
 import type { Validator } from './validator.js';
 import {
   checkAdjustmentValues,

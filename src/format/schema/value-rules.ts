@@ -6,11 +6,11 @@
  * A value need not have the right shape: what is no string, object or array is passed over here, since it has a fault already.
  */
 
-import { isNegativeQuantity, quantityProblem, type Quantity } from '../../base/value/quantity.js';
+import { isNegativeQuantity, type Quantity, quantityProblem } from '../../base/value/quantity.js';
 import { tryParseRateUnit } from '../../base/value/rate.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
-import { validateQuantity } from './generated/validators.js';
 import type { FaultList } from './fault-list.js';
+import { validateQuantity } from './generated/validators.js';
 
 /** An object of which nothing is known. */
 export type Members = Readonly<Record<string, unknown>>;

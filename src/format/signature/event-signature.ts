@@ -6,8 +6,8 @@
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from './dsse.js';
 import type { VerificationKey } from './backend.js';
+import { PAYLOAD_TYPE, preAuthEncoding } from './dsse.js';
 
 /** The message that signatures of an event are of. @param eventBytes - The event's canonical bytes, ids included. */
 export function eventMessage(eventBytes: Uint8Array): Uint8Array {

@@ -2,8 +2,8 @@
  * Making signatures (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, as the key says, and of events by DSSE.
  */
 
-import { describeValue } from '../../base/options.js';
 import { createPrivateKey, sign } from 'node:crypto';
+import { describeValue } from '../../base/options.js';
 
 import { equalBytes } from '../../base/bytes/compare.js';
 import { encodeBase64url } from '../../base/bytes/encoding.js';

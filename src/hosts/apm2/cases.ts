@@ -2,6 +2,10 @@
 
 import type { Fault } from '../../base/fault.js';
 import type { HostFile, HostFinding, HostOptions } from '../shared/host.js';
+import type { Fields } from './events.js';
+import { type AdapterProfile, type ProfileReading, readAdapterProfile } from './profile.js';
+import type { Entries, Entry } from './reader.js';
+import type { ToolLogIndex, ToolReceipt } from './receipt.js';
 import {
   deriveNonce,
   parseToolIntent,
@@ -10,10 +14,6 @@ import {
   type ToolLineCode,
   type ToolResponse,
 } from './tool-intent.js';
-import type { Fields } from './events.js';
-import { readAdapterProfile, type AdapterProfile, type ProfileReading } from './profile.js';
-import type { Entries, Entry } from './reader.js';
-import type { ToolLogIndex, ToolReceipt } from './receipt.js';
 
 /** An entry with what it says. */
 export interface Of<T> {

@@ -2,23 +2,23 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import type { HostFinding, HostOptions } from '../shared/host.js';
-import { textAt } from '../shared/values.js';
 import { blake3Hex, cacBytes } from '../shared/forms/cac.js';
+import type { HostFinding, HostOptions } from '../shared/host.js';
+import { RAN_UNDECIDED } from '../shared/severities.js';
+import { textAt } from '../shared/values.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
 import { Fields } from './events.js';
 import {
   domainsOf,
   GENESIS,
+  type LedgerRow,
   ledgerRowHash,
   MAX_ROW_PAYLOAD_BYTES,
   verifyRowSignature,
-  type LedgerRow,
 } from './ledger-rows.js';
-import { RAN_UNDECIDED } from '../shared/severities.js';
 import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
-import { isKeyText, verifyToolReceipt, type ToolLogIndex, type ToolReceipt } from './receipt.js';
+import { isKeyText, type ToolLogIndex, type ToolReceipt, verifyToolReceipt } from './receipt.js';
 
 const ERROR = { severity: 'error', class: 'invalid' } as const;
 const VIOLATION = { severity: 'error', class: 'violation' } as const;

@@ -15,11 +15,11 @@ import type {
   HostRule,
 } from '../shared/host.js';
 import { ReadingBuilder } from '../shared/reading.js';
-import { casesOf, type Case, type Cases, type Episode } from './cases.js';
+import { type Case, type Cases, casesOf, type Episode } from './cases.js';
 import { checkAll, decisionOf, pinnedKeys } from './checks.js';
 import type { Fields } from './events.js';
 import { pinsVersion } from './profile-checker.js';
-import { readEntries, type Entries, type Entry } from './reader.js';
+import { type Entries, type Entry, readEntries } from './reader.js';
 import { verifyToolReceipt } from './receipt.js';
 import { APM2_RULES } from './rules.js';
 

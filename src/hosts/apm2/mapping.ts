@@ -3,11 +3,12 @@
 import { encodeBase64url, encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
 import type { JsonObject } from '../../base/json/value.js';
-import type { Bounds, Check } from '../../format/schema/generated/types.js';
 import type { Digest } from '../../base/value/digest.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { Bounds, Check } from '../../format/schema/generated/types.js';
 import { notStated } from '../shared/claims.js';
+import { blake3Hex } from '../shared/forms/cac.js';
 import type {
   Claim,
   ExecutionClaim,
@@ -20,7 +21,6 @@ import type {
 import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { amountOf, timeOf } from '../shared/values.js';
-import { blake3Hex } from '../shared/forms/cac.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
 import { decisionOf, outcomeTextOf } from './checks.js';
 import type { Fields } from './events.js';

@@ -3,6 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { checkOptions } from '../../base/options.js';
+import { decodeCacSource } from '../shared/forms/cac.js';
 import type {
   Checker,
   HostFile,
@@ -13,8 +14,7 @@ import type {
   HostRule,
 } from '../shared/host.js';
 import { MAX_ITEM_BYTES, splitLines } from '../shared/reading.js';
-import { decodeCacSource } from '../shared/forms/cac.js';
-import { isRemark, readAdapterProfile, type ProfileCode } from './profile.js';
+import { isRemark, type ProfileCode, readAdapterProfile } from './profile.js';
 
 const RULES: readonly HostRule[] = [
   {

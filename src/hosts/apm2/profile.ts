@@ -6,8 +6,8 @@
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import type { ValueFault } from '../../base/fault.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { jsonPointer } from '../../base/json/pointer.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { blake3Hex, cacBytes, decodeCacSource } from '../shared/forms/cac.js';
 import { numberAt, textAt } from '../shared/values.js';
 import { MAX_ARGS_SIZE } from './tool-intent.js';

@@ -10,20 +10,20 @@ import {
   SourceObject,
   type SourceValue,
 } from '../../base/json/source-json.js';
-import type { HostFile, HostFinding, HostItem, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
-import { textAt } from '../shared/values.js';
 import { blake3Hex, decodeCacSource } from '../shared/forms/cac.js';
-import { Fields, kernelEventOf, kindOf, type KernelEvent } from './events.js';
-import { ledgerRowOf, type LedgerRow } from './ledger-rows.js';
+import type { HostFile, HostFinding, HostItem, HostPlace } from '../shared/host.js';
+import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
+import { textAt } from '../shared/values.js';
+import { Fields, type KernelEvent, kernelEventOf, kindOf } from './events.js';
+import { type LedgerRow, ledgerRowOf } from './ledger-rows.js';
 import { checkAdapterProfile, PROFILE_SCHEMA, type ProfileReading } from './profile.js';
 import {
+  type ArtifactCode,
   INDEX_SCHEMA,
   readToolLogIndex,
   readToolReceipt,
-  receiptSigningBytes,
   RECEIPT_SCHEMA,
-  type ArtifactCode,
+  receiptSigningBytes,
   type ToolLogIndex,
   type ToolReceipt,
 } from './receipt.js';

@@ -4,7 +4,7 @@ import { concatBytes } from '../../base/bytes/concat.js';
 import { encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { makePublicKey } from '../../format/key/public-key.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';

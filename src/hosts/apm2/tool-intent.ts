@@ -4,11 +4,11 @@
  */
 
 import { blake3 } from '@noble/hashes/blake3.js';
-import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { concatBytes } from '../../base/bytes/concat.js';
+import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { cacBytes, decodeCacSource } from '../shared/forms/cac.js';
 

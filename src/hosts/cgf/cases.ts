@@ -7,7 +7,7 @@
 import type { SourceObject } from '../../base/json/source-json.js';
 import { objectAt, textAt, valueAt } from '../shared/values.js';
 import { decisionIn, failModeIn, SOURCES, type Statement } from './reader.js';
-import { isFailMode, type Decision, type FailMode, type Kind } from './vocabulary.js';
+import { type Decision, type FailMode, isFailMode, type Kind } from './vocabulary.js';
 
 /** A decision about a proposal, from all that states it. */
 export interface Decided {

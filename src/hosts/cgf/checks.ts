@@ -3,13 +3,15 @@
 import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
 import { compareQuantities, formatQuantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { pythonJson, pythonSha256, PYTHON_FORMS, type PythonForm } from '../shared/forms/python.js';
+import { PYTHON_FORMS, type PythonForm, pythonJson, pythonSha256 } from '../shared/forms/python.js';
 import type { HostFinding, HostPlace } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { costOf, estimateOf, useOf } from './amounts.js';
 import {
+  type Case,
   constraintIn,
   constraintOfAction,
+  type Decided,
   isByFailMode,
   isExecuted,
   isFailModeId,
@@ -18,12 +20,10 @@ import {
   permits,
   ranked,
   saysExecuted,
-  type Case,
-  type Decided,
 } from './cases.js';
 import { isSameInPython, isSameNumber } from './policy.js';
 import { decisionIn, failModeIn, type Statement, type Statements } from './reader.js';
-import { FAIL_MODES, isFailMode, RISK_TIERS, type Decision, type FailMode } from './vocabulary.js';
+import { type Decision, FAIL_MODES, type FailMode, isFailMode, RISK_TIERS } from './vocabulary.js';
 
 /** What cases are held against besides themselves. */
 export interface CheckContext {

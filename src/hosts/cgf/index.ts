@@ -4,6 +4,7 @@
  */
 
 import { decodeSourceJson } from '../../base/json/source-json.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type {
   Host,
   HostFile,
@@ -14,12 +15,11 @@ import type {
   HostReading,
 } from '../shared/host.js';
 import { MAX_ITEM_BYTES, ReadingBuilder } from '../shared/reading.js';
-import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { casesOf } from './cases.js';
-import { checkCase, checkUnlinked, type CheckContext } from './checks.js';
+import { checkCase, type CheckContext, checkUnlinked } from './checks.js';
 import { mapCases } from './mapping.js';
 import { checkBundle, checkPolicy } from './policy-checks.js';
-import { readFailModes, readPolicyBundle, type PolicyBundle } from './policy.js';
+import { type PolicyBundle, readFailModes, readPolicyBundle } from './policy.js';
 import { looksLikeCgf, readStatements, type Statement, type Statements } from './reader.js';
 import { SearchBudget } from './regex.js';
 import { CGF_RULES } from './rules.js';

@@ -4,31 +4,31 @@ import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import type { Check } from '../../format/schema/generated/types.js';
-import { sha256Digest, type Digest } from '../../base/value/digest.js';
+import { type Digest, sha256Digest } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { Check } from '../../format/schema/generated/types.js';
 import { notStated } from '../shared/claims.js';
 import type { Claim, ForeignDigest, HostItem, Observation } from '../shared/host.js';
 import { codeOf, principalOf, wellFormed } from '../shared/names.js';
 import { jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 import { estimateOf, useOf } from './amounts.js';
 import {
+  type Applied,
   authorityOf,
   byPrecedence,
+  type Case,
+  type Constraint,
   constraintIn,
   constraintOfAction,
+  type Decided,
+  type Done,
   knownWith,
   permits,
   ranked,
-  type Applied,
-  type Case,
-  type Constraint,
-  type Decided,
-  type Done,
 } from './cases.js';
 import { argsHashCheck, executedArgs, paramsHashCheck } from './checks.js';
 import type { PolicyBundle } from './policy.js';
-import { failModeIn, timeIn, type Entry, type Source, type Statement, type Statements } from './reader.js';
+import { type Entry, failModeIn, type Source, type Statement, type Statements, timeIn } from './reader.js';
 import type { Kind } from './vocabulary.js';
 
 const SYSTEM = 'cgf';

@@ -3,13 +3,13 @@
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostFinding, HostPlace } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
-import { ranked, type Case } from './cases.js';
+import { type Case, ranked } from './cases.js';
 import {
   evaluatePolicy,
   isSameInPython,
   isSameNumber,
-  policyInput,
   type PolicyBundle,
+  policyInput,
   type PolicyRule,
 } from './policy.js';
 import type { SearchBudget } from './regex.js';

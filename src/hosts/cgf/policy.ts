@@ -3,8 +3,8 @@
  * regular expression that is not decided (`regex.ts`) leaves the whole decision undecided wherever it would matter.
  */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { parseDecimal } from '../../base/json/decimal.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import {
   compareCodePoints,
   isPythonInt,

@@ -9,9 +9,8 @@ import {
   SourceObject,
   type SourceValue,
 } from '../../base/json/source-json.js';
-import type { HostFile, HostFinding, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
-import type { SourceItem } from '../shared/host.js';
+import type { HostFile, HostFinding, HostPlace, SourceItem } from '../shared/host.js';
+import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
 import {
   amountOf,
   listAt,
@@ -30,13 +29,13 @@ import {
   isCompatible,
   isDecision,
   isFailMode,
+  type Kind,
   kindOf,
   missingFields,
   PARAM_VALUES,
   RISK_TIERS,
-  vocabularyOf,
-  type Kind,
   type Vocabulary,
+  vocabularyOf,
 } from './vocabulary.js';
 
 /** The most that is read about one proposal, over all files: each is held against each. */

@@ -3,8 +3,7 @@
  * They share names and differ in the envelope, in what a payload must hold, and in which events there are at all.
  */
 
-import type { SourceObject } from '../../base/json/source-json.js';
-import { SourceNumber } from '../../base/json/source-json.js';
+import { SourceNumber, type SourceObject } from '../../base/json/source-json.js';
 import { textAt, valueAt } from '../shared/values.js';
 
 /** Which vocabulary an event is written in. */

@@ -2,17 +2,17 @@
 
 import { SourceObject } from '../../base/json/source-json.js';
 import type { PublicKey } from '../../format/key/public-key.js';
+import { stableText } from '../shared/forms/stable.js';
 import type { HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
 import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
-import { stableText } from '../shared/forms/stable.js';
 import { checkBundle } from './bundle.js';
-import { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
-import { adapterPrincipal, hostPrincipal, mark, type Desk } from './desk.js';
+import { type ChainEntry, type ChainFaultKind, checkChainEntry, readChainEntry } from './chain.js';
+import { adapterPrincipal, type Desk, hostPrincipal, mark } from './desk.js';
 import type { HttpReader } from './http.js';
 import type { BundleParts, Part } from './parts.js';
 import { isNotBefore } from './scope.js';
-import { claimId, firstText, keyOf, type ClasperState } from './state.js';
+import { claimId, type ClasperState, firstText, keyOf } from './state.js';
 import { contentHash, eventTypeOf, type TelemetryReader } from './telemetry.js';
 import type { TraceReader } from './trace.js';
 

@@ -4,7 +4,7 @@ import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { parseTimestamp } from '../../base/value/timestamp.js';
 import { stableBytes, stableHash } from '../shared/forms/stable.js';
 import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
-import { verifiesText, type TelemetryKey } from './keys.js';
+import { type TelemetryKey, verifiesText } from './keys.js';
 
 /** The host's own words for what is wrong, in the order in which it looks; `invalid_payload` is the shape of the envelope. */
 export type EnvelopeResult =

@@ -3,26 +3,26 @@
 import { withoutTrailing } from '../../base/bytes/trim.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
-import { stableHash, STABLE_FORM } from '../shared/forms/stable.js';
+import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
 import { codeOf, wellFormed } from '../shared/names.js';
 import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
-import { adapterPrincipal, hostPrincipal, mark, type Desk, type Facts } from './desk.js';
+import { adapterPrincipal, type Desk, type Facts, hostPrincipal, mark } from './desk.js';
 import { readTelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
-import { firstBeyond, isNotBefore, readScope, textsAt, toolMapOf, widening, type Scope } from './scope.js';
+import { firstBeyond, isNotBefore, readScope, type Scope, textsAt, toolMapOf, widening } from './scope.js';
 import {
   claimId,
-  firstText,
-  keyOf,
   type ClasperState,
   type Decided,
   type Decision,
+  firstText,
+  keyOf,
   type ToolToken,
 } from './state.js';
 import type { TelemetryReader } from './telemetry.js';
+import { readToken, type TokenClaims, tokenHash } from './tokens.js';
 import { scopeDigest } from './trace.js';
-import { readToken, tokenHash, type TokenClaims } from './tokens.js';
 
 /** A line of a recording. */
 interface Call {

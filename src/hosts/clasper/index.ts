@@ -3,11 +3,12 @@
  * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in docs/hosts/clasper.md.
  */
 
+import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
 import { checkOptions } from '../../base/options.js';
-import { printable } from '../../base/bytes/printable.js';
+import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
+import { hashText } from '../shared/forms/stable.js';
 import type {
   Host,
   HostFile,
@@ -17,16 +18,15 @@ import type {
   HostPlace,
   HostReading,
 } from '../shared/host.js';
-import { hashText } from '../shared/forms/stable.js';
 import { ReadingBuilder } from '../shared/reading.js';
 import { listAt, numberAt, textAt, timeOfText } from '../shared/values.js';
 import { AuditReader, type ChainHead } from './audit.js';
 import { Desk, hostPrincipal, mark } from './desk.js';
 import { HttpReader, pathOf } from './http.js';
 import { readTelemetryKey, type TelemetryKey } from './keys.js';
-import { looksLikeClasper, payloadTypeOf, takeApart, type Part } from './parts.js';
+import { looksLikeClasper, type Part, payloadTypeOf, takeApart } from './parts.js';
 import { CLASPER_RULES } from './rules.js';
-import { toolMapOf, textsAt } from './scope.js';
+import { textsAt, toolMapOf } from './scope.js';
 import { claimId, ClasperState } from './state.js';
 import { TelemetryReader } from './telemetry.js';
 import { TraceReader } from './trace.js';

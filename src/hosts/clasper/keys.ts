@@ -2,8 +2,8 @@
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { NorthrootError } from '../../base/error.js';
-import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
 import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
+import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
 import type { VerificationKey } from '../../format/signature/backend.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { tryDecodeEcdsaDer } from '../../format/signature/ecdsa-der.js';

@@ -4,7 +4,7 @@ import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/jso
 import { isArchive, readArchive } from '../shared/archive.js';
 import { stableBytes } from '../shared/forms/stable.js';
 import type { HostFile, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
+import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
 import { listAt, numberAt, textAt } from '../shared/values.js';
 import { BUNDLE_NAMES } from './bundle.js';
 import { isChainEntry } from './chain.js';

@@ -1,11 +1,11 @@
 /** What an execution may do, as Clasper grants it: capabilities, steps, cost, an end. Capabilities are not tools: which tool needs which is told apart. */
 
 import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
-import type { Bounds } from '../../format/schema/generated/types.js';
 import type { Meter } from '../../base/value/meter.js';
 import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
 import { parseTimestamp } from '../../base/value/timestamp.js';
 import { isToolPattern } from '../../base/value/tool.js';
+import type { Bounds } from '../../format/schema/generated/types.js';
 import { toolOf } from '../shared/names.js';
 import { amountOf, listAt, numberAt, objectAt, textAt, timeOfText } from '../shared/values.js';
 

@@ -3,16 +3,16 @@
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Meter } from '../../base/value/meter.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
-import { stableHash, STABLE_FORM } from '../shared/forms/stable.js';
+import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
 import { codeOf, wellFormed } from '../shared/names.js';
 import { amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
-import { adapterPrincipal, amountFact, mark, type Desk, type Facts } from './desk.js';
+import { adapterPrincipal, amountFact, type Desk, type Facts, mark } from './desk.js';
 import { checkEnvelope, type EnvelopeCheck } from './envelope.js';
 import type { TelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
 import { EXECUTION_TOOL, isMore, isNotBefore } from './scope.js';
-import { claimId, firstText, KEPT, keyOf, type ClasperState, type Decided } from './state.js';
+import { claimId, type ClasperState, type Decided, firstText, KEPT, keyOf } from './state.js';
 import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
 

@@ -1,9 +1,9 @@
 /** Traces: one execution for each call of a tool, and the trace itself as evidence. */
 
+import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
-import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { notStated } from '../shared/claims.js';
 import { STABLE_FORM } from '../shared/forms/stable.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
@@ -18,10 +18,10 @@ import {
   timeOfText,
   valueAt,
 } from '../shared/values.js';
-import { adapterPrincipal, amountFact, evidenceOf, SYSTEM, type Desk } from './desk.js';
+import { adapterPrincipal, amountFact, type Desk, evidenceOf, SYSTEM } from './desk.js';
 import type { Part } from './parts.js';
-import { firstBeyond, isMore, isNotBefore, readScope, textsAt, type Scope } from './scope.js';
-import { claimId, firstText, keyOf, type ClasperState, type Decided, type ToolToken } from './state.js';
+import { firstBeyond, isMore, isNotBefore, readScope, type Scope, textsAt } from './scope.js';
+import { claimId, type ClasperState, type Decided, firstText, keyOf, type ToolToken } from './state.js';
 import { checkSteps, stepHash } from './steps.js';
 
 /** What is known of a trace beside itself. */

@@ -1,7 +1,6 @@
 /** Tool uses as all files together show them: who proposed them, what was decided, how they ended. */
 
-import type { Digest } from '../../base/value/digest.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { type Digest, toDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import type { HostPlace } from '../shared/host.js';
 

@@ -5,8 +5,8 @@
 
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { sha256Digest } from '../../base/value/digest.js';
-import { compactJson } from '../shared/members.js';
 import type { HostPlace } from '../shared/host.js';
+import { compactJson } from '../shared/members.js';
 import { jcsDigest, textAt } from '../shared/values.js';
 import { blocksOf, type TranscriptLine } from './lines.js';
 

@@ -7,7 +7,7 @@ import { toolOf, wellFormed } from '../shared/names.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { Call } from './calls.js';
 import type { AnswerLine, HookAnswer, HookLine } from './lines.js';
-import { INVALID, WARNING, type Recorder } from './recorder.js';
+import { INVALID, type Recorder, WARNING } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
 /** One tool use is one call. */

@@ -1,22 +1,21 @@
 /** Claude Code: logs of its hooks, and its transcripts. docs/hosts/claude-code.md says what becomes of each field. */
 
-import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
+import { decodeSourceJson } from '../../base/json/source-json.js';
+import type { Host, HostFile, HostOptions, HostReading, SourceItem } from '../shared/host.js';
 import { checkReadOptions } from '../shared/read-options.js';
 import { readDocument, ReadingBuilder, splitLines } from '../shared/reading.js';
-import type { SourceItem } from '../shared/host.js';
 import { inTimeOrder } from '../shared/time-order.js';
-import { decodeSourceJson } from '../../base/json/source-json.js';
 import { Calls } from './calls.js';
 import { inFileOrder } from './file-order.js';
 import { HookReader } from './hooks.js';
 import {
+  type AnswerLine,
   blocksOf,
+  type HookLine,
   isCodexHook,
   readLine,
-  withSidechains,
-  type AnswerLine,
-  type HookLine,
   type TranscriptLine,
+  withSidechains,
 } from './lines.js';
 import { Recorder } from './recorder.js';
 import { CLAUDE_CODE_RULES } from './rules.js';

@@ -1,18 +1,17 @@
 /** What hooks and transcripts say of tool uses, as claims: each decision and each execution once, whoever says it. */
 
 import type { Digest } from '../../base/value/digest.js';
-import type { HostFinding, HostPlace } from '../shared/host.js';
+import type { HostFinding, HostPlace, SourceItem } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
-import type { SourceItem } from '../shared/host.js';
 import {
-  differs,
-  proposalOf,
   type Actor,
   type Call,
   type Calls,
   type Decision,
+  differs,
   type Ending,
+  proposalOf,
 } from './calls.js';
 
 /** Broken, contradictory or missing evidence. */

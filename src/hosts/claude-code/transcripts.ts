@@ -6,13 +6,13 @@ import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { HostPlace, ItemFate } from '../shared/host.js';
 import { toolOf, wellFormed } from '../shared/names.js';
-import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
+import { amountFacts, differ, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
 import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../shared/values.js';
 import { proposalOf } from './calls.js';
 import { Copies } from './copies.js';
 import { ONE_CALL } from './hooks.js';
-import { blocksOf, denialOf, notCalledOf, statesReason, type Block, type TranscriptLine } from './lines.js';
-import { INVALID, WARNING, type Recorder } from './recorder.js';
+import { type Block, blocksOf, denialOf, notCalledOf, statesReason, type TranscriptLine } from './lines.js';
+import { INVALID, type Recorder, WARNING } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
 /** Lines that Claude Code itself wrote in the place of an answer of a model. */

@@ -5,7 +5,7 @@ import { Calls } from '../claude-code/calls.js';
 import { inFileOrder } from '../claude-code/file-order.js';
 import { HookReader } from '../claude-code/hooks.js';
 import type { AnswerLine, HookLine } from '../claude-code/lines.js';
-import { Recorder, type HookedHost } from '../claude-code/recorder.js';
+import { type HookedHost, Recorder } from '../claude-code/recorder.js';
 import { ToolUses } from '../claude-code/tool-uses.js';
 import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
 import { checkReadOptions } from '../shared/read-options.js';
@@ -15,7 +15,7 @@ import { textAt } from '../shared/values.js';
 import { isOwnLine, readLine, type RolloutLine } from './lines.js';
 import { RolloutReader } from './rollouts.js';
 import { CODEX_RULES } from './rules.js';
-import { sessionsOf, type Session } from './sessions.js';
+import { type Session, sessionsOf } from './sessions.js';
 
 /** The host Codex CLI. */
 export const codex: Host = {

@@ -2,10 +2,10 @@
 
 import { SourceObject } from '../../base/json/source-json.js';
 import {
-  isCodexHook,
-  readLine as readHookLine,
   type AnswerLine,
   type HookLine,
+  isCodexHook,
+  readLine as readHookLine,
 } from '../claude-code/lines.js';
 import type { SourceItem } from '../shared/host.js';
 import { objectAt, textAt, timeOfText } from '../shared/values.js';

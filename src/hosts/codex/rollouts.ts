@@ -6,17 +6,17 @@ import type { JsonObject } from '../../base/json/value.js';
 import type { Meter } from '../../base/value/meter.js';
 import type { Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { proposalOf, type Call } from '../claude-code/calls.js';
+import { type Call, proposalOf } from '../claude-code/calls.js';
 import { ONE_CALL } from '../claude-code/hooks.js';
-import { INVALID, WARNING, type Recorder } from '../claude-code/recorder.js';
+import { INVALID, type Recorder, WARNING } from '../claude-code/recorder.js';
 import type { HostPlace, ItemFate } from '../shared/host.js';
 import { toolOf, wellFormed } from '../shared/names.js';
 import { amountFacts, metersOf } from '../shared/usage.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { RolloutLine } from './lines.js';
-import { outcomeOf, outcomeOfEvent, type Outcome } from './outcomes.js';
+import { type Outcome, outcomeOf, outcomeOfEvent } from './outcomes.js';
 import type { Session } from './sessions.js';
-import { UsageCount, type Tokens, type UsageFault } from './usage.js';
+import { type Tokens, UsageCount, type UsageFault } from './usage.js';
 
 const MAX_FACT_LENGTH = 256;
 /** Kinds that nobody knows are named one by one, up to so many. */

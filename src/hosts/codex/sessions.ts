@@ -2,10 +2,10 @@
 
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { sha256Digest } from '../../base/value/digest.js';
+import type { Actor } from '../claude-code/calls.js';
 import { compactJson } from '../shared/members.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { textAt } from '../shared/values.js';
-import type { Actor } from '../claude-code/calls.js';
 import type { RolloutLine } from './lines.js';
 
 /** A rollout. */

@@ -3,10 +3,10 @@
  * under one call id; a router tries again, and falls back, under one call id too; some servers answer all requests with one id.
  */
 
-import type { HostPlace } from '../shared/host.js';
-import { meterText } from '../shared/left-out.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { HostPlace } from '../shared/host.js';
+import { meterText } from '../shared/left-out.js';
 
 /** A row, as far as this is about it. */
 export interface Request {

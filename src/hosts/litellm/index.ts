@@ -1,5 +1,6 @@
 /** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
 
+import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   decodeSourceJson,
   SourceNumber,
@@ -8,20 +9,26 @@ import {
 } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
-import { encodeUtf8 } from '../../base/bytes/text.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { documentsOf, peekDocuments } from '../shared/documents.js';
-import { compactJson, membersOf } from '../shared/members.js';
-import { inTimeOrder } from '../shared/time-order.js';
-import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import type {
+  Host,
+  HostFile,
+  HostFinding,
+  HostOptions,
+  HostPlace,
+  HostReading,
+  SourceItem,
+} from '../shared/host.js';
 import { meterText } from '../shared/left-out.js';
+import { compactJson, membersOf } from '../shared/members.js';
 import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
 import { placeOrder } from '../shared/place-order.js';
 import { checkReadOptions } from '../shared/read-options.js';
 import { ReadingBuilder } from '../shared/reading.js';
-import type { SourceItem } from '../shared/host.js';
-import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
+import { inTimeOrder } from '../shared/time-order.js';
+import { amountFacts, differ, exceeds, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
 import {
   amountOf,
   jcsDigest,
@@ -33,7 +40,7 @@ import {
   timeOfText,
   valueAt,
 } from '../shared/values.js';
-import { findCopies, type Copy, type Request } from './copies.js';
+import { type Copy, findCopies, type Request } from './copies.js';
 import { LITELLM_RULES } from './rules.js';
 
 /** The host LiteLLM. */

@@ -1,11 +1,11 @@
 /** The host's own stream of events of a run. A tool's start there comes before the hook that may block it, so it is no execution. */
 
-import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
+import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
 import type { HostPlace } from '../shared/host.js';
 import { numberAt, objectAt, plainJson, textAt, timeOf, valueAt } from '../shared/values.js';
-import { digestOf, type CallReport, type Calls } from './calls.js';
-import { factsOf, type ClaimBase, type Context } from './context.js';
+import { type CallReport, type Calls, digestOf } from './calls.js';
+import { type ClaimBase, type Context, factsOf } from './context.js';
 import type { Entry } from './entries.js';
 import { isSame } from './same.js';
 

@@ -7,7 +7,7 @@ import { codeOf, principalOf } from '../shared/names.js';
 import { RAN_UNDECIDED } from '../shared/severities.js';
 import { amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { Call, Calls } from './calls.js';
-import { factsOf, hexOf, SYSTEM, type ClaimBase, type Context } from './context.js';
+import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
 import { isSame } from './same.js';
 

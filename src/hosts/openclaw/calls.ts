@@ -1,13 +1,13 @@
 /** Tool calls as hooks show them: what a hook let through, and what came of it. */
 
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import type { MeterVector } from '../../base/value/meter.js';
 import type { Digest } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import type { ExecutionClaim, HostPlace, Observation } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
 import { RAN_UNDECIDED } from '../shared/severities.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
-import { factsOf, hexOf, shortDigest, type ClaimBase, type Context } from './context.js';
+import { type ClaimBase, type Context, factsOf, hexOf, shortDigest } from './context.js';
 import type { Entry } from './entries.js';
 import { isSame, mergedParams } from './same.js';
 

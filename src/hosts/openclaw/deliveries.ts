@@ -6,7 +6,7 @@ import { codeOf } from '../shared/names.js';
 import { RAN_UNDECIDED } from '../shared/severities.js';
 import { textAt, valueAt } from '../shared/values.js';
 import { digestOf } from './calls.js';
-import { shortDigest, type ClaimBase, type Context } from './context.js';
+import { type ClaimBase, type Context, shortDigest } from './context.js';
 import type { Entry } from './entries.js';
 
 const SEND = 'openclaw.message.send';

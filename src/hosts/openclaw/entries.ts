@@ -4,7 +4,7 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostFile, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder } from '../shared/reading.js';
+import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
 import { listAt, numberAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 
 /** What an item is. */

@@ -14,9 +14,9 @@ import { numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js
 import { AgentEvents } from './agent-events.js';
 import { Audit } from './audit.js';
 import { Calls, digestOf } from './calls.js';
-import { Context, factsOf, SYSTEM, type Profile } from './context.js';
+import { Context, factsOf, type Profile, SYSTEM } from './context.js';
 import { Deliveries } from './deliveries.js';
-import { entriesOf, looksLikeOpenClaw, type Entry, type EntryKind } from './entries.js';
+import { entriesOf, type Entry, type EntryKind, looksLikeOpenClaw } from './entries.js';
 import { Hooks } from './hooks.js';
 import { ModelCalls } from './model-calls.js';
 import { OPENCLAW_RULES } from './rules.js';

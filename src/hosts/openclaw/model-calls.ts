@@ -1,19 +1,19 @@
 /** Calls of models: one for each assistant message, whichever source has it; a run's own sums are held against them. */
 
-import { compareQuantities, formatQuantity, toRational, type Quantity } from '../../base/value/quantity.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { compareQuantities, formatQuantity, type Quantity, toRational } from '../../base/value/quantity.js';
 import {
   addRationals,
   compareRationals,
-  subtractRationals,
   type Rational,
+  subtractRationals,
 } from '../../base/value/rational.js';
-import type { MeterVector } from '../../base/value/meter.js';
-import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../shared/host.js';
 import { wellFormed } from '../shared/names.js';
-import { exceeds, excessOf, quantityOf, metersOf as metersOfAmounts, sumOf } from '../shared/usage.js';
+import { exceeds, excessOf, metersOf as metersOfAmounts, quantityOf, sumOf } from '../shared/usage.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
-import { hexOf, shortDigest, SYSTEM, type ClaimBase, type Context } from './context.js';
+import { type ClaimBase, type Context, hexOf, shortDigest, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
 
 /** Tokens by the host's own names of them. */

@@ -3,18 +3,25 @@
  * defines. What the handlers gave is merged again, and held against what the trace says came of the stage.
  */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { equalNumberTexts, parseDecimal } from '../../base/json/decimal.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { checkOptions } from '../../base/options.js';
-import type { Checker, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import type {
+  Checker,
+  HostFile,
+  HostFinding,
+  HostOptions,
+  HostPlace,
+  HostReading,
+  SourceItem,
+} from '../shared/host.js';
 import { ReadingBuilder } from '../shared/reading.js';
-import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import {
   DOWNSTREAM,
   HANDLER_CLASSES,
-  PIPELINE_FAMILIES,
   type HandlerClass,
+  PIPELINE_FAMILIES,
   type StageRule,
 } from './families.js';
 import { PIPELINE_RULES } from './pipeline-rules.js';

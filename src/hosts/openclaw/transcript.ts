@@ -2,12 +2,12 @@
 
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostPlace } from '../shared/host.js';
-import { listAt, textAt, timeOf, numberAt, timeOfText, valueAt } from '../shared/values.js';
-import { digestOf, type Calls } from './calls.js';
-import { factsOf, hexOf, SYSTEM, type ClaimBase, type Context } from './context.js';
+import { principalOf } from '../shared/names.js';
+import { listAt, numberAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
+import { type Calls, digestOf } from './calls.js';
+import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
 import type { ModelCalls } from './model-calls.js';
-import { principalOf } from '../shared/names.js';
 
 interface Asked {
   readonly at: HostPlace;

@@ -6,24 +6,31 @@ import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { documentsOf, peekDocuments } from '../shared/documents.js';
-import { membersOf } from '../shared/members.js';
-import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../shared/host.js';
+import type {
+  Host,
+  HostFile,
+  HostFinding,
+  HostOptions,
+  HostPlace,
+  HostReading,
+  SourceItem,
+} from '../shared/host.js';
 import { meterText } from '../shared/left-out.js';
+import { membersOf } from '../shared/members.js';
 import { principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
 import { checkReadOptions } from '../shared/read-options.js';
 import { ReadingBuilder } from '../shared/reading.js';
-import type { SourceItem } from '../shared/host.js';
 import { inTimeOrder } from '../shared/time-order.js';
-import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../shared/usage.js';
+import { amountFacts, differ, exceeds, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
 import { amountOf, jcsDigest, listAt } from '../shared/values.js';
 import { OTLP_RULES } from './rules.js';
 import {
-  attributesAt,
   attributeJson,
+  type Attributes,
+  attributesAt,
   attributeText,
   readSpan,
   resourceOf,
-  type Attributes,
   type Span,
 } from './spans.js';
 import { countUsage } from './usage.js';

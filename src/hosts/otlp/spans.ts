@@ -1,12 +1,12 @@
 /** Spans as OTLP JSON has them: attributes as plain values, times and ids as the protocol states them. */
 
+import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   decodeSourceJson,
   SourceNumber,
   SourceObject,
   type SourceValue,
 } from '../../base/json/source-json.js';
-import { encodeUtf8 } from '../../base/bytes/text.js';
 import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 

@@ -4,7 +4,7 @@
  */
 
 import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
-import { excessOf, sumOf, type StatedAmounts } from '../shared/usage.js';
+import { excessOf, type StatedAmounts, sumOf } from '../shared/usage.js';
 
 /** A span, as far as this is about it. */
 export interface UsageSpan {

@@ -1,11 +1,11 @@
 /** Claims as events of a ledger. Where the source does not state what an event must have, the event says so and nothing is made up. */
 
 import { NorthrootError } from '../../base/error.js';
-import { buildEvent, type AnyEvent } from '../../format/event/build.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonObject } from '../../base/json/value.js';
-import { sha256Digest, toDigestText, type Digest } from '../../base/value/digest.js';
+import { type Digest, sha256Digest, toDigestText } from '../../base/value/digest.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
+import { type AnyEvent, buildEvent } from '../../format/event/build.js';
 import type { Claim, ForeignDigest, HostPlace } from './host.js';
 import { sourceIdOf, toolOf } from './names.js';
 

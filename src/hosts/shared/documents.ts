@@ -1,8 +1,7 @@
 /** Files that are one JSON text, or one on each line. */
 
-import type { HostFile } from './host.js';
+import type { HostFile, SourceItem } from './host.js';
 import { MAX_DOCUMENT_BYTES, ReadingBuilder, splitLines } from './reading.js';
-import type { SourceItem } from './host.js';
 
 /**
  * The JSON texts of a file: one for each line where the first line is one by itself, else the file as a whole. What cannot be read is an

@@ -3,11 +3,11 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { ingestJson } from '../../base/json/ingest.js';
-import { FaultList } from '../../format/schema/fault-list.js';
-import { validateReconcileExpectation } from '../../format/schema/generated/validators.js';
-import type { ReconcileExpectation, ReconcileExpected } from '../../format/schema/generated/types.js';
-import { isTimestamp, compareTimestamps } from '../../base/value/timestamp.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { matchesToolPattern } from '../../base/value/tool.js';
+import { FaultList } from '../../format/schema/fault-list.js';
+import type { ReconcileExpectation, ReconcileExpected } from '../../format/schema/generated/types.js';
+import { validateReconcileExpectation } from '../../format/schema/generated/validators.js';
 import type { ReconcileCode } from './reconcile-compare.js';
 import type { ReconcileSource } from './reconcile-sources.js';
 

@@ -1,12 +1,12 @@
 /** The report of an import or a check, as data (schemas/import-report.json). */
 
-import { EXIT_STATUS } from '../../rules/report/exit-status.js';
-import type { ImportFinding, ImportReport } from '../../format/schema/generated/types.js';
 import { VERSION } from '../../base/version.js';
-import { accountFor, NO_ITEMS, verdictOf, type ItemCounts } from './account.js';
+import type { ImportFinding, ImportReport } from '../../format/schema/generated/types.js';
+import { EXIT_STATUS } from '../../rules/report/exit-status.js';
+import { accountFor, type ItemCounts, NO_ITEMS, verdictOf } from './account.js';
+import { describeHostFinding } from './finding-text.js';
 import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
-import { describeHostFinding } from './finding-text.js';
 import { sumLeftOut } from './left-out.js';
 
 /** How many findings a report lists, unless more are asked for. */

@@ -1,14 +1,14 @@
 /** What a ledger says of single calls, for `reconcile`: its records as far as they are about calls, and what of them is one call. */
 
-import { isSelected, type RecordSelection } from '../../rules/selection.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import { type Digest, formatDigest, isDigest, toDigestText } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import { basisOf } from '../../format/event/meter-basis.js';
 import type { AuthorizationEvent, ExecutionEvent } from '../../format/schema/generated/types.js';
-import { formatDigest, isDigest, toDigestText, type Digest } from '../../base/value/digest.js';
-import type { MeterVector } from '../../base/value/meter.js';
+import { isSelected, type RecordSelection } from '../../rules/selection.js';
 import { hasFormOfRelease } from '../../rules/verify/authorizations.js';
-import type { VerifyState } from '../../rules/verify/state.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { notStated } from './claims.js';
 

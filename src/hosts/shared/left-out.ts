@@ -1,10 +1,10 @@
 /** Usage that files state and that no sum has: told by reason, with its amounts. */
 
-import type { LeftOutUsage as LeftOutSum } from '../../format/schema/generated/types.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
-import { addRationals, exceedsDenominatorLimit, ZERO, type Rational } from '../../base/value/rational.js';
+import { addRationals, exceedsDenominatorLimit, type Rational, ZERO } from '../../base/value/rational.js';
+import type { LeftOutUsage as LeftOutSum } from '../../format/schema/generated/types.js';
 import type { LeftOut } from './host.js';
 
 /** Units of one reason that are summed. */

@@ -2,8 +2,7 @@
 
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import type { HostPlace } from './host.js';
-import type { SourceItem } from './host.js';
+import type { HostPlace, SourceItem } from './host.js';
 
 /** Members of a list in a text, each an item of its own whose bytes are its compact form. */
 export function* membersOf(

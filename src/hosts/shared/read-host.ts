@@ -1,7 +1,7 @@
 /** Reading a host's files with what is said beside them of all hosts: the zone of times without an offset. */
 
 import type { Checker, Host, HostFile, HostFinding, HostOptions, HostReading } from './host.js';
-import { parseTimeZone, readingLocalTimes, type LocalTimes } from './local-time.js';
+import { type LocalTimes, parseTimeZone, readingLocalTimes } from './local-time.js';
 
 /** What may be said beside the files of any host. */
 export interface HostReadOptions extends HostOptions {

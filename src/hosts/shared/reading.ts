@@ -1,11 +1,9 @@
 /** What a host puts its reading together with: items that are all accounted for, findings, claims, the times of items that state none. */
 
-import type { SourceItem } from './host.js';
+import { decodeLatin1 } from '../../base/bytes/text.js';
 import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../../base/json/source-json.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from '../../base/json/utf8.js';
-import { decodeLatin1 } from '../../base/bytes/text.js';
 import { isArchive } from './archive.js';
-import { membersOf } from './members.js';
 import type {
   Claim,
   HostFile,
@@ -16,7 +14,9 @@ import type {
   HostReading,
   LeftOut,
   Observation,
+  SourceItem,
 } from './host.js';
+import { membersOf } from './members.js';
 
 /** The longest line that is read, in bytes: the largest frame that any of the hosts writes, and more than any event. */
 export const MAX_ITEM_BYTES = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** Whether a ledger and a source say the same of one call, and where they do not. */
 
-import { formatDigest, type Digest } from '../../base/value/digest.js';
+import { type Digest, formatDigest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, formatQuantity } from '../../base/value/quantity.js';
 import type { LedgerCall } from './ledger-calls.js';

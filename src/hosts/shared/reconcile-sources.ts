@@ -1,15 +1,15 @@
 /** What sources say of calls, by what a call of a ledger can be found under: ids, items, content. */
 
-import { NorthrootError } from '../../base/error.js';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
-import { formatDigest, sha256Digest, type Digest } from '../../base/value/digest.js';
+import { NorthrootError } from '../../base/error.js';
+import { type Digest, formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { parseTimestamp } from '../../base/value/timestamp.js';
 import type { Host, HostFile, HostPlace, HostReading, Observation } from './host.js';
 import type { LedgerCall } from './ledger-calls.js';
 import { sourceIdOf, toolOf } from './names.js';
+import { type HostReadOptions, readHost } from './read-host.js';
 import { separatorOf } from './reading.js';
-import { readHost, type HostReadOptions } from './read-host.js';
 
 /** What one system's files say, under a name of its own. */
 export interface ReconcileSource {

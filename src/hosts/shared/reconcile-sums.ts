@@ -1,16 +1,16 @@
 /** Sums by unit, of the ledger and of each source, exactly. */
 
-import type { ReconcileMeter } from '../../format/schema/generated/types.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
 import {
   addRationals,
   exceedsDenominatorLimit,
+  type Rational,
   subtractRationals,
   ZERO,
-  type Rational,
 } from '../../base/value/rational.js';
+import type { ReconcileMeter } from '../../format/schema/generated/types.js';
 
 /** Units that are summed. */
 const MAX_UNITS = 1_000;

@@ -4,12 +4,8 @@
  * yet.
  */
 
-import { isWhole, matchesSelection, type RecordSelection } from '../../rules/selection.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
-import { EXIT_STATUS } from '../../rules/report/exit-status.js';
-import { buildLazyReport, type Report } from '../../rules/report/report.js';
-import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
+import { VERSION } from '../../base/version.js';
 import type {
   ReconcileAgreed,
   ReconcileCall,
@@ -20,21 +16,25 @@ import type {
   ReconcilePlace,
   ReconcileReport,
 } from '../../format/schema/generated/types.js';
+import { type LedgerInput, openVerifiable } from '../../log/read/verify-ledger.js';
+import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
+import { EXIT_STATUS } from '../../rules/report/exit-status.js';
+import { buildLazyReport, type Report } from '../../rules/report/report.js';
+import { isWhole, matchesSelection, type RecordSelection } from '../../rules/selection.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
-import { VERSION } from '../../base/version.js';
-import { verdictOf, type HostVerdict } from './account.js';
+import { type HostVerdict, verdictOf } from './account.js';
 import { Expectations } from './expectation.js';
 import type { HostPlace } from './host.js';
 import {
   CallAssembly,
   evidenceSourceOf,
-  ledgerEntryOf,
   type LedgerCall,
   type LedgerEntry,
+  ledgerEntryOf,
 } from './ledger-calls.js';
-import { compareCall, type CallAspect, type Comparison, type ReconcileCode } from './reconcile-compare.js';
 import { sumLeftOut } from './left-out.js';
-import { Matcher, type Found, type MatchedCall, type Unclaimed } from './reconcile-match.js';
+import { type CallAspect, compareCall, type Comparison, type ReconcileCode } from './reconcile-compare.js';
+import { type Found, type MatchedCall, Matcher, type Unclaimed } from './reconcile-match.js';
 import { IndexedSource, type ReconcileSource, type Seen } from './reconcile-sources.js';
 import { ReconcileSums } from './reconcile-sums.js';
 import { describeReconcileFinding } from './reconcile-text.js';

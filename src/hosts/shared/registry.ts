@@ -5,10 +5,10 @@ import { cgf } from '../cgf/index.js';
 import { clasper } from '../clasper/index.js';
 import { claudeCode } from '../claude-code/index.js';
 import { codex } from '../codex/index.js';
-import type { Checker, Host } from './host.js';
 import { litellm } from '../litellm/index.js';
 import { openclaw, openclawPipeline } from '../openclaw/index.js';
 import { otlp } from '../otlp/index.js';
+import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
 export const HOSTS: readonly Host[] = [cgf, clasper, openclaw, apm2, claudeCode, codex, otlp, litellm];

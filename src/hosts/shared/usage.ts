@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '../../base/json/value.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
-import { compareQuantities, fromRational, toRational, type Quantity } from '../../base/value/quantity.js';
-import { addRationals, subtractRationals, ZERO, type Rational } from '../../base/value/rational.js';
+import { compareQuantities, fromRational, type Quantity, toRational } from '../../base/value/quantity.js';
+import { addRationals, type Rational, subtractRationals, ZERO } from '../../base/value/rational.js';
 
 /** Amounts under the names that the source gives them; undefined ones are left out. */
 export type StatedAmounts = Readonly<Record<string, Quantity | undefined>>;

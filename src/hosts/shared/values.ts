@@ -4,10 +4,10 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { parseDecimal } from '../../base/json/decimal.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonValue } from '../../base/json/value.js';
-import { sha256Digest, type Digest } from '../../base/value/digest.js';
-import { isNegativeQuantity, quantityFromNumberText, type Quantity } from '../../base/value/quantity.js';
-import { instantOfLocal } from './local-time.js';
+import { type Digest, sha256Digest } from '../../base/value/digest.js';
+import { isNegativeQuantity, type Quantity, quantityFromNumberText } from '../../base/value/quantity.js';
 import { formatInstant, isTimestamp } from '../../base/value/timestamp.js';
+import { instantOfLocal } from './local-time.js';
 
 const MAX_NUMBER_LENGTH = 400;
 

@@ -2,19 +2,19 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
+import { fromDigestText } from '../../base/value/digest.js';
 import { chainIds } from '../../rules/bounds/grant.js';
 import {
   findGrant,
+  type GrantAccount,
   grantAccounts,
   listOpenStarts,
   reserveAllStarted,
   reserveStarted,
-  unstartedActions,
-  type GrantAccount,
   type StartedAuthorization,
   type UnstartedAction,
+  unstartedActions,
 } from '../../rules/report/accounts.js';
-import { fromDigestText } from '../../base/value/digest.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 
 /** A grant's account, in whose balances what was started and is not recorded counts as reserved. */

@@ -5,7 +5,7 @@ import { NorthrootError } from '../../base/error.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { describeFinding } from '../../format/finding/words.js';
 import type { RecordedDecision } from '../policy/authorize.js';
-import { describeLeft, type DecidingBound } from '../policy/deciding-bound.js';
+import { type DecidingBound, describeLeft } from '../policy/deciding-bound.js';
 import type { Appended } from '../writer/ledger.js';
 
 /** The ledger's grants do not allow it; the function was not run. Its `code` is that of the decision, such as `METER_CAP_EXCEEDED`. */

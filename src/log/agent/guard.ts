@@ -1,12 +1,15 @@
 /** One guarded call: authorized, claimed, run, recorded. */
 
-import type { ActionRequest } from '../policy/authorize.js';
 import { printable } from '../../base/bytes/printable.js';
-import type { Finding } from '../../format/finding/finding.js';
-import { describeFinding } from '../../format/finding/words.js';
 import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
 import { checkOptions, checkString, describeValue, type OptionTypes } from '../../base/options.js';
-import type { RecordedDecision } from '../policy/authorize.js';
+import { type Digest, isDigest, sha256Digest } from '../../base/value/digest.js';
+import { type AmountsByUnit, type Meter, meters } from '../../base/value/meter.js';
+import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { describeFinding } from '../../format/finding/words.js';
+import type { ResourceRef } from '../../format/schema/generated/types.js';
+import type { ActionRequest, RecordedDecision } from '../policy/authorize.js';
 import {
   ABORTED,
   checkDetails,
@@ -14,19 +17,15 @@ import {
   draftExecution,
   draftRelease,
   draftSettlement,
+  type ExecutionDetails,
   measuredBases,
   raiseMeters,
   stateReserved,
-  type ExecutionDetails,
   type Unmetered,
 } from '../policy/record.js';
-import { startExecution, type StartedExecution } from '../policy/start.js';
-import type { ResourceRef } from '../../format/schema/generated/types.js';
-import { isDigest, sha256Digest, type Digest } from '../../base/value/digest.js';
-import { meters, type AmountsByUnit, type Meter } from '../../base/value/meter.js';
-import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import { type StartedExecution, startExecution } from '../policy/start.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
-import { DeniedError, UnrecordedExecutionError, ViolationError, type GuardedOutcome } from './errors.js';
+import { DeniedError, type GuardedOutcome, UnrecordedExecutionError, ViolationError } from './errors.js';
 import { UsageMeter } from './usage-meter.js';
 
 /** What is asked of a {@link LiveLedger}. */

@@ -4,11 +4,13 @@
  * among them, and nothing comes between the question and its record.
  */
 
-import type { LiveRequest } from './guard.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
+import type { MeterVector } from '../../base/value/meter.js';
+import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import {
-  authorizeAction,
   type ActionRequest,
+  authorizeAction,
   type AuthorizeOptions,
   type RecordedDecision,
 } from '../policy/authorize.js';
@@ -17,31 +19,28 @@ import {
   ABANDONED,
   checkDetails,
   decideUnder,
-  draftExecution,
   DETAIL_TYPES,
   draftAbandonment,
-  findPermission,
+  draftExecution,
   type ExecutionDetails,
   type ExecutionOutcome,
+  findPermission,
 } from '../policy/record.js';
-import { startExecution, type StartRequest, type StartedExecution } from '../policy/start.js';
-import { draftAbandoned, isOvertaken, listAbandonable, type Abandonable } from '../policy/sweep.js';
+import { type StartedExecution, startExecution, type StartRequest } from '../policy/start.js';
+import { type Abandonable, draftAbandoned, isOvertaken, listAbandonable } from '../policy/sweep.js';
 import type { LedgerStore } from '../store/ledger-store.js';
-import type { MeterVector } from '../../base/value/meter.js';
-import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
-import type { VerifyState } from '../../rules/verify/state.js';
 import {
-  Ledger,
   type Appended,
   type CheckpointResult,
   type Entry,
+  Ledger,
   type LedgerOptions,
 } from '../writer/ledger.js';
 import { LEDGER_OPTIONS } from '../writer/options.js';
-import type { WatchOptions, WatchedRecords } from '../writer/watch.js';
+import type { WatchedRecords, WatchOptions } from '../writer/watch.js';
 import type { AskOptions } from '../writer/withdrawal.js';
-import { findBudget, listBudgets, type Budget } from './budget.js';
-import { Guard, type GuardOptions, type GuardedFunction } from './guard.js';
+import { type Budget, findBudget, listBudgets } from './budget.js';
+import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from './guard.js';
 
 /** How a {@link LiveLedger} is opened: as a `Ledger`, which decides. `strict` is on by default. */
 export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {

@@ -1,8 +1,8 @@
 /** What a guarded function uses, added up exactly while it runs. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { MAX_METERS, meters, type AmountsByUnit, type Meter } from '../../base/value/meter.js';
-import { fromRational, toRational, type Quantity } from '../../base/value/quantity.js';
+import { type AmountsByUnit, MAX_METERS, type Meter, meters } from '../../base/value/meter.js';
+import { fromRational, type Quantity, toRational } from '../../base/value/quantity.js';
 import { addRationals, type Rational } from '../../base/value/rational.js';
 
 /** What is measured has a place of its own among the units of an execution. */

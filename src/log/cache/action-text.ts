@@ -1,8 +1,8 @@
 /** An action as an entry of an index: a list in JSON, shorter and sooner written than its members by name. */
 
-import type { Action } from '../../rules/bounds/grant.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
+import type { Action } from '../../rules/bounds/grant.js';
 import type { ActionForm } from '../../rules/verify/state-form.js';
 import { encodeText, type FileNames } from './codec.js';
 import { IndexFault } from './entry-store.js';

@@ -1,10 +1,10 @@
 /** What the entries of an index say otherwise than those that the ledger gives. */
 
-import { readTimeline, type TimelineStep } from '../../rules/bounds/timeline.js';
 import { compareRationals } from '../../base/value/rational.js';
+import { readTimeline, type TimelineStep } from '../../rules/bounds/timeline.js';
 import type { GrantForm } from '../../rules/verify/state-form.js';
 import { IndexFault } from './entry-store.js';
-import { keyNumber, readNode, type Entries } from './tables.js';
+import { type Entries, keyNumber, readNode } from './tables.js';
 
 /**
  * The keys under which the two have other entries. Timelines are trees whose shape depends on when they were saved, so they are

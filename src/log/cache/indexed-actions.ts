@@ -11,7 +11,7 @@ import { restoreAction } from '../../rules/verify/state-form.js';
 import { decodeAction, encodeAction } from './action-text.js';
 import type { EntryChange } from './entry-store.js';
 import type { IndexedEvents } from './indexed-events.js';
-import { keyNumber, type Entries, type IndexedGrants } from './tables.js';
+import { type Entries, type IndexedGrants, keyNumber } from './tables.js';
 
 const OPEN = 'a:';
 const DENIED = 'd:';

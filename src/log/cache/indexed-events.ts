@@ -17,9 +17,9 @@ import {
   type IndexedEvent,
 } from '../../rules/verify/event-index.js';
 import { encodeText } from './codec.js';
-import { IndexFault, type EntryChange } from './entry-store.js';
+import { type EntryChange, IndexFault } from './entry-store.js';
 import { readRecordForm } from './record-texts.js';
-import { isCount, type Entries } from './tables.js';
+import { type Entries, isCount } from './tables.js';
 
 const ID_LENGTH = 43;
 /** So many ids that the ledger does not have are remembered. */

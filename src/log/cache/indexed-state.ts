@@ -10,41 +10,40 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
-import type { OpenStart } from '../../rules/bounds/started.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
-import { RANKS, rankOf, withoutFolded, type Finding } from '../../format/finding/finding.js';
-import type { FileSystem } from '../fs/file-system.js';
+import { VERSION } from '../../base/version.js';
+import { type Finding, rankOf, RANKS, withoutFolded } from '../../format/finding/finding.js';
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import type { OpenStart } from '../../rules/bounds/started.js';
 import {
   Keyring,
-  listNoteLines,
   type KeySource,
+  listNoteLines,
   type NoteLine,
   type RingKey,
   type SavedKey,
 } from '../../rules/trust/keyring.js';
-import { VERSION } from '../../base/version.js';
 import { touchUnsealed } from '../../rules/verify/checkpoints.js';
-import type { SignatureOutcome } from '../../rules/verify/line-result.js';
+import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
+import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { Links, PendingLink, RequestEntry } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { outcomesOfUsual } from '../../rules/verify/signatures.js';
-import { restoreHead, saveHead, type HeadForm } from '../../rules/verify/state-form.js';
+import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
 import {
-  startVerification,
   type FoldRoots,
   type SignerTally,
+  startVerification,
   type VerifyState,
 } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
-import type { LineResult, SegmentName } from '../../rules/verify/line-result.js';
+import type { FileSystem } from '../fs/file-system.js';
 import type { FileNames } from './codec.js';
-import { DamagedEntry, IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+import { DamagedEntry, type EntryChange, type EntryStore, IndexFault } from './entry-store.js';
 import { IndexedActions } from './indexed-actions.js';
 import { IndexedEvents } from './indexed-events.js';
 import { RecordEntries } from './record-entries.js';
@@ -54,10 +53,10 @@ import {
   Entries,
   EntryTable,
   IndexedGrants,
-  NumberedMap,
-  TrackedMap,
   isCount,
   keyNumber,
+  NumberedMap,
+  TrackedMap,
 } from './tables.js';
 
 const FORMAT = 'northroot-index 6';

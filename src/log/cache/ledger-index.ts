@@ -4,21 +4,21 @@
  * the root that it says. What does not fit is rebuilt. Who can write the folder can lie in it; so it must be nobody else's.
  */
 
-import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
-import { isOwnFolder } from '../fs/owner.js';
-import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
+import { NorthrootError } from '../../base/error.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { BlockSteps } from '../../fast/blocks/block-steps.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
-import type { LedgerStore } from '../store/ledger-store.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
-import { isTailSound, noteStored } from '../store/damage.js';
-import { positionOf } from '../store/position.js';
-import { BlockSteps } from '../../fast/blocks/block-steps.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
+import { isOwnFolder } from '../fs/owner.js';
+import { isTailSound, noteStored } from '../store/damage.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { positionOf } from '../store/position.js';
 import type { FileNames } from './codec.js';
-import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
+import { type EntryChange, type EntryRange, type EntryStore, IndexFault } from './entry-store.js';
 import { IndexedState } from './indexed-state.js';
 import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
 import { Entries } from './tables.js';

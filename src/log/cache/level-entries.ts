@@ -8,10 +8,10 @@ import { crc32 } from 'node:zlib';
 import type { Level } from 'level';
 import {
   DamagedEntry,
-  IndexFault,
   type EntryChange,
   type EntryRange,
   type EntryStore,
+  IndexFault,
 } from './entry-store.js';
 
 /** 32 bits, in as many digits to the base of 36: against damage, not against forgery. */

@@ -7,22 +7,25 @@
  * what there is one of.
  */
 
-import { grantChain, type Account, type Grant } from '../../rules/bounds/grant.js';
+import type { Rational } from '../../base/value/rational.js';
 import type { Finding, RelatedRecord } from '../../format/finding/finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
-import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../read/find-checkpoint.js';
 import { hashToBase64url, nodeHash } from '../../format/tree/compact-range.js';
-import type { Rational } from '../../base/value/rational.js';
+import { type Account, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
-import type { SignatureOutcome } from '../../rules/verify/line-result.js';
+import type {
+  EventVerdict,
+  LineResult,
+  SegmentName,
+  SignatureOutcome,
+} from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
-import type { LineResult, SegmentName } from '../../rules/verify/line-result.js';
+import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../read/find-checkpoint.js';
 import { encodeText, encodeValue, type FileNames } from './codec.js';
-import { IndexFault, type EntryChange } from './entry-store.js';
-import { joinRecords, readRecords, recordsKey, RECORDS_PER_ENTRY } from './record-texts.js';
-import { EntryTable, isCount, keyNumber, type Entries } from './tables.js';
+import { type EntryChange, IndexFault } from './entry-store.js';
+import { joinRecords, readRecords, RECORDS_PER_ENTRY, recordsKey } from './record-texts.js';
+import { type Entries, EntryTable, isCount, keyNumber } from './tables.js';
 
 /** How many hashes an entry of the tree has. */
 export const HASHES_PER_ENTRY = 256;

@@ -5,40 +5,39 @@
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
-import type { Account } from '../../rules/bounds/grant.js';
 import { NorthrootError } from '../../base/error.js';
-import type { Finding } from '../../format/finding/finding.js';
-import type { FileSystem, OpenFile } from '../fs/file-system.js';
-import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
-import { ambiguous } from '../read/find-record.js';
-import type { ReadRecord } from '../read/read-records.js';
-import { hashToBase64url, leafHash, nodeHash } from '../../format/tree/compact-range.js';
-import type { LeafRange } from '../../format/tree/proof.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { hashToBase64url, leafHash, nodeHash } from '../../format/tree/compact-range.js';
+import type { LeafRange } from '../../format/tree/proof.js';
+import type { Account } from '../../rules/bounds/grant.js';
 import { resolveWaiting } from '../../rules/verify/authorizations.js';
 import { actOf, contextOf } from '../../rules/verify/line-findings.js';
-import type { SignatureOutcome } from '../../rules/verify/line-result.js';
+import type { EventVerdict, SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
+import type { FileSystem, OpenFile } from '../fs/file-system.js';
+import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
+import { ambiguous } from '../read/find-record.js';
+import type { ReadRecord } from '../read/read-records.js';
 import { IndexFault, IndexGap } from './entry-store.js';
 import {
+  type AccountsForm,
+  type FindingForm,
   HASHES_PER_ENTRY,
-  MAX_LISTED,
   hashKey,
+  MAX_LISTED,
+  type NamingForm,
   namingKey,
   readHashes,
   readRecordsHead,
-  type AccountsForm,
-  type FindingForm,
-  type NamingForm,
   type RecordForm,
 } from './record-entries.js';
 import { readRecordForm } from './record-texts.js';
-import { isCount, type Entries } from './tables.js';
+import { type Entries, isCount } from './tables.js';
 
 /** A grant above an event, and its accounts just before and just after the event. */
 export interface AccountsAround {

@@ -1,7 +1,7 @@
 /** Where the records of an index are kept: some in each entry, a line for each. */
 
 import { decodeValue } from './codec.js';
-import { keyNumber, type Entries } from './tables.js';
+import { type Entries, keyNumber } from './tables.js';
 
 /** Few, since an entry that is begun is written again with each group. */
 export const RECORDS_PER_ENTRY = 16;

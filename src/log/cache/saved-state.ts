@@ -9,37 +9,37 @@
  */
 
 import { deserialize, serialize } from 'node:v8';
-import type { Grant } from '../../rules/bounds/grant.js';
-import type { OpenStart } from '../../rules/bounds/started.js';
-import type { SavedNode } from '../../rules/bounds/timeline-node.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
-import type { Finding } from '../../format/finding/finding.js';
-import { readWholeFile } from '../fs/file-system.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { nodeBackend } from '../../format/signature/node-backend.js';
-import type { SignatureBackend } from '../../format/signature/backend.js';
-import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
-import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { VERSION } from '../../base/version.js';
+import type { Finding } from '../../format/finding/finding.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import type { SignatureBackend } from '../../format/signature/backend.js';
+import { nodeBackend } from '../../format/signature/node-backend.js';
+import type { Grant } from '../../rules/bounds/grant.js';
+import type { OpenStart } from '../../rules/bounds/started.js';
+import type { SavedNode } from '../../rules/bounds/timeline-node.js';
+import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
+import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import { EventIndex, type EventIndexData } from '../../rules/verify/event-index.js';
 import type { PendingLink, RequestEntry } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import {
+  type ActionForm,
+  type GrantForm,
+  type HeadForm,
   restoreAction,
   restoreGrant,
   restoreHead,
   saveAction,
   saveGrant,
   saveHead,
-  type ActionForm,
-  type GrantForm,
-  type HeadForm,
 } from '../../rules/verify/state-form.js';
-import { startVerification, type SignerTally, type VerifyState } from '../../rules/verify/state.js';
+import { type SignerTally, startVerification, type VerifyState } from '../../rules/verify/state.js';
 import type { SavedVerification, VerifiedPrefix } from '../../rules/verify/verified-prefix.js';
+import { readWholeFile } from '../fs/file-system.js';
 
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;

@@ -1,13 +1,13 @@
 /** The tables of a verification's state over an index: read when they are asked, and what was changed kept until it is written. */
 
+import { sha256Base64url } from '../../base/bytes/sha256.js';
 import type { Grant } from '../../rules/bounds/grant.js';
 import { isSavedNode, type SavedNode } from '../../rules/bounds/timeline-node.js';
-import { sha256Base64url } from '../../base/bytes/sha256.js';
 import type { GrantTable } from '../../rules/verify/grant-table.js';
-import { restoreGrant, saveGrant, type GrantForm } from '../../rules/verify/state-form.js';
+import { type GrantForm, restoreGrant, saveGrant } from '../../rules/verify/state-form.js';
 import type { Table } from '../../rules/verify/table.js';
 import { decodeValue, encodeValue, type FileNames } from './codec.js';
-import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+import { type EntryChange, type EntryStore, IndexFault } from './entry-store.js';
 
 /** The entries of one view of a ledger. */
 export class Entries {

@@ -4,14 +4,14 @@ import { dirname, join, resolve } from 'node:path';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
+  type FileSystem,
   litterIn,
   makeTemporaryName,
   nodeFileSystem,
+  type OpenFile,
   placeFile,
   removeLitter,
   viaTemporary,
-  type FileSystem,
-  type OpenFile,
 } from './file-system.js';
 
 /** So many bytes are written at once. */

@@ -4,10 +4,11 @@
  */
 
 import { constants as bufferConstants } from 'node:buffer';
-import { constants } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
 import {
   access,
+  type FileHandle,
   link,
   lstat,
   mkdir,
@@ -17,7 +18,6 @@ import {
   rmdir,
   stat,
   unlink,
-  type FileHandle,
 } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { printable } from '../../base/bytes/printable.js';

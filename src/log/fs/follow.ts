@@ -3,17 +3,17 @@
  * the file system now and then; there is no lock, and nothing is missed in between.
  */
 
-import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, checkString } from '../../base/options.js';
+import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
-import { SEGMENT_NAME, assertUnmixed } from './source.js';
-import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
+import { assertUnmixed, SEGMENT_NAME } from './source.js';
 
 /** How {@link followLedger} reads. */
 export interface FollowOptions {

@@ -6,17 +6,17 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
-import { fromDist } from '../../base/dist.js';
 import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
 import { sha256 } from '../../base/bytes/sha256.js';
+import { fromDist } from '../../base/dist.js';
 import {
   countTaken,
   makePieceTask,
+  type PieceAnswer,
+  type PieceTask,
   putHash,
   stopTaking,
   takePiece,
-  type PieceAnswer,
-  type PieceTask,
 } from './piece-hashing.js';
 
 /** Fewer bytes than these are hashed before a thread has started. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
-import { putHash, stopTaking, takePiece, type PieceAnswer, type PieceTask } from './piece-hashing.js';
+import { type PieceAnswer, type PieceTask, putHash, stopTaking, takePiece } from './piece-hashing.js';
 
 /** What was read is hashed while it is near the processor. */
 const CHUNK_BYTES = 256 * 1024;

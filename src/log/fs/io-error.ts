@@ -1,8 +1,8 @@
 /** Turns what the operating system says into one of northroot's own errors, with what to do about it. */
 
 import { constants } from 'node:os';
-import { NorthrootError } from '../../base/error.js';
 import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
 
 const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?: string]>> = {
   ENOENT: ['FILE_NOT_FOUND', 'there is no such file or folder', 'check the path'],

@@ -11,8 +11,8 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NorthrootError } from '../../base/error.js';
 import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
 import type { OpenFile } from './file-system.js';
 
 /** Whether a helper waits for the lock, or tries once. */

@@ -4,17 +4,17 @@
  */
 
 import type { Stats } from 'node:fs';
-import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NorthrootError } from '../../base/error.js';
 import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
-import { PrefixHasher, type LedgerPrefix } from '../../base/bytes/ledger-prefix.js';
+import { type LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
 import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import type { LedgerRest, LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 import { HashingThreads, ThreadError } from './hashing-threads.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
-import type { LedgerRest, LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 import { openScratchFile } from './scratch-file.js';
 
 /** How {@link openLedgerSource} reads. */

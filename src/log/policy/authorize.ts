@@ -1,17 +1,17 @@
 /** Asking a policy and recording its answer, in one step under the writer's lock: nobody can spend in between. */
 
-import { openLedgerSource } from '../fs/source.js';
+import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
+import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
-import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
-import { Ledger, type Appended, type Entry, type LedgerOptions } from '../writer/ledger.js';
+import { openLedgerSource } from '../fs/source.js';
+import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
 import { assertDecidable } from '../writer/running-verification.js';
 import {
-  GrantEvaluator,
   type AuthorizationDecision,
   type AuthorizationRequest,
+  GrantEvaluator,
   type HonourOptions,
   type PolicyEvaluator,
 } from './evaluator.js';

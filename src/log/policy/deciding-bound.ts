@@ -1,20 +1,20 @@
 /** What decides live and verification has no finding for: grants that are wrong themselves, what is overdrawn, what runs now. */
 
-import {
-  findUnsound,
-  grantChain,
-  OTHER_SYSTEMS,
-  systemsOf,
-  type Action,
-  type Grant,
-} from '../../rules/bounds/grant.js';
 import { printable } from '../../base/bytes/printable.js';
-import type { FindingCode } from '../../format/finding/catalog.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import { sumQuantity } from '../../rules/bounds/balance.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { addRationals, compareRationals, subtractRationals } from '../../base/value/rational.js';
+import type { FindingCode } from '../../format/finding/catalog.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { sumQuantity } from '../../rules/bounds/balance.js';
+import {
+  type Action,
+  findUnsound,
+  type Grant,
+  grantChain,
+  OTHER_SYSTEMS,
+  systemsOf,
+} from '../../rules/bounds/grant.js';
 
 /** A code that something is denied with. */
 export type DenialCode = FindingCode | 'GRANT_UNSOUND' | 'IMPORTED_AUTHORITY';

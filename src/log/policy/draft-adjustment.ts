@@ -1,9 +1,9 @@
 /** Corrections of what counts as used under a grant (SPEC §3.5): refunds, provider bills. */
 
+import { type Digest, isDigest, tryParseDigest } from '../../base/value/digest.js';
+import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { Draft } from '../../format/event/build.js';
 import type { AdjustmentEvent, ContentRef, Source } from '../../format/schema/generated/types.js';
-import { isDigest, tryParseDigest, type Digest } from '../../base/value/digest.js';
-import type { AmountsByUnit } from '../../base/value/meter.js';
 import { OptionReader } from './option-problems.js';
 
 /** What is corrected, by how much and why. Exactly one of `credit` and `debit` is given. */

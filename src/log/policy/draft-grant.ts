@@ -3,13 +3,16 @@
  * grant takes over what it does not say from its parent, so that it lies within it (SPEC §8 rule 9).
  */
 
-import { judgeDelegation } from '../../rules/bounds/delegation.js';
-import { makeGrant, type EventPlace } from '../../rules/bounds/grant.js';
 import { NorthrootError } from '../../base/error.js';
-import type { Draft } from '../../format/event/build.js';
-import { CODE_PAGES } from '../../format/finding/catalog.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonValue } from '../../base/json/value.js';
+import { type Digest, formatDigest, sha256Digest } from '../../base/value/digest.js';
+import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
+import { isRateUnit, tryParseRateUnit } from '../../base/value/rate.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { isToolPattern } from '../../base/value/tool.js';
+import type { Draft } from '../../format/event/build.js';
+import { CODE_PAGES } from '../../format/finding/catalog.js';
 import { checkEvent } from '../../format/schema/check.js';
 import type {
   AuthorizationEvent,
@@ -18,11 +21,8 @@ import type {
   ResourceRef,
   Source,
 } from '../../format/schema/generated/types.js';
-import { formatDigest, sha256Digest, type Digest } from '../../base/value/digest.js';
-import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
-import { isRateUnit, tryParseRateUnit } from '../../base/value/rate.js';
-import { compareTimestamps } from '../../base/value/timestamp.js';
-import { isToolPattern } from '../../base/value/tool.js';
+import { judgeDelegation } from '../../rules/bounds/delegation.js';
+import { type EventPlace, makeGrant } from '../../rules/bounds/grant.js';
 import { OptionReader, type UnitRule } from './option-problems.js';
 
 /** What a grant allows, and to whom. */

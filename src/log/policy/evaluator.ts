@@ -3,33 +3,33 @@
  * engine; the one evaluator that it brings asks a ledger's own grants, through the very rules that verification applies.
  */
 
-import { balancesOf, sumQuantity, type Balance } from '../../rules/bounds/balance.js';
-import { outlineAction } from '../../format/event/outline.js';
-import { digestKey, makeAction, type Action, type Grant } from '../../rules/bounds/grant.js';
-import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
-import { withStarted } from '../../rules/bounds/started.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { HygieneReport } from '../../base/json/hygiene.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
+import type { HygieneReport } from '../../base/json/hygiene.js';
 import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
-import { checkEvent } from '../../format/schema/check.js';
-import type { AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
-import { sha256Digest, type Digest, fromDigestText } from '../../base/value/digest.js';
+import { type Digest, fromDigestText, sha256Digest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
 import { addRationals, subtractRationals } from '../../base/value/rational.js';
+import { outlineAction } from '../../format/event/outline.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { checkEvent } from '../../format/schema/check.js';
+import type { AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
+import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balance.js';
+import { type Action, digestKey, type Grant, makeAction } from '../../rules/bounds/grant.js';
+import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
+import { withStarted } from '../../rules/bounds/started.js';
 import { listRunning } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
-  judgeImported,
-  judgeOverdraft,
-  judgeSoundness,
   type DecidingBound,
   type Denial,
   type DenialCode,
+  judgeImported,
+  judgeOverdraft,
+  judgeSoundness,
 } from './deciding-bound.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 
 /** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
 export interface AuthorizationRequest {

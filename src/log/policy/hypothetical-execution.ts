@@ -1,9 +1,9 @@
 /** The execution that a decision is tried on: one that begins at an instant and takes the least time that there is. */
 
-import type { ExecutionFacts } from '../../rules/bounds/judge.js';
-import { readAmounts } from '../../format/event/outline.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import { readAmounts } from '../../format/event/outline.js';
+import type { ExecutionFacts } from '../../rules/bounds/judge.js';
 
 /** Nothing can be said to end after this nanosecond. */
 const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');

@@ -1,16 +1,16 @@
 /** SPEC §8 rule 18, as who decides live keeps it: a request that was allowed before gets the answer that it has, and nothing is recorded. */
 
-import { balancesOf } from '../../rules/bounds/balance.js';
-import type { Action, Grant } from '../../rules/bounds/grant.js';
-import { judgeExecution } from '../../rules/bounds/judge.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { formatDigest, fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { balancesOf } from '../../rules/bounds/balance.js';
+import type { Action, Grant } from '../../rules/bounds/grant.js';
+import { judgeExecution } from '../../rules/bounds/judge.js';
 import type { IndexedEvent } from '../../rules/verify/event-index.js';
-import { askedOf, requestName, type RequestEntry } from '../../rules/verify/links.js';
+import { askedOf, type RequestEntry, requestName } from '../../rules/verify/links.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended } from '../writer/ledger.js';
-import { boundOf, judgeImported, judgeSoundness, type Denial } from './deciding-bound.js';
+import { boundOf, type Denial, judgeImported, judgeSoundness } from './deciding-bound.js';
 import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
 

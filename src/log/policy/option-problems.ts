@@ -1,8 +1,8 @@
 /** What is wrong with the options of a draft: all of it at once, so that nobody mends them one by one. */
 
-import { isDigest, tryParseDigest, type Digest } from '../../base/value/digest.js';
 import { printable } from '../../base/bytes/printable.js';
-import { isUnit, readAmounts, type AmountsByUnit, type Meter } from '../../base/value/meter.js';
+import { type Digest, isDigest, tryParseDigest } from '../../base/value/digest.js';
+import { type AmountsByUnit, isUnit, type Meter, readAmounts } from '../../base/value/meter.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import type { Source } from '../../format/schema/generated/types.js';

@@ -1,37 +1,37 @@
 /** Executing under an authorization, and recording it: what `northroot record` does around a command; `start.ts` claims it before. */
 
-import { judgeExecution } from '../../rules/bounds/judge.js';
-import { grantChain, type Action, type Grant } from '../../rules/bounds/grant.js';
-import { judgeTakeover, withStarted, type OpenStart } from '../../rules/bounds/started.js';
-import { NorthrootError } from '../../base/error.js';
 import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import type { MeterBasis } from '../../format/schema/generated/types.js';
-import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
-import { sumQuantity } from '../../rules/bounds/balance.js';
+import { type Digest, fromDigestText } from '../../base/value/digest.js';
 import { formatRational } from '../../base/value/format-rational.js';
-import { fromDigestText, type Digest } from '../../base/value/digest.js';
 import { MAX_METERS, type Meter, type MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, toRational } from '../../base/value/quantity.js';
 import { compareRationals, subtractRationals } from '../../base/value/rational.js';
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import type { EventMatch } from '../../rules/verify/event-index.js';
+import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
+import type { MeterBasis } from '../../format/schema/generated/types.js';
+import { sumQuantity } from '../../rules/bounds/balance.js';
+import { type Action, type Grant, grantChain } from '../../rules/bounds/grant.js';
+import { judgeExecution } from '../../rules/bounds/judge.js';
+import { judgeTakeover, type OpenStart, withStarted } from '../../rules/bounds/started.js';
 import { listRunning } from '../../rules/report/accounts.js';
-import type { VerifyState } from '../../rules/verify/state.js';
+import type { EventMatch } from '../../rules/verify/event-index.js';
 import { MAX_OPEN_STARTS } from '../../rules/verify/starts.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
 import type { AskOptions } from '../writer/withdrawal.js';
-import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
+  type Denial,
   describeLeft,
   grantOf,
   judgeImported,
   judgeOverdraft,
   judgeSoundness,
-  type Denial,
 } from './deciding-bound.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 
 /** An authorization under which something may be executed now. */
 export interface Permission {

@@ -1,7 +1,7 @@
 /** Claiming an authorization before anything is done under it (SPEC §3.8). */
 
 import { randomBytes } from 'node:crypto';
-import { formatDigest, type Digest } from '../../base/value/digest.js';
+import { type Digest, formatDigest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
 import { START_TYPE } from '../../rules/verify/starts.js';
@@ -10,11 +10,11 @@ import type { Appended, Entry, Ledger } from '../writer/ledger.js';
 import {
   decideUnder,
   draftExecution,
+  type ExecutionRequest,
   findPermission,
+  type Permission,
   refuse,
   toDigest,
-  type ExecutionRequest,
-  type Permission,
 } from './record.js';
 import { sweepExpired } from './sweep.js';
 

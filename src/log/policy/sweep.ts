@@ -4,9 +4,9 @@
  */
 
 import { NorthrootError } from '../../base/error.js';
-import { isGrantUnder, listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { orderTimestamps } from '../../base/value/timestamp.js';
+import { isGrantUnder, listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry, Ledger } from '../writer/ledger.js';
 import { draftRelease, draftSettlement, findPermission } from './record.js';

@@ -1,8 +1,8 @@
 /** Which amounts of a record the accounts take: what is refused, repeated or not linked stands in the ledger and counts nowhere. */
 
+import { fromDigestText } from '../../base/value/digest.js';
 import type { UnitAmounts } from '../../format/event/outline.js';
 import type { AdjustmentEvent, ExecutionEvent } from '../../format/schema/generated/types.js';
-import { fromDigestText } from '../../base/value/digest.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 
 /** What makes a credit count for nothing, beside broken evidence. */

@@ -1,10 +1,10 @@
 /** The public keys that a ledger declares, as it claims them: for reading signatures, never for believing them. */
 
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
 import { checkKey } from '../../format/schema/check.js';
 import type { Key } from '../../format/schema/generated/types.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { readRecords } from './read-records.js';
 
 /**

@@ -1,10 +1,10 @@
 /** Says of a ledger what the genesis of its successor is to say (SPEC §3.3, `continues`). */
 
-import { decodeUtf8 } from '../../base/bytes/text.js';
 import { printable } from '../../base/bytes/printable.js';
+import { decodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { Predecessor } from '../../format/schema/generated/types.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { viewPredecessor } from '../../rules/verify/predecessor.js';
 import { findCheckpoint } from './find-checkpoint.js';
 

@@ -3,30 +3,28 @@
  * policy, the grants above it with their accounts before and after, and what came of it.
  */
 
-import { toBalance, type Balance } from '../../rules/bounds/balance.js';
-import { chainIds, type Account } from '../../rules/bounds/grant.js';
-import { IndexFault, IndexGap } from '../cache/entry-store.js';
-import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../../base/error.js';
-import { withoutFolded, type Finding } from '../../format/finding/finding.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { JsonObject } from '../../base/json/value.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { type Finding, withoutFolded } from '../../format/finding/finding.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { readLines, type LedgerLine } from '../../rules/source/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
-import { readRecords, type ReadRecord } from './read-records.js';
-import { fromDigestText, toDigestText } from '../../base/value/digest.js';
-import { startVerification, type VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
-import { finishVerification } from '../../rules/verify/ending.js';
-import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
-import type { SignatureOutcome } from '../../rules/verify/line-result.js';
-import { verifyLine } from '../../rules/verify/verify-line.js';
-import type { LineResult } from '../../rules/verify/line-result.js';
+import { type Balance, toBalance } from '../../rules/bounds/balance.js';
+import { type Account, chainIds } from '../../rules/bounds/grant.js';
 import { findGrant, listOpenStarts, nameOfKey } from '../../rules/report/accounts.js';
 import { toFindingJson } from '../../rules/report/report.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { type LedgerLine, readLines } from '../../rules/source/read-lines.js';
+import { finishVerification } from '../../rules/verify/ending.js';
+import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
+import type { EventVerdict, LineResult, SignatureOutcome } from '../../rules/verify/line-result.js';
+import { startVerification, type VerifyState } from '../../rules/verify/state.js';
+import { verifyLine } from '../../rules/verify/verify-line.js';
+import { IndexFault, IndexGap } from '../cache/entry-store.js';
+import type { RecordReader } from '../cache/record-reader.js';
+import { type ReadRecord, readRecords } from './read-records.js';
 
 /** An event in a history. */
 export interface HistoryEvent {

@@ -4,13 +4,13 @@
  */
 
 import { decodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { readLines } from '../../rules/source/read-lines.js';
-import { decodeCheckpoint, type Checkpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
-import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../../format/note/signed-note.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { type Checkpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
+import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { readLines } from '../../rules/source/read-lines.js';
 
 /** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {

@@ -1,11 +1,11 @@
 /** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { checkString } from '../../base/options.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { checkString } from '../../base/options.js';
 import { matchRecord } from '../../base/value/record-name.js';
-import { readRecords, type ReadRecord } from './read-records.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { type ReadRecord, readRecords } from './read-records.js';
 
 /**
  * The one record that is meant; of a record that was copied as it is, the first.

@@ -5,32 +5,27 @@
  */
 
 import { join } from 'node:path';
+import { NorthrootError } from '../../base/error.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import type { OpenLedger } from '../../rules/source/read-lines.js';
+import { endVerification } from '../../rules/verify/run-verification.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { IndexedState } from '../cache/indexed-state.js';
-import { LedgerIndex, isIndexed, type IndexNotice } from '../cache/ledger-index.js';
+import { type IndexNotice, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
 import type { RecordReader } from '../cache/record-reader.js';
-import { NorthrootError } from '../../base/error.js';
 import { nodeFileSystem } from '../fs/file-system.js';
-import { checkOptions, type OptionTypes } from '../../base/options.js';
-import type { PublicKey } from '../../format/key/public-key.js';
-import type { OpenLedger } from '../../rules/source/read-lines.js';
+import { FileStore } from '../store/file-store.js';
+import { openLedger } from '../tile/open-ledger.js';
 import { readDeclaredKeys } from './declared-keys.js';
+import { type EventHistory, explainEvent, explainIndexedEvent } from './event-history.js';
 import { findRecord } from './find-record.js';
 import type { ReadRecord } from './read-records.js';
 import { replayTo } from './replay.js';
-import {
-  readLedgerStatus,
-  toLedgerStatus,
-  type LedgerStatus,
-  type LedgerStatusOptions,
-} from './status.js';
-import { explainIndexedEvent, explainEvent, type EventHistory } from './event-history.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { FileStore } from '../store/file-store.js';
-import { openLedger } from '../tile/open-ledger.js';
-import { isTimestamp } from '../../base/value/timestamp.js';
-import { endVerification } from '../../rules/verify/run-verification.js';
-import type { VerifyState } from '../../rules/verify/state.js';
+import { type LedgerStatus, type LedgerStatusOptions, readLedgerStatus, toLedgerStatus } from './status.js';
 
 /** How a {@link LedgerView} looks. */
 export interface ViewOptions {

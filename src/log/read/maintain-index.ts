@@ -1,11 +1,11 @@
 /** The index of a ledger as something to look after: made, made anew, and held against what the ledger gives. */
 
-import { compareEntries } from '../cache/compare-entries.js';
-import { LedgerIndex, catchUpWith, indexPath, sizeOf, type IndexNotice } from '../cache/ledger-index.js';
-import { destroyLevelEntries, openLevelEntries } from '../cache/level-entries.js';
 import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem } from '../fs/file-system.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { compareEntries } from '../cache/compare-entries.js';
+import { catchUpWith, type IndexNotice, indexPath, LedgerIndex, sizeOf } from '../cache/ledger-index.js';
+import { destroyLevelEntries, openLevelEntries } from '../cache/level-entries.js';
+import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 
 /** How an index is looked after. */

@@ -1,16 +1,16 @@
 /** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
 
-import { checkOptions } from '../../base/options.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { JsonObject } from '../../base/json/value.js';
-import { examineLine, type ExaminedLine, type SignatureEntry } from '../../format/record/examine-line.js';
+import { checkOptions } from '../../base/options.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { type ExaminedLine, examineLine, type SignatureEntry } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { readLines, type LedgerLine } from '../../rules/source/read-lines.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { startVerification, type VerifyState } from '../../rules/verify/state.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { type LedgerLine, readLines } from '../../rules/source/read-lines.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
+import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 
 /** A line that could be read as a record (or a bare event), with what it says of itself. */

@@ -2,13 +2,13 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
-import { readLines } from '../../rules/source/read-lines.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
-import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { readLines } from '../../rules/source/read-lines.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 

@@ -4,19 +4,19 @@
  */
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import { checkOptions } from '../../base/options.js';
-import type { FindingJson, MeterDecimals, TrustPolicy } from '../../format/schema/generated/types.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
-import { runVerification, type VerificationResult } from '../../rules/verify/run-verification.js';
-import { compareRationals } from '../../base/value/rational.js';
 import { toRational } from '../../base/value/quantity.js';
+import { compareRationals } from '../../base/value/rational.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import type { FindingJson, MeterDecimals, TrustPolicy } from '../../format/schema/generated/types.js';
 import { decimalsOf } from '../../rules/report/accounts.js';
 import { listKeys } from '../../rules/report/key-list.js';
 import { buildLazyReport, type Report } from '../../rules/report/report.js';
-import { openVerifiable, type LedgerInput } from './verify-ledger.js';
+import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
+import type { Anchor } from '../../rules/verify/anchors.js';
+import { runVerification, type VerificationResult } from '../../rules/verify/run-verification.js';
+import { type LedgerInput, openVerifiable } from './verify-ledger.js';
 
 /** A key of the ledger, and what it signed. */
 export interface StatusKey {

@@ -1,10 +1,10 @@
 /** Whose an event is for whoever adds up or selects: an adjustment belongs to the execution that it corrects, whoever made it. */
 
-import { IdIndex } from '../../rules/verify/id-index.js';
 import { fromDigestText } from '../../base/value/digest.js';
+import { grantsOf, type SelectableEvent } from '../../rules/selection.js';
+import { IdIndex } from '../../rules/verify/id-index.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { isFirstOfItsId } from './counted.js';
-import { grantsOf, type SelectableEvent } from '../../rules/selection.js';
 
 /** Combinations of principal, tool, model and provider that are told apart; executions of further ones are not known. */
 export const MAX_PARTIES = 100_000;

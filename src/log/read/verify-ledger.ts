@@ -1,12 +1,12 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
 import { checkOptions, describeValue, type OptionTypes } from '../../base/options.js';
-import { openScratchFile } from '../fs/scratch-file.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import { openLedger } from '../tile/open-ledger.js';
-import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../../rules/verify/run-verification.js';
 import { buildReport, type Report } from '../../rules/report/report.js';
-import { toChunkSource, type LedgerBytes } from '../../rules/report/verify-chunks.js';
+import { type LedgerBytes, toChunkSource } from '../../rules/report/verify-chunks.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../../rules/verify/run-verification.js';
+import { openScratchFile } from '../fs/scratch-file.js';
+import { openLedger } from '../tile/open-ledger.js';
 
 /** What can be verified: a path to a file, a folder of segments or a tile tree, bytes in any form, or a source of one's own. */
 export type LedgerInput = string | LedgerBytes | LedgerSource;

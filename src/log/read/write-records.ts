@@ -1,19 +1,18 @@
 /** Verifies a ledger once, and gives the records that are meant to whoever writes them, as they come. */
 
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import type { LedgerInput } from './verify-ledger.js';
-import { openVerifiable } from './verify-ledger.js';
 import { buildReport, type Report } from '../../rules/report/report.js';
+import { matchesSelection, type RecordSelection } from '../../rules/selection.js';
 import {
   runVerification,
-  VERIFY_OPTIONS,
   type VerificationResult,
+  VERIFY_OPTIONS,
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import { matchesSelection, type RecordSelection } from '../../rules/selection.js';
-import { Subjects, type Subject } from './subject.js';
+import { type Subject, Subjects } from './subject.js';
 import { NamesAskedFor, type UnmatchedName } from './unmatched.js';
+import { type LedgerInput, openVerifiable } from './verify-ledger.js';
 
 /** How a ledger is verified for whatever is made of it. */
 export type CommonOptions = Pick<VerifyOptions, 'trust' | 'now' | 'onProgress' | 'signal'>;

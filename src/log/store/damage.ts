@@ -1,7 +1,7 @@
 /** What reading shows of a ledger's files that stands in no line: kept with the state, for who builds on the ledger. */
 
-import type { Stored } from './ledger-store.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import type { Stored } from './ledger-store.js';
 
 /** Whether the last line is a record, so that another can follow it. */
 export function isTailSound({ damage, lines }: VerifyState): boolean {

@@ -8,19 +8,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem, type FileSystem, type OpenFile } from '../fs/file-system.js';
-import { lockFile } from '../fs/lock.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
+import { type FileSystem, nodeFileSystem, type OpenFile } from '../fs/file-system.js';
+import { lockFile } from '../fs/lock.js';
 import {
-  conflict,
-  needsTurn,
   type AcquireOptions,
+  conflict,
   type LedgerStore,
+  needsTurn,
   type NextPlace,
   type SavedTail,
-  type StoredEnd,
   type Stored,
+  type StoredEnd,
   type StorePosition,
   type Turn,
 } from './ledger-store.js';

@@ -8,13 +8,13 @@ import { NorthrootError } from '../../base/error.js';
 import { LineSplitter } from '../../format/record/line-splitter.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
 import {
-  conflict,
-  needsTurn,
   type AcquireOptions,
+  conflict,
   type LedgerStore,
+  needsTurn,
   type NextPlace,
-  type StoredEnd,
   type Stored,
+  type StoredEnd,
   type StorePosition,
   type Turn,
 } from './ledger-store.js';

@@ -1,8 +1,8 @@
 /** Where a state of the verification stands in what is stored: from there it is gone on with. */
 
-import type { StorePosition } from './ledger-store.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import type { StorePosition } from './ledger-store.js';
 
 const BLANK_TIP = hashToBase64url(leafHash(new Uint8Array()));
 

@@ -1,9 +1,9 @@
 /** The names of a folder's segments (SPEC §4): each is called by the `seq` of its first record. */
 
-import { NorthrootError } from '../../base/error.js';
 import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
 import type { FileSystem } from '../fs/file-system.js';
-import { SEGMENT_NAME, isMixed, mixedFolder } from '../fs/source.js';
+import { isMixed, mixedFolder, SEGMENT_NAME } from '../fs/source.js';
 
 /** The name of the segment that begins with record `seq`. */
 export function segmentName(seq: number): string {

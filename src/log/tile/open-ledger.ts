@@ -1,8 +1,8 @@
 /** Opens whatever a ledger may be on disk: a file, a folder of segments (SPEC §4), or a tile tree (SPEC §6). */
 
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { openScratchFile } from '../fs/scratch-file.js';
 import { assertUnmixed, openLedgerSource } from '../fs/source.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { isTileTree, openTileTree } from './tile-tree.js';
 import { CHECKPOINT_FILE, inTree } from './tile-writer.js';
 

@@ -8,27 +8,27 @@
  * not belong there only names are read.
  */
 
-import type { FileFault } from '../../base/fault.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { kindOfEntry, listFolder, readPlainFile, type EntryKind, type PlainFile } from '../fs/plain-file.js';
-import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
+import type { FileFault } from '../../base/fault.js';
+import { toDigestText } from '../../base/value/digest.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { leafHash } from '../../format/tree/compact-range.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { maxBundleBytes, decodeBundle, type DecodedBundle } from './entry-bundle.js';
-import { TileHasher, type HashTile } from './hash-tiles.js';
+import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
+import { type EntryKind, kindOfEntry, listFolder, type PlainFile, readPlainFile } from '../fs/plain-file.js';
+import { decodeBundle, type DecodedBundle, maxBundleBytes } from './entry-bundle.js';
+import { type HashTile, TileHasher } from './hash-tiles.js';
 import {
-  TILE_WIDTH,
   formatTilePath,
   hasTile,
-  tileLevels,
-  tryParseTilePath,
+  TILE_WIDTH,
   type TileId,
   type TileLevel,
+  tileLevels,
+  tryParseTilePath,
 } from './tile-path.js';
-import { CHECKPOINT_FILE, MAX_TILE_BYTES, inTree } from './tile-writer.js';
+import { CHECKPOINT_FILE, inTree, MAX_TILE_BYTES } from './tile-writer.js';
 
 /** The outcome of reading a tile tree to its end. */
 export interface TileCheck {

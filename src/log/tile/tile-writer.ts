@@ -16,16 +16,11 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem, placeFile, replaceFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
-import { lockFile } from '../fs/lock.js';
-import { kindOfEntry, readPlainFile } from '../fs/plain-file.js';
-import { SEGMENT_NAME } from '../fs/source.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { type Checkpoint, parseCheckpoint } from '../../format/note/checkpoint.js';
+import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { hashLine, readLines, type ReadLinesOptions } from '../../rules/source/read-lines.js';
-import { parseCheckpoint, type Checkpoint } from '../../format/note/checkpoint.js';
-import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import {
   appendLeaf,
   emptyRange,
@@ -33,11 +28,16 @@ import {
   leafHash,
   rangeRoot,
 } from '../../format/tree/compact-range.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { hashLine, readLines, type ReadLinesOptions } from '../../rules/source/read-lines.js';
+import { type FileSystem, nodeFileSystem, type OpenFile, placeFile, replaceFile } from '../fs/file-system.js';
+import { lockFile } from '../fs/lock.js';
+import { kindOfEntry, readPlainFile } from '../fs/plain-file.js';
+import { SEGMENT_NAME } from '../fs/source.js';
 import { findCheckpoint } from '../read/find-checkpoint.js';
-import { toDigestText } from '../../base/value/digest.js';
 import { BundleBuilder, maxBundleBytes } from './entry-bundle.js';
-import { TileHasher, type HashTile } from './hash-tiles.js';
-import { TILE_WIDTH, formatTilePath, hasTile, tileLevels, type TileId, type TileLevel } from './tile-path.js';
+import { type HashTile, TileHasher } from './hash-tiles.js';
+import { formatTilePath, hasTile, TILE_WIDTH, type TileId, type TileLevel, tileLevels } from './tile-path.js';
 
 /** How {@link writeTiles} writes. */
 export interface WriteTilesOptions {

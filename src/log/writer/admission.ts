@@ -4,12 +4,13 @@
  */
 
 import { NorthrootError } from '../../base/error.js';
+import { toDigestText } from '../../base/value/digest.js';
 import type { PublicKey } from '../../format/key/public-key.js';
-import type { SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
+import type { SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
 import type { Key, KeyEvent } from '../../format/schema/generated/types.js';
 import { eventMessage, isValidSignature } from '../../format/signature/event-signature.js';
 import {
@@ -23,7 +24,6 @@ import {
   findValidityProblem,
 } from '../../rules/trust/keyring.js';
 import { judgingInstant, mustBeSigned } from '../../rules/trust/record-signing.js';
-import { toDigestText } from '../../base/value/digest.js';
 import { ruleFor } from '../../rules/verify/signatures.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';

@@ -1,8 +1,8 @@
 /** When the next checkpoint of a schedule is due, and the timer for one that is due by time alone. */
 
 import { NorthrootError } from '../../base/error.js';
-import { timeToCheckpoint, type CheckpointSchedule } from './checkpoint.js';
 import type { ChainTip } from './chain-tip.js';
+import { type CheckpointSchedule, timeToCheckpoint } from './checkpoint.js';
 import { nowOf, type OpeningOptions } from './options.js';
 import type { RunningVerification } from './running-verification.js';
 

@@ -1,18 +1,18 @@
 /** Checkpoints of a ledger that is being written (SPEC §3.4, §6): when one is due, and what it says. */
 
-import type { AttestationEvent, CheckpointEvent } from '../../format/schema/generated/types.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
+import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
 import { buildCheckpoint } from '../../format/event/build.js';
-import { formatCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { decodeCheckpoint, formatCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { signNote } from '../../format/note/note-key.js';
 import { formatNote } from '../../format/note/signed-note.js';
+import type { AttestationEvent, CheckpointEvent } from '../../format/schema/generated/types.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import type { NoteVerdict } from '../../rules/trust/checkpoint-judge.js';
-import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
-import { parseTimestamp } from '../../base/value/timestamp.js';
 import type { ChainTip } from './chain-tip.js';
 
 const NANOSECONDS = 1_000_000_000n;

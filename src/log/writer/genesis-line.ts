@@ -3,9 +3,9 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
-import { findKeyFault } from '../../rules/verify/genesis.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import type { GenesisEvent } from '../../format/schema/generated/types.js';
+import { findKeyFault } from '../../rules/verify/genesis.js';
 
 /** What every genesis record begins with: `event` is first in canonical order, and so is `canonical_profile_id` in it. */
 const GENESIS_START = `{"event":{"canonical_profile_id":"${CANONICAL_PROFILE_ID}",`;

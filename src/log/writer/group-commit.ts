@@ -5,19 +5,19 @@
  *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
  */
 
-import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerStore } from '../store/ledger-store.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { failed, type CheckpointTimer } from './checkpoint-timer.js';
+import { IndexFault } from '../cache/entry-store.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { type CheckpointTimer, failed } from './checkpoint-timer.js';
 import type { ActJob, Job } from './jobs.js';
-import { nowOf, type Appended, type CheckpointResult, type OpeningOptions } from './options.js';
+import type { PositionKeeper } from './kept-position.js';
+import { type Appended, type CheckpointResult, nowOf, type OpeningOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
-import type { PositionKeeper } from './kept-position.js';
 import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
 

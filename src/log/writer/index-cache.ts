@@ -1,9 +1,9 @@
 /** The states of a ledger's verification in its index: what one process has verified, another goes on from. */
 
-import { LedgerIndex, isIndexed, type IndexOptions } from '../cache/ledger-index.js';
-import type { IndexedState } from '../cache/indexed-state.js';
-import type { LedgerStore } from '../store/ledger-store.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import type { IndexedState } from '../cache/indexed-state.js';
+import { type IndexOptions, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
+import type { LedgerStore } from '../store/ledger-store.js';
 import type { StateCache, StateView } from './state-cache.js';
 
 /** With the turn held nobody waits for longer than this for a process that has the index open: there is the ledger. In milliseconds. */

@@ -10,10 +10,10 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem, placeFile, readSmallFile, type FileSystem } from '../fs/file-system.js';
+import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
+import { type FileSystem, nodeFileSystem, placeFile, readSmallFile } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
-import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import type { OpeningOptions } from './options.js';
 
 /** A file that has more is written anew, with its last line. */

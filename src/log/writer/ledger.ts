@@ -7,23 +7,23 @@
  * all further work: after a failed sync nobody knows what is on disk, and trying again would only pretend to.
  */
 
+import { toDigestText } from '../../base/value/digest.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Key } from '../../format/schema/generated/types.js';
-import type { LedgerStore } from '../store/ledger-store.js';
-import { toDigestText } from '../../base/value/digest.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import type { LedgerStore } from '../store/ledger-store.js';
 import { closeParts, openParts, type OpenParts } from './open.js';
 import {
-  assertLedgerOptions,
-  nowOf,
   type Appended,
+  assertLedgerOptions,
   type CheckpointResult,
   type Entry,
+  nowOf,
   type OpeningOptions,
 } from './options.js';
 import type { OtherRecord } from './running-verification.js';
-import type { WatchOptions, WatchedRecords } from './watch.js';
+import type { WatchedRecords, WatchOptions } from './watch.js';
 import type { AskOptions, DecideOptions } from './withdrawal.js';
 
 export type { Appended, CheckpointResult, Entry, Notice } from './options.js';

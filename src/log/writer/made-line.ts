@@ -4,22 +4,22 @@
  */
 
 import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
-import type { Room } from '../../format/event/identity.js';
-import type { SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import { QuickLine } from '../../fast/scan/quick-line.js';
 import {
   LINE_END,
   ROW_WIDTH,
+  scanRecord,
   SEQ_BASE,
   SEQ_HIGH,
   SEQ_LOW,
-  SIGNATURES,
   SIGNATURE_COUNT,
-  scanRecord,
+  SIGNATURES,
 } from '../../fast/scan/quick-scan.js';
 import { BEFORE_KEYID } from '../../fast/scan/quick-tables.js';
-import { EVENT_START, HEAD, formatTail } from '../../format/record/record.js';
+import type { Room } from '../../format/event/identity.js';
+import type { SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { EVENT_START, formatTail, HEAD } from '../../format/record/record.js';
 
 const NO_TIP = 'A'.repeat(43);
 const NO_SIGNATURE = { keyid: NO_TIP, sig: 'A'.repeat(86) };

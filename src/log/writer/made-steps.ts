@@ -3,17 +3,17 @@
  * were admitted; everything else the step asks of the line, as it does when a ledger is verified.
  */
 
-import { VALID } from '../../fast/blocks/verdicts.js';
 import { writeLatin1 } from '../../base/bytes/text.js';
-import type { RawLine } from '../../format/record/line-splitter.js';
-import type { UsualEvent } from './made-line.js';
+import { VALID } from '../../fast/blocks/verdicts.js';
+import { isQuickPathOn, signatureCountOf } from '../../fast/scan/quick-line.js';
 import { relate } from '../../fast/scan/quick-relate.js';
 import { ROW_WIDTH } from '../../fast/scan/quick-row.js';
-import { isQuickPathOn, signatureCountOf } from '../../fast/scan/quick-line.js';
-import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
-import type { VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { UsualStep } from '../../fast/usual-step.js';
+import type { RawLine } from '../../format/record/line-splitter.js';
+import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { UsualEvent } from './made-line.js';
 
 const HASH_BYTES = 32;
 /** The step looks at the leaf of the line before: two lines take turns. */

@@ -2,33 +2,33 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem } from '../fs/file-system.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { toDigestText } from '../../base/value/digest.js';
 import type { GenesisEvent } from '../../format/schema/generated/types.js';
+import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, Turn } from '../store/ledger-store.js';
-import { toDigestText } from '../../base/value/digest.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
 import { assertGenesisKeys } from './genesis-line.js';
 import { makeGenesis } from './genesis.js';
 import { GroupCommit } from './group-commit.js';
+import { IndexCache } from './index-cache.js';
+import { PositionKeeper } from './kept-position.js';
 import {
+  type CheckpointResult,
   lingerOf,
   lockTimeoutOf,
   nowOf,
-  willSeal,
-  type CheckpointResult,
   type OpeningOptions,
+  willSeal,
 } from './options.js';
-import { PositionKeeper } from './kept-position.js';
 import { NotePublisher } from './publish-note.js';
 import { RecordMaker } from './record-maker.js';
 import { Requests } from './requests.js';
-import { RunningVerification, type OtherRecord } from './running-verification.js';
-import { IndexCache } from './index-cache.js';
-import { memoryOnly, type StateCache } from './state-cache.js';
+import { type OtherRecord, RunningVerification } from './running-verification.js';
 import { SigningThreads } from './signing-threads.js';
+import { memoryOnly, type StateCache } from './state-cache.js';
 import { TurnKeeper } from './turn-keeper.js';
 import { Watchers } from './watch.js';
 

@@ -1,15 +1,15 @@
 /** How a ledger is opened, what is appended, and what is told of it. */
 
-import type { FileSystem } from '../fs/file-system.js';
-import type { IndexNotice } from '../cache/ledger-index.js';
-import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type { NorthrootError } from '../../base/error.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { SignatureEntry } from '../../format/record/examine-line.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { assertSignsRecords, type Signer } from '../../format/signature/signer.js';
-import type { SavedTail } from '../store/ledger-store.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
+import type { IndexNotice } from '../cache/ledger-index.js';
+import type { FileSystem } from '../fs/file-system.js';
+import type { SavedTail } from '../store/ledger-store.js';
 import { assertSchedule, type CheckpointSchedule } from './checkpoint.js';
 import type { GenesisOptions } from './genesis.js';
 import type { StateCache } from './state-cache.js';

@@ -1,8 +1,8 @@
 /** The file that the note of a ledger's last checkpoint is published in. */
 
-import { readSmallFile, replaceFile, type FileSystem } from '../fs/file-system.js';
-import { decodeCheckpoint, type Checkpoint } from '../../format/note/checkpoint.js';
+import { type Checkpoint, decodeCheckpoint } from '../../format/note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
+import { type FileSystem, readSmallFile, replaceFile } from '../fs/file-system.js';
 import type { GroupCommit } from './group-commit.js';
 
 /** Publishes notes of one ledger, in the order of the calls, each in a turn of the writer. */

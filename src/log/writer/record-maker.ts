@@ -1,12 +1,13 @@
 /** Makes records: completes what is given, signs it, and puts it in its place, where the rules let it stand. */
 
 import { NorthrootError } from '../../base/error.js';
-import { completeWhole, readWritten, writeDraft } from '../../format/event/build.js';
-import { payloadOf, type CompleteEvent } from '../../format/event/identity.js';
-import { EventError } from '../../format/event/validate.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { MAX_DEPTH } from '../../base/json/scan.js';
 import type { JsonObject } from '../../base/json/value.js';
+import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
+import { completeWhole, readWritten, writeDraft } from '../../format/event/build.js';
+import { type CompleteEvent, payloadOf } from '../../format/event/identity.js';
+import { EventError } from '../../format/event/validate.js';
 import type { Span } from '../../format/record/event-bytes.js';
 import {
   examineLine,
@@ -15,18 +16,17 @@ import {
   type WellFormedLine,
 } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { LINE_ROOM, placeMade, readMade, type UsualEvent } from './made-line.js';
 import { EVENT_START, formatRecordAround } from '../../format/record/record.js';
 import { checkRecord } from '../../format/schema/check.js';
 import type { CheckpointEvent, GenesisEvent } from '../../format/schema/generated/types.js';
-import { signEvent, signingKeyOf, type Signer } from '../../format/signature/signer.js';
-import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
+import { type Signer, signEvent, signingKeyOf } from '../../format/signature/signer.js';
 import type { AdmissionRules } from './admission.js';
 import type { NextLink } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
-import { nowOf, type Entry, type OpeningOptions } from './options.js';
-import type { SigningThreads } from './signing-threads.js';
+import { LINE_ROOM, placeMade, readMade, type UsualEvent } from './made-line.js';
+import { type Entry, nowOf, type OpeningOptions } from './options.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
+import type { SigningThreads } from './signing-threads.js';
 
 /** An entry that is complete, and of the right form. */
 export interface Prepared extends Written {

@@ -4,16 +4,16 @@ import type { VerifyState } from '../../rules/verify/state.js';
 import type { GroupCommit } from './group-commit.js';
 import type { Promised } from './jobs.js';
 import {
-  nowOf,
-  willSeal,
   type Appended,
   type CheckpointResult,
   type Entry,
+  nowOf,
   type OpeningOptions,
+  willSeal,
 } from './options.js';
 import type { RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
-import { Withdrawal, type AskOptions, type DecideOptions } from './withdrawal.js';
+import { type AskOptions, type DecideOptions, Withdrawal } from './withdrawal.js';
 
 /** What {@link Requests} work with. */
 export interface RequestParts {

@@ -4,30 +4,29 @@
  * may be sealed. It knows no files: only a store and a cache of states.
  */
 
-import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import { printable } from '../../base/bytes/printable.js';
-import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../../base/error.js';
-import type { Finding } from '../../format/finding/finding.js';
 import type { JsonObject } from '../../base/json/value.js';
-import { examineLine, type ExaminedLine, type WellFormedLine } from '../../format/record/examine-line.js';
-import type { RawLine } from '../../format/record/line-splitter.js';
-import type { UsualEvent } from './made-line.js';
-import type { GenesisEvent, TrustPolicy } from '../../format/schema/generated/types.js';
-import { defaultBackend } from '../../format/signature/default-backend.js';
-import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
-import { misplacedSegment } from '../store/segments.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { BlockSteps, type LineSteps } from '../../fast/blocks/block-steps.js';
-import { isTailSound, noteStored } from '../store/damage.js';
-import { positionOf } from '../store/position.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { type ExaminedLine, examineLine, type WellFormedLine } from '../../format/record/examine-line.js';
+import type { RawLine } from '../../format/record/line-splitter.js';
+import type { GenesisEvent, TrustPolicy } from '../../format/schema/generated/types.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
+import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
+import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
-import type { SegmentName } from '../../rules/verify/line-result.js';
+import { IndexFault } from '../cache/entry-store.js';
+import { isTailSound, noteStored } from '../store/damage.js';
+import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
+import { positionOf } from '../store/position.js';
+import { misplacedSegment } from '../store/segments.js';
 import type { ChainTip, NextLink } from './chain-tip.js';
-import { MadeSteps } from './made-steps.js';
 import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
+import type { UsualEvent } from './made-line.js';
+import { MadeSteps } from './made-steps.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 /** What one record gave. */

@@ -6,10 +6,10 @@
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { fromDist } from '../../base/dist.js';
 import { encodeBase64url } from '../../base/bytes/encoding.js';
+import { fromDist } from '../../base/dist.js';
 import { MAX_HEAD_BYTES, writeEventMessage } from '../../format/signature/event-signature.js';
-import { signingKeyOf, type Signer } from '../../format/signature/signer.js';
+import { type Signer, signingKeyOf } from '../../format/signature/signer.js';
 import type { SigningResult, SigningTask } from './signing-worker.js';
 
 /** So many are signed at once; fewer than these are signed faster than they are handed over. */

@@ -1,6 +1,6 @@
 /** What a thread that signs runs: messages in, signatures out, in their order. See `signing-threads.ts`. */
 
-import { sign, type KeyObject } from 'node:crypto';
+import { type KeyObject, sign } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 
 /** With what a thread begins. */

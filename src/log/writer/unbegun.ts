@@ -1,6 +1,6 @@
 /** Whether a path has no ledger yet, so that one can be made there: also after an attempt that was killed on the way. */
 
-import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
+import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
 import { joinPath, segmentName } from '../store/segments.js';
 import { isStartOfGenesis } from './genesis-line.js';
 

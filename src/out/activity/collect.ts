@@ -3,29 +3,24 @@
  * counts in the accounts counts here, and what counts in none of them is told apart.
  */
 
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { formatExactly } from '../../base/value/format-rational.js';
+import { isPrincipalId } from '../../base/value/principal.js';
+import { toRational } from '../../base/value/quantity.js';
+import {
+  addRationals,
+  exceedsDenominatorLimit,
+  type Rational,
+  subtractRationals,
+  ZERO,
+} from '../../base/value/rational.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import { isToolName } from '../../base/value/tool.js';
+import { VERSION } from '../../base/version.js';
 import { basisOf } from '../../format/event/meter-basis.js';
-import type { Action, Grant } from '../../rules/bounds/grant.js';
-import { chainIds } from '../../rules/bounds/grant.js';
-import {
-  countedAmounts,
-  countedUse,
-  isFirstOfItsId,
-  isTooFine,
-  unstatedUse,
-} from '../../log/read/counted.js';
-import {
-  isWhole,
-  matchesSelection,
-  type RecordSelection,
-  type SelectableEvent,
-} from '../../rules/selection.js';
-import { Subjects } from '../../log/read/subject.js';
-import { NamesAskedFor } from '../../log/read/unmatched.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { describeFinding } from '../../format/finding/words.js';
-import { listOpenStarts } from '../../rules/report/accounts.js';
-import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
 import type {
   ActivityAdjustment,
   ActivityBlocked,
@@ -43,31 +38,35 @@ import type {
   ExecutionEvent,
   Key,
 } from '../../format/schema/generated/types.js';
-import { balancesOf } from '../../rules/bounds/balance.js';
-import { signersOf } from '../export/table/rows.js';
-import { fromDigestText, toDigestText } from '../../base/value/digest.js';
-import { formatExactly } from '../../base/value/format-rational.js';
-import { isPrincipalId } from '../../base/value/principal.js';
-import { toRational } from '../../base/value/quantity.js';
 import {
-  addRationals,
-  exceedsDenominatorLimit,
-  subtractRationals,
-  ZERO,
-  type Rational,
-} from '../../base/value/rational.js';
-import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
-import { isToolName } from '../../base/value/tool.js';
+  countedAmounts,
+  countedUse,
+  isFirstOfItsId,
+  isTooFine,
+  unstatedUse,
+} from '../../log/read/counted.js';
+import { Subjects } from '../../log/read/subject.js';
+import { NamesAskedFor } from '../../log/read/unmatched.js';
+import { balancesOf } from '../../rules/bounds/balance.js';
+import { type Action, chainIds, type Grant } from '../../rules/bounds/grant.js';
+import { listOpenStarts } from '../../rules/report/accounts.js';
+import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
+import {
+  isWhole,
+  matchesSelection,
+  type RecordSelection,
+  type SelectableEvent,
+} from '../../rules/selection.js';
 import { hasFormOfRelease } from '../../rules/verify/authorizations.js';
-import type { VerifyState } from '../../rules/verify/state.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
-import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
-import { VERSION } from '../../base/version.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
+import { signersOf } from '../export/table/rows.js';
 import { Evidence } from './evidence.js';
-import { Groups, MAX_GROUPS, type ActivityGrouping } from './groups.js';
+import { type ActivityGrouping, Groups, MAX_GROUPS } from './groups.js';
 import { listLimits } from './limits.js';
-import { startSumBudget, type Basis, type SumPart } from './sums.js';
+import { type Basis, startSumBudget, type SumPart } from './sums.js';
 import { Totals } from './totals.js';
 
 /** What an {@link ActivityCollector} adds up. */

@@ -4,17 +4,17 @@
  */
 
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import type { ActivityEvidence } from '../../format/schema/generated/types.js';
-import { validateQuantity } from '../../format/schema/generated/validators.js';
 import { formatExactly } from '../../base/value/format-rational.js';
-import { isNegativeQuantity, quantityProblem, toRational, type Quantity } from '../../base/value/quantity.js';
+import { isNegativeQuantity, type Quantity, quantityProblem, toRational } from '../../base/value/quantity.js';
 import {
   addRationals,
   exceedsDenominatorLimit,
+  type Rational,
   subtractRationals,
   ZERO,
-  type Rational,
 } from '../../base/value/rational.js';
+import type { ActivityEvidence } from '../../format/schema/generated/types.js';
+import { validateQuantity } from '../../format/schema/generated/validators.js';
 
 /** Types that are told apart, and names of amounts of each. Further ones are counted as left out. */
 export const MAX_EVIDENCE_TYPES = 100;

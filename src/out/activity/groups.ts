@@ -1,9 +1,9 @@
 /** Records by what they have in common: a principal, a grant, a tool or a day. */
 
-import type { ActivityGroup, ActivityTotals } from '../../format/schema/generated/types.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { isToolName } from '../../base/value/tool.js';
+import type { ActivityGroup, ActivityTotals } from '../../format/schema/generated/types.js';
 import type { SelectableEvent } from '../../rules/selection.js';
 import { startSumBudget, Sums } from './sums.js';
 import { Totals } from './totals.js';

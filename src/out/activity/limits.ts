@@ -1,7 +1,7 @@
 /** What an activity report does not say, or counts in a way that its reader has to know: beside what was not checked. */
 
-import type { LazyReport } from '../../rules/report/report.js';
 import type { ActivityReport, NotChecked } from '../../format/schema/generated/types.js';
+import type { LazyReport } from '../../rules/report/report.js';
 import { MAX_GROUPS } from './groups.js';
 
 /** What only the collector knows. */

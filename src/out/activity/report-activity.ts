@@ -1,9 +1,9 @@
 /** The front door to the activity report: a ledger in, what was spent, allowed and refused in it out. */
 
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
-import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
 import type { ActivityReport } from '../../format/schema/generated/types.js';
+import { type LedgerInput, openVerifiable } from '../../log/read/verify-ledger.js';
+import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
 import { ActivityCollector } from './collect.js';
 import { ACTIVITY_GROUPINGS, type ActivityGrouping } from './groups.js';

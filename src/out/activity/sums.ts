@@ -1,14 +1,14 @@
 /** Exact sums by unit, of bounded number, fineness and length. What does not fit is counted, never dropped silently. */
 
-import type { ActivityMeter } from '../../format/schema/generated/types.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import {
   addRationals,
   exceedsDenominatorLimit,
+  type Rational,
   subtractRationals,
   ZERO,
-  type Rational,
 } from '../../base/value/rational.js';
+import type { ActivityMeter } from '../../format/schema/generated/types.js';
 
 /** Where an amount comes from (`meter_basis`). */
 export const BASES = ['measured', 'reported', 'estimated', 'billed', 'unstated'] as const;

@@ -1,7 +1,7 @@
 /** Counts and sums of one group of records. */
 
 import type { ActivityTotals } from '../../format/schema/generated/types.js';
-import { Sums, type SumBudget } from './sums.js';
+import { type SumBudget, Sums } from './sums.js';
 
 /** See the head of this file. Its members are counted up by whoever reads the records. */
 export class Totals {

@@ -5,10 +5,10 @@
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
-import { rankOf as rankNameOf, RANKS, type Finding } from '../../format/finding/finding.js';
-import { toFindingJson, type LazyReport, type Report } from '../../rules/report/report.js';
+import { type Finding, rankOf as rankNameOf, RANKS } from '../../format/finding/finding.js';
 import { checkReport } from '../../format/schema/check.js';
 import type { FindingJson, ReportJson } from '../../format/schema/generated/types.js';
+import { type LazyReport, type Report, toFindingJson } from '../../rules/report/report.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
 import { fingerprintFinding } from './fingerprint.js';
 

@@ -1,9 +1,9 @@
 /** Words that the formats for CI share. */
 
 import { describeSubject } from '../../format/finding/words.js';
+import type { FindingJson } from '../../format/schema/generated/types.js';
 import { findFirstChanged, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import type { FindingJson } from '../../format/schema/generated/types.js';
 import { count, describeChange, grouped } from '../text/words.js';
 
 /** The path of what was read from a stream, as a file of its own name. */

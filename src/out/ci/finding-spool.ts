@@ -1,8 +1,8 @@
 /** Findings of which there are too many to keep: put away as they are found, and read again in either order. */
 
 import type { Finding } from '../../format/finding/finding.js';
-import { toFindingJson } from '../../rules/report/report.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
+import { toFindingJson } from '../../rules/report/report.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
 
 /** Where lines are put away, such as a `Spool`. */

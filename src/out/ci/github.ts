@@ -1,16 +1,16 @@
 /** A report as GitHub's workflow commands, which become annotations: within what the host shows, worst first, the rest counted. */
 
-import type { LazyReport } from '../../rules/report/report.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
+import type { LazyReport } from '../../rules/report/report.js';
 import { count } from '../text/words.js';
 import {
+  type AnnotationOptions,
   changeOf,
   messageOf,
   notCheckedOf,
   pointOf,
   summaryOf,
   toTell,
-  type AnnotationOptions,
 } from './ci-words.js';
 import { escapeCommandMessage, escapeCommandProperty } from './escape.js';
 

@@ -3,10 +3,10 @@
  * is skipped. Valid by the XSD that CI hosts go by.
  */
 
-import type { LazyReport } from '../../rules/report/report.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
+import type { LazyReport } from '../../rules/report/report.js';
 import { count } from '../text/words.js';
-import { CHECK_GROUPS, groupOf, type CheckGroup } from './check-groups.js';
+import { CHECK_GROUPS, type CheckGroup, groupOf } from './check-groups.js';
 import { messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
 import { escapeXml } from './escape.js';
 

@@ -1,7 +1,7 @@
 /** A report as Markdown, for the summary of a job or a comment: what is from outside stands in code spans, and the size is bounded. */
 
-import type { LazyReport } from '../../rules/report/report.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
+import type { LazyReport } from '../../rules/report/report.js';
 import { markdownCode } from '../text/markdown.js';
 import { count, grouped } from '../text/words.js';
 import { changeOf, messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';

@@ -5,22 +5,22 @@
 
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
-import { encodeUtf8 } from '../../base/bytes/text.js';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { VERSION } from '../../base/version.js';
 import { CODE_PAGES, type CodePage } from '../../format/finding/catalog.js';
+import type { FindingJson } from '../../format/schema/generated/types.js';
 import { isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import type { FindingJson } from '../../format/schema/generated/types.js';
 import { count } from '../text/words.js';
-import { VERSION } from '../../base/version.js';
 import {
+  type AnnotationOptions,
   messageOf,
   nameOf,
   placeOf,
   pointOf,
   summaryOf,
   toTell,
-  type AnnotationOptions,
 } from './ci-words.js';
 import { escapeSarif, shown, toUri } from './escape.js';
 import { fingerprintFinding } from './fingerprint.js';

@@ -1,7 +1,7 @@
 /** What an export says of itself: what was verified, what was not, and which part of the ledger it is. */
 
-import { isWhole, type RecordSelection } from '../../rules/selection.js';
 import type { ExportPass } from '../../log/read/write-records.js';
+import { isWhole, type RecordSelection } from '../../rules/selection.js';
 
 /** A name and its value; names are snake_case, and each comes once. */
 export type AboutEntry = readonly [name: string, value: string];

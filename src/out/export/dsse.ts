@@ -1,10 +1,10 @@
 /** Records as standard DSSE envelopes, one a line. */
 
-import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
-import type { LedgerInput } from '../../log/read/verify-ledger.js';
+import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { toDsseEnvelope } from '../../format/signature/dsse.js';
-import { writeRecords, type ExportOptions, type ExportPass } from '../../log/read/write-records.js';
+import type { LedgerInput } from '../../log/read/verify-ledger.js';
+import { type ExportOptions, type ExportPass, writeRecords } from '../../log/read/write-records.js';
 
 /** What {@link exportDsse} wrote. */
 export interface DsseExport extends ExportPass {

@@ -3,24 +3,24 @@
 import { equalBytes } from '../../base/bytes/compare.js';
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
-import { formatReceipt } from '../../format/cose/receipt.js';
 import { NorthrootError } from '../../base/error.js';
-import { parseCheckpoint, type Checkpoint } from '../../format/note/checkpoint.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { assertReceiptKey, assertReceiptSigner } from '../../proof/make-receipt.js';
-import type { LedgerInput } from '../../log/read/verify-ledger.js';
+import { formatReceipt } from '../../format/cose/receipt.js';
+import { type Checkpoint, parseCheckpoint } from '../../format/note/checkpoint.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { NodeStore } from '../../format/tree/node-store.js';
 import { inclusionRanges } from '../../format/tree/proof.js';
-import type { VerifyState } from '../../rules/verify/state.js';
 import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
-import { isSelected } from '../../rules/selection.js';
+import type { LedgerInput } from '../../log/read/verify-ledger.js';
 import {
-  PROVEN_OPTIONS,
-  writeRecords,
   type ExportOptions,
   type ExportPass,
+  PROVEN_OPTIONS,
+  writeRecords,
 } from '../../log/read/write-records.js';
+import { assertReceiptKey, assertReceiptSigner } from '../../proof/make-receipt.js';
+import { isSelected } from '../../rules/selection.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 
 /** How the ledger is verified for receipts, and which records get one. */
 export interface ReceiptsOptions extends Omit<ExportOptions, 'checkpoints'> {

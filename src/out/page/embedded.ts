@@ -3,9 +3,9 @@
  * are, under which policy they were verified, and what the exporter's report was.
  */
 
-import type { ReportJson, TrustPolicy } from '../../format/schema/generated/types.js';
 import type { FileFault } from '../../base/fault.js';
-import type { TileFaultCode, SourceGrowth } from '../../rules/source/ledger-source.js';
+import type { ReportJson, TrustPolicy } from '../../format/schema/generated/types.js';
+import type { SourceGrowth, TileFaultCode } from '../../rules/source/ledger-source.js';
 import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 
 /** The `type` of the script elements that hold the ledger: raw deflate, in base64, in order. No browser runs such a type. */

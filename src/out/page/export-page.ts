@@ -8,25 +8,25 @@ import { Transform } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { createDeflateRaw, deflateRawSync } from 'node:zlib';
-import { fromDist } from '../../base/dist.js';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeBase64 } from '../../base/bytes/encoding.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import { fromDist } from '../../base/dist.js';
 import { NorthrootError } from '../../base/error.js';
-import type { ByteSink } from '../../base/bytes/byte-sink.js';
-import { readSmallFile } from '../../log/fs/file-system.js';
 import type { FileFault } from '../../base/fault.js';
-import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
-import { isWhole, type RecordSelection } from '../../rules/selection.js';
-import { COMMON_OPTIONS, PASS_OPTIONS, type CommonOptions } from '../../log/read/write-records.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { type LedgerInput, openVerifiable } from '../../log/read/verify-ledger.js';
+import { COMMON_OPTIONS, type CommonOptions, PASS_OPTIONS } from '../../log/read/write-records.js';
 import { buildReport, type Report } from '../../rules/report/report.js';
-import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
+import { isWhole, type RecordSelection } from '../../rules/selection.js';
+import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
 import {
   runVerification,
   type VerificationResult,
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
-import { CORE_ID, EMBEDDED_ID, LEDGER_TYPE, type Embedded, type EmbeddedSegment } from './embedded.js';
+import { CORE_ID, type Embedded, EMBEDDED_ID, type EmbeddedSegment, LEDGER_TYPE } from './embedded.js';
 
 /** What the ledger is verified against; all of it goes into the page. */
 export interface PageOptions extends CommonOptions, Pick<VerifyOptions, 'witnessPolicy' | 'checkpoints'> {

@@ -3,7 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../../base/value/quantity.js';
-import { moreOf, type Guide } from './guide.js';
+import { type Guide, moreOf } from './guide.js';
 import type { Paint } from './paint.js';
 
 /** One grant's accounts, as reports have them. */

@@ -9,17 +9,17 @@ import type {
   ActivityTotals,
 } from '../../format/schema/generated/types.js';
 import { shortId } from './accounts.js';
+import { describeEnd, describeLoss, describeMissing } from './activity-missing.js';
 import {
-  join,
-  outside,
   type Column,
   type Document,
+  join,
   type Line,
+  outside,
   type Section,
   type Table,
 } from './document.js';
-import { describeEnd, describeMissing, describeLoss } from './activity-missing.js';
-import { notCheckedText, type Guide } from './guide.js';
+import { type Guide, notCheckedText } from './guide.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */

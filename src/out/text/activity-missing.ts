@@ -1,7 +1,7 @@
 /** Whether anything is missing from a ledger, as the activity report answers it: by the checkpoints that the user holds, and by the chain. */
 
 import type { ActivityReport } from '../../format/schema/generated/types.js';
-import { outside, type Line } from './document.js';
+import { type Line, outside } from './document.js';
 import { count, grouped } from './words.js';
 
 type Anchor = ActivityReport['ledger']['anchors'][number];

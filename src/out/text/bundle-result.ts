@@ -2,8 +2,8 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { BundleResult } from '../../format/schema/generated/types.js';
+import { type Paint, plainPaint } from './paint.js';
 import { renderFinding, VERDICT_STYLES } from './report.js';
-import { plainPaint, type Paint } from './paint.js';
 import { count, grouped, row } from './words.js';
 
 /** So many findings, contents and principals are shown. */

@@ -2,8 +2,8 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { Document, Line, Table } from './document.js';
-import { VERDICT_STYLES } from './report.js';
 import type { Paint } from './paint.js';
+import { VERDICT_STYLES } from './report.js';
 
 /** Where sentences break. */
 const WIDTH = 100;

@@ -1,10 +1,9 @@
 /** The history of one event for people. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { listBases } from '../../format/event/meter-basis.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
-import { keyText, renderBalances, renderSigners } from './accounts.js';
+import { listBases } from '../../format/event/meter-basis.js';
 import type {
   EventHistory,
   HistoryAdjustment,
@@ -13,9 +12,10 @@ import type {
   HistoryKey,
   HistorySignature,
 } from '../../log/read/event-history.js';
+import { keyText, renderBalances, renderSigners } from './accounts.js';
 import type { Guide } from './guide.js';
-import { renderFinding } from './report.js';
 import type { Paint } from './paint.js';
+import { renderFinding } from './report.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 

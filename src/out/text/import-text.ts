@@ -9,15 +9,15 @@ import type {
 import { documentMarkdown } from './document-markdown.js';
 import { documentLines } from './document-text.js';
 import {
-  join,
-  outside,
   type Column,
   type Document,
+  join,
   type Line,
+  outside,
   type Section,
   type Table,
 } from './document.js';
-import { plainPaint, type Paint } from './paint.js';
+import { type Paint, plainPaint } from './paint.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and files in the title. */

@@ -1,9 +1,9 @@
 /** Where two ledgers part, for people. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { moreOf, type Guide } from './guide.js';
-import type { Paint } from './paint.js';
 import type { DiffRecord, DiffSide, LedgerDiff } from '../../proof/ledger-diff.js';
+import { type Guide, moreOf } from './guide.js';
+import type { Paint } from './paint.js';
 
 /** The most members that are listed. */
 const MAX_MEMBERS = 20;

@@ -1,14 +1,14 @@
 /** What was found of a proof, for people: the verdict first, then what it rests on, and what it leaves open. */
 
 import { printable } from '../../base/bytes/printable.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import type { CheckpointSigners, ProofProblem } from '../../proof/proof-keys.js';
+import type { StatementResult } from '../../proof/statement/verify-statement.js';
+import type { ConsistencyResult } from '../../proof/verify-consistency.js';
+import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-proof.js';
+import type { ReceiptResult } from '../../proof/verify-receipt.js';
 import type { Guide } from './guide.js';
 import type { Paint } from './paint.js';
-import type { CheckpointSigners, ProofProblem } from '../../proof/proof-keys.js';
-import type { ConsistencyResult } from '../../proof/verify-consistency.js';
-import type { ReceiptResult } from '../../proof/verify-receipt.js';
-import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-proof.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import type { StatementResult } from '../../proof/statement/verify-statement.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
 

@@ -3,13 +3,13 @@
 import type {
   ReconcileCall,
   ReconcileFinding,
-  ReconcileReport,
   ReconcilePlace,
+  ReconcileReport,
 } from '../../format/schema/generated/types.js';
 import { documentMarkdown } from './document-markdown.js';
 import { documentLines } from './document-text.js';
-import { join, outside, type Column, type Document, type Line, type Section } from './document.js';
-import { plainPaint, type Paint } from './paint.js';
+import { type Column, type Document, join, type Line, outside, type Section } from './document.js';
+import { type Paint, plainPaint } from './paint.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and the most sentences of a list. */

@@ -1,14 +1,14 @@
 /** The report for people: the verdict first, then what it rests on, what was not checked, and what was found. */
 
-import { plainPaint, type Paint } from './paint.js';
 import { printable } from '../../base/bytes/printable.js';
+import { shortenDigestText } from '../../base/value/digest.js';
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../../format/schema/generated/types.js';
-import { shortenDigestText } from '../../base/value/digest.js';
-import { renderAccounts } from './accounts.js';
 import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { moreOf, notCheckedText, type Guide } from './guide.js';
+import { renderAccounts } from './accounts.js';
+import { type Guide, moreOf, notCheckedText } from './guide.js';
+import { type Paint, plainPaint } from './paint.js';
 import { count, describeChange, grouped, row } from './words.js';
 
 /** The most grants and open authorizations that the summary lists. */

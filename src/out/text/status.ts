@@ -2,11 +2,11 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { formatQuantity } from '../../base/value/quantity.js';
-import { moreOf, notCheckedText, type Guide } from './guide.js';
-import { VERDICT_STYLES } from './report.js';
-import { plainPaint, type Paint } from './paint.js';
-import { count, grouped, row } from './words.js';
 import type { LedgerStatus, ScarceMeter, StatusKey } from '../../log/read/status.js';
+import { type Guide, moreOf, notCheckedText } from './guide.js';
+import { type Paint, plainPaint } from './paint.js';
+import { VERDICT_STYLES } from './report.js';
+import { count, grouped, row } from './words.js';
 
 /** The most lines of each kind: it is one screen. */
 const MAX_LINES = 6;

@@ -3,40 +3,40 @@
  * form only: what a bundle says is judged by `verify-bundle.ts`.
  */
 
-import { concatBytes } from '../../base/bytes/concat.js';
 import { equalBytes } from '../../base/bytes/compare.js';
+import { concatBytes } from '../../base/bytes/concat.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { decodeCbor, encodeCbor, parseCbor } from '../../base/cbor/codec.js';
 import { MAX_CBOR_ITEMS } from '../../base/cbor/scan.js';
 import {
-  TaggedCbor,
   type CborFault,
   type CborKey,
   type CborMap,
   type CborValue,
+  TaggedCbor,
 } from '../../base/cbor/value.js';
-import {
-  COSE_HEADER,
-  COSE_SIGN1_TAG,
-  decodeCoseValue,
-  signCoseSign1,
-  type CoseSign1,
-} from '../../format/cose/sign1.js';
 import { NorthrootError } from '../../base/error.js';
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
-import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
-import type { RecordSelection } from '../../rules/selection.js';
-import { formatPublicKey, tryParseWirePublicKey, type PublicKey } from '../../format/key/public-key.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
-import type { Signer } from '../../format/signature/signer.js';
-import { MAX_TRUST_POLICY_BYTES } from '../../rules/trust/trust-policy.js';
-import type { PlacedLeaf } from '../../format/tree/multi-proof.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { formatDigest, tryParseDigest } from '../../base/value/digest.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { isToolPattern } from '../../base/value/tool.js';
+import {
+  COSE_HEADER,
+  COSE_SIGN1_TAG,
+  type CoseSign1,
+  decodeCoseValue,
+  signCoseSign1,
+} from '../../format/cose/sign1.js';
+import { formatPublicKey, type PublicKey, tryParseWirePublicKey } from '../../format/key/public-key.js';
+import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import type { Signer } from '../../format/signature/signer.js';
+import type { PlacedLeaf } from '../../format/tree/multi-proof.js';
+import type { RecordSelection } from '../../rules/selection.js';
+import { MAX_TRUST_POLICY_BYTES } from '../../rules/trust/trust-policy.js';
+import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 
 /** The largest bundle, in bytes. */
 export const MAX_BUNDLE_BYTES = 268_435_456;

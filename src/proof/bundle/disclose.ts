@@ -4,16 +4,16 @@ import { equalBytes } from '../../base/bytes/compare.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
-import type { OpenLedger } from '../../rules/source/read-lines.js';
-import { readRecords } from '../../log/read/read-records.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { examineLine } from '../../format/record/examine-line.js';
+import { readRecords } from '../../log/read/read-records.js';
+import type { OpenLedger } from '../../rules/source/read-lines.js';
 import {
+  type BundleFile,
   decodeBundle,
   MAX_BUNDLE_BYTES,
   replaceAttachments,
   sortContents,
-  type BundleFile,
 } from './bundle-file.js';
 import { formsOfContent, listDigests, MAX_NAMED_BY } from './contents.js';
 

@@ -5,43 +5,43 @@
  * at last for those and the hashes of the rest of the tree. In memory are the bundle itself and an index of ids.
  */
 
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
-import {
-  PROVEN_OPTIONS,
-  writeRecords,
-  type ExportOptions,
-  type ExportPass,
-} from '../../log/read/write-records.js';
-import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
-import { isSelected, isWhole, type RecordSelection } from '../../rules/selection.js';
-import { NamesAskedFor } from '../../log/read/unmatched.js';
-import type { ByteSink } from '../../base/bytes/byte-sink.js';
-import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
-import { examineLine, type ExaminedLine } from '../../format/record/examine-line.js';
-import { IdIndex } from '../../rules/verify/id-index.js';
-import { hashLine, readLines, type OpenLedger } from '../../rules/source/read-lines.js';
-import { parseCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
-import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import { VERSION } from '../../base/version.js';
+import { decodeCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
+import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import { multiProofRanges, type PlacedLeaf } from '../../format/tree/multi-proof.js';
 import { RangeHasher } from '../../format/tree/proof.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { isTimestamp } from '../../base/value/timestamp.js';
-import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import type { VerifyState } from '../../rules/verify/state.js';
-import { VERSION } from '../../base/version.js';
+import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
+import { NamesAskedFor } from '../../log/read/unmatched.js';
 import {
+  type ExportOptions,
+  type ExportPass,
+  PROVEN_OPTIONS,
+  writeRecords,
+} from '../../log/read/write-records.js';
+import { isSelected, isWhole, type RecordSelection } from '../../rules/selection.js';
+import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
+import { hashLine, type OpenLedger, readLines } from '../../rules/source/read-lines.js';
+import { IdIndex } from '../../rules/verify/id-index.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
+import {
+  type BundledRecord,
   formatBundle,
   MAX_BUNDLE_BYTES,
   MAX_STRETCHES,
-  type BundledRecord,
   type Stretch,
 } from './bundle-file.js';
-import { linksOf, type EventLinks } from './links.js';
+import { type EventLinks, linksOf } from './links.js';
 
 /** What goes into a bundle, and how the ledger is verified for it. */
 export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {

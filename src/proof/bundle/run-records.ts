@@ -6,29 +6,28 @@
 
 import { allocateBytes } from '../../base/bytes/concat.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
-import { RANKS, rankOf, type Finding, type FindingRank } from '../../format/finding/finding.js';
-import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import { examineLine } from '../../format/record/examine-line.js';
+import { type Finding, type FindingRank, rankOf, RANKS } from '../../format/finding/finding.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { examineLine } from '../../format/record/examine-line.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { NoteVerdict } from '../../rules/trust/checkpoint-judge.js';
 import { findRevocationProblem, findRoleProblem } from '../../rules/trust/keyring.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
 import { settlePending } from '../../rules/verify/authorizations.js';
 import { judgeLedgerNote } from '../../rules/verify/checkpoint-note.js';
+import type { EventVerdict, LineResult } from '../../rules/verify/line-result.js';
 import {
   DEFAULT_MAX_FINDINGS,
   runVerification,
   type VerificationResult,
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
-import type { LineResult } from '../../rules/verify/line-result.js';
 import type { Bundle, BundledRecord } from './bundle-file.js';
 
 /** How records are verified. */

@@ -6,36 +6,36 @@
  * A selection is never told of as a ledger: what only all records could show stands under `not_checked`.
  */
 
-import { printable } from '../../base/bytes/printable.js';
 import { equalBytes } from '../../base/bytes/compare.js';
-import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeBase64url } from '../../base/bytes/encoding.js';
+import { printable } from '../../base/bytes/printable.js';
+import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import { verifyCoseSign1 } from '../../format/cose/sign1.js';
-import { isSelected, isWhole } from '../../rules/selection.js';
-import type { Finding } from '../../format/finding/finding.js';
-import { ingestJson } from '../../base/json/ingest.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
-import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { ingestJson } from '../../base/json/ingest.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { EXIT_STATUS } from '../../rules/report/exit-status.js';
-import { buildReport, toFindingJson } from '../../rules/report/report.js';
-import { describeImported, listNotChecked } from '../../rules/report/not-checked.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { VERSION } from '../../base/version.js';
+import { verifyCoseSign1 } from '../../format/cose/sign1.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { checkReport, checkTrustPolicy } from '../../format/schema/check.js';
 import type { BundleResult, ReportJson } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
 import { multiProofRoot, type PlacedLeaf } from '../../format/tree/multi-proof.js';
+import { EXIT_STATUS } from '../../rules/report/exit-status.js';
+import { describeImported, listNotChecked } from '../../rules/report/not-checked.js';
+import { buildReport, toFindingJson } from '../../rules/report/report.js';
+import { isSelected, isWhole } from '../../rules/selection.js';
 import { isSignedByLog, listSigners } from '../../rules/trust/checkpoint-judge.js';
 import { describeSkipped } from '../../rules/trust/witness-policy.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { VERSION } from '../../base/version.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
 import { VERIFY_OPTIONS, type VerifyOptions } from '../../rules/verify/run-verification.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import { decodeBundle, namesKey, type Bundle, type BundledRecord, type BundleFile } from './bundle-file.js';
+import { type Bundle, type BundledRecord, type BundleFile, decodeBundle, namesKey } from './bundle-file.js';
 import { digestOf, isSalted, listDigests, MAX_NAMED_BY, MAX_NAMED_CHARACTERS } from './contents.js';
-import { holdsAll, runRecords, type RecordsRun } from './run-records.js';
+import { holdsAll, type RecordsRun, runRecords } from './run-records.js';
 
 /** What a bundle is verified with. */
 export interface VerifyBundleOptions extends Pick<

@@ -2,20 +2,20 @@
 
 import { encodeBase64, encodeHex } from '../../base/bytes/encoding.js';
 import { createSha256 } from '../../base/bytes/sha256.js';
-import { PASS_OPTIONS } from '../../log/read/write-records.js';
 import { encodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
-import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { canonicalBytes, canonicalText } from '../../base/json/canonicalize.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { buildReport, type Report } from '../../rules/report/report.js';
-import { openVerifiable, type LedgerInput } from '../../log/read/verify-ledger.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
 import { preAuthEncoding } from '../../format/signature/dsse.js';
 import { tryEncodeEcdsaDer } from '../../format/signature/ecdsa-der.js';
 import type { Signer } from '../../format/signature/signer.js';
-import { isTimestamp } from '../../base/value/timestamp.js';
+import { type LedgerInput, openVerifiable } from '../../log/read/verify-ledger.js';
+import { PASS_OPTIONS } from '../../log/read/write-records.js';
+import { buildReport, type Report } from '../../rules/report/report.js';
+import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { runVerification, type VerifyOptions } from '../../rules/verify/run-verification.js';
-import { buildStatement, STATEMENT_PAYLOAD_TYPE, type LedgerStatement } from './statement.js';
+import { buildStatement, type LedgerStatement, STATEMENT_PAYLOAD_TYPE } from './statement.js';
 
 /** How a ledger is verified for a statement, and what that says beside. */
 export interface StatementOptions extends Pick<

@@ -5,12 +5,12 @@
  */
 
 import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
-import { encodeLatin1 } from '../../base/bytes/text.js';
 import { sha256 } from '../../base/bytes/sha256.js';
+import { encodeLatin1 } from '../../base/bytes/text.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
-import type { Report } from '../../rules/report/report.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { VERSION } from '../../base/version.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import type { Report } from '../../rules/report/report.js';
 
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 export const VSA_TYPE = 'https://slsa.dev/verification_summary/v1';

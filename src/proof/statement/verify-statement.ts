@@ -5,14 +5,14 @@ import { decodeLatin1 } from '../../base/bytes/text.js';
 import { excerptText } from '../../base/json/excerpt.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import type { PublicKey } from '../../format/key/public-key.js';
 import { checkOptions } from '../../base/options.js';
-import type { ProofProblem } from '../proof-keys.js';
-import { verdictOf, type ProofGap, type ProofOutcome } from '../verify-proof.js';
+import type { PublicKey } from '../../format/key/public-key.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { preAuthEncoding } from '../../format/signature/dsse.js';
 import { tryDecodeEcdsaDer } from '../../format/signature/ecdsa-der.js';
+import type { ProofProblem } from '../proof-keys.js';
+import { type ProofGap, type ProofOutcome, verdictOf } from '../verify-proof.js';
 import { STATEMENT_PAYLOAD_TYPE, STATEMENT_TYPE, VSA_TYPE } from './statement.js';
 
 /** The largest envelope that is read, in bytes. */

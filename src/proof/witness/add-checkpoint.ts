@@ -9,18 +9,18 @@
  *     …
  */
 
-import { fail, succeed, type Fault, type Result } from '../../base/fault.js';
+import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import {
   decodeCheckpoint,
   decodeCheckpointText,
   type SignedCheckpoint,
 } from '../../format/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../format/note/verify-note.js';
 import { isSignedBy, type NoteKey } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
-import { decodeConsistencyProof } from '../consistency-proof.js';
+import { verifyNoteSignatures } from '../../format/note/verify-note.js';
 import { emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import { verifyConsistency } from '../../format/tree/proof.js';
+import { decodeConsistencyProof } from '../consistency-proof.js';
 
 /** What a client asks a witness to cosign. */
 export interface AddCheckpointRequest {

@@ -1,7 +1,6 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
-import { hashLine, readLines, type OpenLedger } from '../../rules/source/read-lines.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteKey } from '../../format/note/note-key.js';
 import {
@@ -13,7 +12,8 @@ import {
 import type { AttestationEvent } from '../../format/schema/generated/types.js';
 import { consistencyRanges, RangeHasher } from '../../format/tree/proof.js';
 import type { Appended, CheckpointResult, Ledger } from '../../log/writer/ledger.js';
-import { collectCosignatures, verifyCosignatures, type Collected } from './witness-client.js';
+import { hashLine, type OpenLedger, readLines } from '../../rules/source/read-lines.js';
+import { collectCosignatures, type Collected, verifyCosignatures } from './witness-client.js';
 
 /** Whom to ask, and whom to believe. */
 export interface AttestOptions {

@@ -10,10 +10,10 @@ import { parseCheckpoint } from '../../format/note/checkpoint.js';
 import {
   canBeWitnessKey,
   isSignedBy,
-  verifyNoteSignature,
   type NoteKey,
+  verifyNoteSignature,
 } from '../../format/note/note-key.js';
-import { MAX_NOTE_SIGNATURES, readSignatureLine, type NoteSignature } from '../../format/note/signed-note.js';
+import { MAX_NOTE_SIGNATURES, type NoteSignature, readSignatureLine } from '../../format/note/signed-note.js';
 import { formatConsistencyProof } from '../consistency-proof.js';
 import { SIZE_CONTENT_TYPE } from './add-checkpoint.js';
 

@@ -17,10 +17,7 @@ import { encodeHex } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
-import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../../log/fs/file-system.js';
-import { lockFile } from '../../log/fs/lock.js';
-import { decodeCheckpoint, type Checkpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
-import { verifyNoteSignatures } from '../../format/note/verify-note.js';
+import { type Checkpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import {
   canBeLogKey,
   cosignNote,
@@ -29,12 +26,15 @@ import {
   type NoteKey,
 } from '../../format/note/note-key.js';
 import { formatNote, formatSignatureLine } from '../../format/note/signed-note.js';
+import { verifyNoteSignatures } from '../../format/note/verify-note.js';
 import type { Signer } from '../../format/signature/signer.js';
+import { type FileSystem, nodeFileSystem, type OpenFile, replaceFile } from '../../log/fs/file-system.js';
+import { lockFile } from '../../log/fs/lock.js';
 import {
+  type AddCheckpointDecision,
   decideAddCheckpoint,
   decodeAddCheckpoint,
   SIZE_CONTENT_TYPE,
-  type AddCheckpointDecision,
 } from './add-checkpoint.js';
 
 /** A key of a log, of type 0x01 or 0x06. */

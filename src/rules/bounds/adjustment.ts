@@ -1,17 +1,17 @@
 /** Rule 11 of SPEC §8: corrections of what counts as used. */
 
-import type { UnitAmounts } from '../../format/event/outline.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import {
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
-  subtractRationals,
   type Rational,
+  subtractRationals,
 } from '../../base/value/rational.js';
-import { addSystem, grantChain, type Amounts, type Grant } from './grant.js';
-import { exceedsPrecision, overCap, uncapped, type Judgement } from './judgement.js';
+import type { UnitAmounts } from '../../format/event/outline.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { addSystem, type Amounts, type Grant, grantChain } from './grant.js';
+import { exceedsPrecision, type Judgement, overCap, uncapped } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
 export interface AdjustmentFacts {

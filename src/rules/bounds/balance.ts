@@ -1,7 +1,7 @@
 /** What the account of a capped unit holds, as amounts (SPEC §8 rule 5, §9): used, reserved, and what is left. */
 
 import { fromRational, type Quantity } from '../../base/value/quantity.js';
-import { compareRationals, subtractRationals, type Rational } from '../../base/value/rational.js';
+import { compareRationals, type Rational, subtractRationals } from '../../base/value/rational.js';
 import type { Account, Grant } from './grant.js';
 
 /** One capped unit of a grant. */

@@ -1,10 +1,10 @@
 /** Rule 9 of SPEC §8: a delegated grant lies within the grant that it comes from. */
 
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import { compareRationals, type Rational } from '../../base/value/rational.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { MAX_GRANT_DEPTH, OUTPUT_MODES, grantChain, type Grant } from './grant.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { type Grant, grantChain, MAX_GRANT_DEPTH, OUTPUT_MODES } from './grant.js';
 import { checkOrigin } from './judgement.js';
 import { coversPattern } from './tool-set.js';
 

@@ -1,11 +1,11 @@
 /** Grants and actions as verification remembers them (SPEC §3.1): what was allowed, and what was used of it so far. */
 
-import type { ActionOutline } from '../../format/event/outline.js';
-import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
-import { tryParseRateUnit, type RateUnit } from '../../base/value/rate.js';
-import { ZERO, type Rational } from '../../base/value/rational.js';
+import { type RateUnit, tryParseRateUnit } from '../../base/value/rate.js';
+import { type Rational, ZERO } from '../../base/value/rational.js';
+import type { ActionOutline } from '../../format/event/outline.js';
+import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
 import { emptyTimeline, type Timeline } from './timeline.js';
 import { makeToolSet, type ToolSet } from './tool-set.js';
 

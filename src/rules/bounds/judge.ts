@@ -3,30 +3,30 @@
  * bound?" when a ledger is verified and "would it?" when a gateway asks before it acts.
  */
 
-import { isMeasuredUnit } from '../../format/event/meter-basis.js';
-import type { UnitAmount, UnitAmounts } from '../../format/event/outline.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import {
-  MAX_DENOMINATOR_DIGITS,
-  ZERO,
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
-  subtractRationals,
+  MAX_DENOMINATOR_DIGITS,
   type Rational,
+  subtractRationals,
+  ZERO,
 } from '../../base/value/rational.js';
 import { orderTimestamps, parseTimestamp } from '../../base/value/timestamp.js';
-import { fractionOf, isLong, sumOf, type Fraction } from './fraction.js';
-import { grantChain, resourceKey, type Account, type Action, type Grant, type RateLimit } from './grant.js';
+import { isMeasuredUnit } from '../../format/event/meter-basis.js';
+import type { UnitAmount, UnitAmounts } from '../../format/event/outline.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { type Fraction, fractionOf, isLong, sumOf } from './fraction.js';
+import { type Account, type Action, type Grant, grantChain, type RateLimit, resourceKey } from './grant.js';
 import {
   checkActionCaps,
   checkOrigin,
   exceedsPrecision,
+  type Judgement,
   overCap,
   overLimit,
   uncapped,
-  type Judgement,
 } from './judgement.js';
 import { addInterval, exactOverlap, findExcess, fitsWindows, peakOverlap } from './timeline.js';
 import { allowsTool } from './tool-set.js';

@@ -1,17 +1,17 @@
 /** What the rules of bounds share: what a judgement is, and the findings that several of them give. */
 
-import type { UnitAmounts } from '../../format/event/outline.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import {
-  ZERO,
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
-  subtractRationals,
   type Rational,
+  subtractRationals,
+  ZERO,
 } from '../../base/value/rational.js';
 import { orderTimestamps } from '../../base/value/timestamp.js';
+import type { UnitAmounts } from '../../format/event/outline.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { Account, Action, Grant } from './grant.js';
 
 /** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */

@@ -5,9 +5,9 @@
  * It takes what is simple and refuses the rest, which is for the tree of `timeline.ts`, as is every question that this cannot answer.
  */
 
-import { reduceRational, type Rational } from '../../base/value/rational.js';
+import { type Rational, reduceRational } from '../../base/value/rational.js';
 import { commonOf } from './common-denominator.js';
-import { commonScale, inScale, isCoarse, type Fraction } from './fraction.js';
+import { commonScale, type Fraction, inScale, isCoarse } from './fraction.js';
 import { RunningSum } from './running-sum.js';
 
 /** A half-open interval [from, to). */

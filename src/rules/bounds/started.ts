@@ -5,16 +5,16 @@
 
 import type { MeterVector } from '../../base/value/meter.js';
 import {
-  ZERO,
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
-  subtractRationals,
   type Rational,
+  subtractRationals,
+  ZERO,
 } from '../../base/value/rational.js';
 import { parseTimestamp } from '../../base/value/timestamp.js';
-import { amountsOf, grantChain, type Account, type Action, type EventPlace, type Grant } from './grant.js';
 import { judgeUse } from './adjustment.js';
+import { type Account, type Action, amountsOf, type EventPlace, type Grant, grantChain } from './grant.js';
 import type { Judgement } from './judgement.js';
 import { addInterval, emptyTimeline, fitsWindows, type Timeline } from './timeline.js';
 

@@ -5,8 +5,8 @@
  */
 
 import { ChangeColumn } from './change-column.js';
-import { TOO_FINE, commonOf } from './common-denominator.js';
-import { commonScale, inScale, type Fraction } from './fraction.js';
+import { commonOf, TOO_FINE } from './common-denominator.js';
+import { commonScale, type Fraction, inScale } from './fraction.js';
 import { IntColumn } from './int-column.js';
 import type { Step } from './recent-intervals.js';
 

@@ -1,10 +1,10 @@
 /** The nodes of a timeline's tree: inner nodes say what is below each of their children. */
 
-import { ZERO, compareRationals } from '../../base/value/rational.js';
+import { compareRationals, ZERO } from '../../base/value/rational.js';
 import { commonOf } from './common-denominator.js';
-import { sumOf, type Fraction } from './fraction.js';
+import { type Fraction, sumOf } from './fraction.js';
 import type { Step } from './recent-intervals.js';
-import { Leaf, MAX_LENGTH, isSavedLeaf, type SavedLeaf } from './timeline-leaf.js';
+import { isSavedLeaf, Leaf, MAX_LENGTH, type SavedLeaf } from './timeline-leaf.js';
 
 /** How many children a node may have. */
 const MAX_CHILDREN = 16;

@@ -18,20 +18,20 @@
  * none is ever reduced. They stand for exact sums as long as {@link fitsWindows} holds of whatever is added.
  */
 
-import { ZERO, compareRationals, type Rational } from '../../base/value/rational.js';
-import { TOO_FINE, commonOf } from './common-denominator.js';
-import { exactValue, fractionOf, sumOf, type Fraction } from './fraction.js';
+import { compareRationals, type Rational, ZERO } from '../../base/value/rational.js';
+import { commonOf, TOO_FINE } from './common-denominator.js';
+import { exactValue, type Fraction, fractionOf, sumOf } from './fraction.js';
 import { RecentIntervals } from './recent-intervals.js';
 import { Leaf } from './timeline-leaf.js';
 import {
-  Inner,
   contradiction,
   greater,
+  Inner,
   loadNode,
-  treeOf,
   type Node,
   type NodeLoader,
   type SavedNode,
+  treeOf,
 } from './timeline-node.js';
 
 /** Each question that took the tree asks for so many recent intervals more before one that comes late is put among them. */

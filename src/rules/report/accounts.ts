@@ -3,15 +3,15 @@
  * left, and which actions are still open. What a gateway would ask before the next call.
  */
 
-import { balancesOf, sumQuantity, toBalance, type Balance } from '../bounds/balance.js';
-import { chainIds, type Grant } from '../bounds/grant.js';
-import { holdStarted, runningByGrant, type Running } from '../bounds/started.js';
-import type { MeterDecimals } from '../../format/schema/generated/types.js';
-import type { SavedKey } from '../trust/keyring.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
-import { toRational, type Quantity } from '../../base/value/quantity.js';
+import { type Quantity, toRational } from '../../base/value/quantity.js';
+import type { MeterDecimals } from '../../format/schema/generated/types.js';
+import { type Balance, balancesOf, sumQuantity, toBalance } from '../bounds/balance.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
+import { holdStarted, type Running, runningByGrant } from '../bounds/started.js';
+import type { SavedKey } from '../trust/keyring.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** One allowed grant. */

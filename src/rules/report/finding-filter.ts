@@ -1,8 +1,8 @@
 /** Which findings to show. What is checked, counted and decided never depends on it. */
 
-import type { Finding } from '../../format/finding/finding.js';
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import type { Finding } from '../../format/finding/finding.js';
 
 /** What the findings to be shown have in common; everything that is given must hold. */
 export interface FindingFilter {

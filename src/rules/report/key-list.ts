@@ -1,9 +1,9 @@
 /** The keys of a ledger, from where on they count, and where they were revoked (SPEC §7): as verification knows them. */
 
 import { checkOptions } from '../../base/options.js';
-import type { LedgerSource } from '../source/ledger-source.js';
-import type { Key, TrustPolicy } from '../../format/schema/generated/types.js';
 import { toDigestText } from '../../base/value/digest.js';
+import type { Key, TrustPolicy } from '../../format/schema/generated/types.js';
+import type { LedgerSource } from '../source/ledger-source.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 

@@ -1,11 +1,11 @@
 /** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
 
-import { OTHER_SYSTEMS } from '../bounds/grant.js';
 import { printable } from '../../base/bytes/printable.js';
+import { toDigestText } from '../../base/value/digest.js';
 import type { ReportJson } from '../../format/schema/generated/types.js';
+import { OTHER_SYSTEMS } from '../bounds/grant.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
 import { describeSkipped } from '../trust/witness-policy.js';
-import { toDigestText } from '../../base/value/digest.js';
 import { isOfLedger } from '../verify/anchors.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';

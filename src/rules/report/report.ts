@@ -1,5 +1,9 @@
 /** Builds the report of SPEC §9 from a verification: the object that `--format json` writes and that the API returns. */
 
+import { toDigestText } from '../../base/value/digest.js';
+import { isPrincipalId } from '../../base/value/principal.js';
+import { isToolName } from '../../base/value/tool.js';
+import { VERSION } from '../../base/version.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { describeFinding } from '../../format/finding/words.js';
 import type {
@@ -13,17 +17,13 @@ import type {
 } from '../../format/schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import { listSigners } from '../trust/checkpoint-judge.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { isPrincipalId } from '../../base/value/principal.js';
-import { isToolName } from '../../base/value/tool.js';
-import { VERSION } from '../../base/version.js';
-import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
+import type { VerificationResult } from '../verify/run-verification.js';
 import type { CheckpointTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
 import {
-  countOpenAuthorizations,
   countGrants,
+  countOpenAuthorizations,
   decimalsOf,
   grantAccounts,
   listOpenStarts,

@@ -3,9 +3,9 @@
  * the ledger is settled here, so that everything that reads one counts alike (SPEC §4).
  */
 
-import type { LedgerSource, Segment } from './ledger-source.js';
-import { leafHash } from '../../format/tree/compact-range.js';
 import { LineSplitter, type RawLine } from '../../format/record/line-splitter.js';
+import { leafHash } from '../../format/tree/compact-range.js';
+import type { LedgerSource, Segment } from './ledger-source.js';
 
 /** Opens the same ledger again and again, as more than one pass over it needs. */
 export type OpenLedger = () => Promise<LedgerSource>;

@@ -4,7 +4,7 @@
  * grants, actions without a grant and credits are theirs to sign.
  */
 
-import { typeEvent, type AnyTypeOfEvent, type TypeName } from '../../format/event/typed-event.js';
+import { type AnyTypeOfEvent, typeEvent, type TypeName } from '../../format/event/typed-event.js';
 import type { Key } from '../../format/schema/generated/types.js';
 
 /** What a key may be used for. */

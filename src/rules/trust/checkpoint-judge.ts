@@ -11,20 +11,20 @@ import {
   canBeWitnessKey,
   formatNoteKey,
   isSignedBy,
-  verifyNoteSignature,
   type NoteKey,
+  verifyNoteSignature,
 } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { EntitlementProblem, Keyring, RingKey } from './keyring.js';
 import {
   describeQuorum,
   meetsQuorum,
   namesLogs,
-  witnessPolicyKeys,
   type WitnessPolicy,
+  witnessPolicyKeys,
   type WitnessPolicyKeys,
 } from './witness-policy.js';
 

@@ -1,11 +1,11 @@
 /** Key entries as genesis, key events and trust policies list them (SPEC §7), and which of a ledger's keys may sign an event. */
 
-import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
 import type { JsonObject } from '../../base/json/value.js';
-import type { Key } from '../../format/schema/generated/types.js';
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { signingRuleFor, type Role, type SigningRule } from './authority.js';
+import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import { type Role, type SigningRule, signingRuleFor } from './authority.js';
 
 /** What a key may do beside its own parts. */
 export interface KeyEntryOptions {

@@ -4,6 +4,8 @@
  */
 
 import type { Fault, ValueFault } from '../../base/fault.js';
+import { coversPrincipal, makePrincipalSet, type PrincipalSet } from '../../base/value/principal-set.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { RelatedRecord } from '../../format/finding/finding.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { isKeyName } from '../../format/key/vkey.js';
@@ -11,9 +13,7 @@ import { decodeWireKey } from '../../format/key/wire-key.js';
 import { makeNoteKey, type NoteKey } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Key } from '../../format/schema/generated/types.js';
-import type { VerificationKey, SignatureBackend } from '../../format/signature/backend.js';
-import { coversPrincipal, makePrincipalSet, type PrincipalSet } from '../../base/value/principal-set.js';
-import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
 import type { Entitlement, Role, SigningRule } from './authority.js';
 
 /** The principal patterns of a key. A line has room for thousands: they are prepared and put into words once, not for each signature. */

@@ -5,10 +5,10 @@
 
 import { NorthrootError } from '../../base/error.js';
 import { ingestJson } from '../../base/json/ingest.js';
-import { checkTrustPolicy } from '../../format/schema/check.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { isKeyName } from '../../format/key/vkey.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
+import { checkTrustPolicy } from '../../format/schema/check.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
 
 /** The largest policy file, in bytes. */
 export const MAX_TRUST_POLICY_BYTES = 1024 * 1024;

@@ -13,12 +13,12 @@
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
-import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { printable } from '../../base/bytes/printable.js';
+import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkPublicKey, describeKeyFault, formatPublicKey } from '../../format/key/public-key.js';
 import { readVkey, tryUnknownVkeyType } from '../../format/key/vkey.js';
-import { canBeLogKey, canBeWitnessKey, parseNoteKey, type NoteKey } from '../../format/note/note-key.js';
+import { canBeLogKey, canBeWitnessKey, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 
 /** A log whose checkpoints are believed. The name in the vkey is the log's origin. */

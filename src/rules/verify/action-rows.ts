@@ -3,11 +3,11 @@
  * Only actions of the usual form have room there (`UsualAction`); all others are packed (`action-table.ts`).
  */
 
-import type { Action, Grant } from '../bounds/grant.js';
 import { encodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { toDigestText } from '../../base/value/digest.js';
-import { rationalOfDecimal, type Rational } from '../../base/value/rational.js';
+import { type Rational, rationalOfDecimal } from '../../base/value/rational.js';
+import type { Action, Grant } from '../bounds/grant.js';
 
 /** How many names are kept once; further ones stand in each action. */
 const MAX_NAMES = 4_096;

@@ -4,11 +4,11 @@
  * Those that the quick step puts in (`usual-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
  */
 
-import type { Action } from '../bounds/grant.js';
 import { encodeBase64url, writeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../../base/bytes/text.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
+import type { Action } from '../bounds/grant.js';
 import { ActionRows, Names, RowColumn } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
 import type { Table } from './table.js';

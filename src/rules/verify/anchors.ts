@@ -6,9 +6,9 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
-import { emptyRange, rangeRoot, type CompactRange } from '../../format/tree/compact-range.js';
-import { findRoleProblem, findRevocationProblem } from '../trust/keyring.js';
+import { type CompactRange, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
+import { findRevocationProblem, findRoleProblem } from '../trust/keyring.js';
 import { judgeLedgerNote } from './checkpoint-note.js';
 import type { VerifyState } from './state.js';
 

@@ -3,43 +3,43 @@
  * adjustment. Each link must name an earlier event; what it allows is judged by `bounds/`.
  */
 
-import { judgeAdjustment } from '../bounds/adjustment.js';
-import { judgeDelegation } from '../bounds/delegation.js';
-import { judgeAction, judgeExecution } from '../bounds/judge.js';
-import { judgeTakeover, type OpenStart } from '../bounds/started.js';
-import type { Judgement } from '../bounds/judgement.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
 import {
-  MAX_GRANT_DEPTH,
-  addSystem,
-  grantChain,
-  makeAction,
-  makeGrant,
-  systemsOf,
-  type Action,
-  type EventPlace,
-  type Grant,
-} from '../bounds/grant.js';
-import type { Finding } from '../../format/finding/finding.js';
-import {
-  outlineExecution,
   type ActionOutline,
   type AdjustmentOutline,
   type ExecutionOutline,
+  outlineExecution,
 } from '../../format/event/outline.js';
+import type { Finding } from '../../format/finding/finding.js';
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
 import type {
   AuthorizationEvent,
   EventEnvelope,
   ExecutionEvent,
 } from '../../format/schema/generated/types.js';
-import { fromDigestText, toDigestText } from '../../base/value/digest.js';
-import { orderTimestamps } from '../../base/value/timestamp.js';
+import { judgeAdjustment } from '../bounds/adjustment.js';
+import { judgeDelegation } from '../bounds/delegation.js';
+import {
+  type Action,
+  addSystem,
+  type EventPlace,
+  type Grant,
+  grantChain,
+  makeAction,
+  makeGrant,
+  MAX_GRANT_DEPTH,
+  systemsOf,
+} from '../bounds/grant.js';
+import { judgeAction, judgeExecution } from '../bounds/judge.js';
+import type { Judgement } from '../bounds/judgement.js';
+import { judgeTakeover, type OpenStart } from '../bounds/started.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
-import { askedOf, requestName, type RequestEntry } from './links.js';
-import { START_TYPE, closeStart, findOpenStart, noteStart } from './starts.js';
-import type { VerifyState } from './state.js';
 import type { EventVerdict } from './line-result.js';
+import { askedOf, type RequestEntry, requestName } from './links.js';
+import { closeStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
+import type { VerifyState } from './state.js';
 
 /** The kind under which an event is entered into the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {

@@ -3,8 +3,8 @@
  * another. Key events must carry it; where genesis says so, every other event too.
  */
 
-import type { ExaminedLine } from '../../format/record/examine-line.js';
 import { toDigestText } from '../../base/value/digest.js';
+import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 

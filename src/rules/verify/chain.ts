@@ -1,8 +1,8 @@
 /** Steps 5 and 8 of SPEC §8: numbering, `prev`, the place of genesis, duplicates and causal links. */
 
+import { toDigestText } from '../../base/value/digest.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
-import { toDigestText } from '../../base/value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 

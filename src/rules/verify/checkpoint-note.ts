@@ -1,8 +1,8 @@
 /** Judges the note of a checkpoint by what a verification knows (SPEC §6, §7). */
 
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
-import { judgeCheckpointNote, type CheckpointRole, type NoteVerdict } from '../trust/checkpoint-judge.js';
-import { findRevocationProblem, type EntitlementProblem, type RingKey } from '../trust/keyring.js';
+import { type CheckpointRole, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
+import { type EntitlementProblem, findRevocationProblem, type RingKey } from '../trust/keyring.js';
 import type { VerifyState } from './state.js';
 
 /** Why a key of the ring may not sign or cosign a note, or `undefined` when it may. */

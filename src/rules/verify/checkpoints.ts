@@ -2,30 +2,30 @@
 
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import type { FindingCode } from '../../format/finding/catalog.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
-import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
-import type { CheckpointEvent } from '../../format/schema/generated/types.js';
-import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { FindingCode } from '../../format/finding/catalog.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
+import type { CheckpointEvent } from '../../format/schema/generated/types.js';
+import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import {
+  type CheckpointSigners,
   isPinned,
   isSignedByLog,
   listSigners,
   mergeSigners,
-  sameSigners,
-  type CheckpointSigners,
   type NoteVerdict,
+  sameSigners,
 } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
 import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
+import type { EventVerdict } from './line-result.js';
 import type { KnownCheckpoint, RecordPlace, Seals, UnsealedRecords } from './seals.js';
 import { instantOf } from './signatures.js';
 import type { VerifyState } from './state.js';
-import type { EventVerdict } from './line-result.js';
 
 const NOTE = '/note';
 

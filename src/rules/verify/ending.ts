@@ -5,26 +5,26 @@
  */
 
 import type { FileFault } from '../../base/fault.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { TileFaultCode } from '../source/ledger-source.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
-import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { parseTimestamp } from '../../base/value/timestamp.js';
-import { isOfLedger, type AnchorOutcome, type AnchorWatch } from './anchors.js';
+import type { TileFaultCode } from '../source/ledger-source.js';
+import { type CheckpointSigners, isSignedByLog } from '../trust/checkpoint-judge.js';
+import { type AnchorOutcome, type AnchorWatch, isOfLedger } from './anchors.js';
 import { settlePending } from './authorizations.js';
-import { makeFinding, type FindingPlace } from './line-findings.js';
+import { type FindingPlace, makeFinding } from './line-findings.js';
+import type { EventVerdict } from './line-result.js';
 import {
   findPredecessorProblem,
-  relationTo,
   type PredecessorRelation,
   type PredecessorView,
+  relationTo,
 } from './predecessor.js';
 import type { KnownCheckpoint, RecordPlace, UnsealedRecords } from './seals.js';
 import { demandsCheckpoints, type KnownGenesis, type VerifyState } from './state.js';
-import type { EventVerdict } from './line-result.js';
 
 /** What the end of a verification rests on. */
 export interface EndOptions {

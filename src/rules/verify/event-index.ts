@@ -1,11 +1,11 @@
 /** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
 
 import { encodeBase64url } from '../../base/bytes/encoding.js';
-import type { ScratchFile } from '../source/scratch-file.js';
-import { IdIndex, idsWithin } from './id-index.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { isNamed, type RecordName } from '../../base/value/record-name.js';
-import { ByteColumn, CountingColumn, SparseColumn, type CountingPiece } from './columns.js';
+import type { ScratchFile } from '../source/scratch-file.js';
+import { ByteColumn, CountingColumn, type CountingPiece, SparseColumn } from './columns.js';
+import { IdIndex, idsWithin } from './id-index.js';
 
 /**
  * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that

@@ -1,8 +1,8 @@
 /** Takes up what the genesis record declares (SPEC §3.3, §7): origin, what must be signed, and the ledger's own keys. */
 
-import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { ValueFault } from '../../base/fault.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
+import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { Key } from '../../format/schema/generated/types.js';
 import type { LineFindings } from './line-findings.js';
 import type { RecordPlace } from './seals.js';

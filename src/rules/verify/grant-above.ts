@@ -1,10 +1,10 @@
 /** Under which grant an event says that it is: by what it names, whatever the rules think of that. */
 
-import type { Grant } from '../bounds/grant.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import type { ExaminedLine } from '../../format/record/examine-line.js';
-import type { VerifyState } from './state.js';
 import { fromDigestText, isDigest, SHA256, toDigestText } from '../../base/value/digest.js';
+import type { ExaminedLine } from '../../format/record/examine-line.js';
+import type { Grant } from '../bounds/grant.js';
+import type { VerifyState } from './state.js';
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
 export function findNamed(line: ExaminedLine): string | undefined {

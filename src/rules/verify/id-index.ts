@@ -5,11 +5,11 @@
  * given it puts them away in temporary files (`id-runs.ts`); what it answers does not depend on that either.
  */
 
-import { allocateBytes } from '../../base/bytes/concat.js';
 import { decodeDigestAt } from '../../base/bytes/base64url-at.js';
+import { allocateBytes } from '../../base/bytes/concat.js';
 import { writeBase64url } from '../../base/bytes/encoding.js';
 import type { ScratchFile } from '../source/scratch-file.js';
-import { ID_WORDS, IdRuns, type IdHashes, type TakeEntry } from './id-runs.js';
+import { ID_WORDS, type IdHashes, IdRuns, type TakeEntry } from './id-runs.js';
 
 const ID_SIZE = ID_WORDS * 4;
 const EMPTY = 0;

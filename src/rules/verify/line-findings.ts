@@ -1,19 +1,18 @@
 /** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
 
-import type { FoldedFinding, SignatureOutcome } from './line-result.js';
-import { CODE_PAGES, type FindingCode } from '../../format/finding/catalog.js';
-import { chainIds, type Grant } from '../bounds/grant.js';
-import type { Finding, FindingContext, Place } from '../../format/finding/finding.js';
-import type { Severity } from '../../format/finding/catalog.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { ExaminedLine, LineFacts } from '../../format/record/examine-line.js';
-import type { RawLine } from '../../format/record/line-splitter.js';
-import { hashLine } from '../source/read-lines.js';
-import { hashToBase64url } from '../../format/tree/compact-range.js';
-import type { Role } from '../trust/authority.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
 import { formatQuantity } from '../../base/value/quantity.js';
+import { CODE_PAGES, type FindingCode, type Severity } from '../../format/finding/catalog.js';
+import type { Finding, FindingContext, Place } from '../../format/finding/finding.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import type { ExaminedLine, LineFacts } from '../../format/record/examine-line.js';
+import type { RawLine } from '../../format/record/line-splitter.js';
+import { hashToBase64url } from '../../format/tree/compact-range.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
+import { hashLine } from '../source/read-lines.js';
+import type { Role } from '../trust/authority.js';
+import type { FoldedFinding, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 
 /** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */

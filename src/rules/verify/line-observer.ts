@@ -2,8 +2,7 @@
 
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
-import type { EventVerdict } from './line-result.js';
-import type { LineResult, SegmentName } from './line-result.js';
+import type { EventVerdict, LineResult, SegmentName } from './line-result.js';
 
 /** See the head of this file. It changes nothing in the state. */
 export interface LineObserver {

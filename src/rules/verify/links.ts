@@ -1,9 +1,9 @@
 /** What verification remembers of authorizations: the grants, the actions that are open or denied, and links not yet resolved. */
 
+import type { Finding } from '../../format/finding/finding.js';
 import type { Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
-import type { Finding } from '../../format/finding/finding.js';
-import { ActionTable, type Actions } from './action-table.js';
+import { type Actions, ActionTable } from './action-table.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 

@@ -4,20 +4,20 @@
  * says is for a verification of its own.
  */
 
-import type { LedgerSource } from '../source/ledger-source.js';
+import { toDigestText } from '../../base/value/digest.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
-import { hashLine, readLines } from '../source/read-lines.js';
 import type { Predecessor } from '../../format/schema/generated/types.js';
 import {
   appendLeaf,
+  type CompactRange,
   emptyRange,
   hashToBase64url,
   rangeRoot,
-  type CompactRange,
 } from '../../format/tree/compact-range.js';
-import { toDigestText } from '../../base/value/digest.js';
+import type { LedgerSource } from '../source/ledger-source.js';
+import { hashLine, readLines } from '../source/read-lines.js';
 
 /** How a ledger that was given as a predecessor stands to what genesis says: the one, another, or one cut off or changed since. */
 export type PredecessorRelation = 'continues' | 'other-ledger' | 'truncated' | 'forked';

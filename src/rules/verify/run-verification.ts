@@ -3,40 +3,39 @@
  * asynchronous about verification is here.
  */
 
-import { chainIds, type Grant } from '../bounds/grant.js';
+import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import { rememberKeys } from '../../fast/blocks/known-keys.js';
+import { defaultThreads, readBlocks } from '../../fast/blocks/read-blocks.js';
+import { isQuickPathOn } from '../../fast/scan/quick-line.js';
+import { UsualStep } from '../../fast/usual-step.js';
 import {
-  RANKS,
-  rankOf,
-  withoutFolded,
   type Finding,
   type FindingContext,
   type FindingRank,
+  rankOf,
+  RANKS,
+  withoutFolded,
 } from '../../format/finding/finding.js';
-import type { LedgerSource, SourceGrowth } from '../source/ledger-source.js';
-import { NorthrootError } from '../../base/error.js';
-import { rememberKeys } from '../../fast/blocks/known-keys.js';
-import { defaultThreads, readBlocks } from '../../fast/blocks/read-blocks.js';
-import type { KnownLine } from './line-knowledge.js';
-import { isQuickPathOn } from '../../fast/scan/quick-line.js';
-import { hashLine } from '../source/read-lines.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
+import { defaultBackend } from '../../format/signature/default-backend.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
+import type { LedgerSource, SourceGrowth } from '../source/ledger-source.js';
+import { hashLine } from '../source/read-lines.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
-import { isTimestamp } from '../../base/value/timestamp.js';
-import { AnchorWatch, type Anchor } from './anchors.js';
-import { finishVerification, type Ending } from './ending.js';
+import { type Anchor, AnchorWatch } from './anchors.js';
+import { type Ending, finishVerification } from './ending.js';
 import { EventIndex } from './event-index.js';
+import type { KnownLine } from './line-knowledge.js';
 import type { FoldedFinding } from './line-result.js';
 import { viewPredecessor } from './predecessor.js';
-import type { SavedVerification } from './verified-prefix.js';
-import { UsualStep } from '../../fast/usual-step.js';
-import { startVerification, type VerifyState } from './state.js';
-import type { VerifiedRecord } from './verified-record.js';
-import { beginReading, type VerifiedPrefix } from './verified-prefix.js';
 import { outcomesOfUsual } from './signatures.js';
+import { startVerification, type VerifyState } from './state.js';
+import { beginReading, type SavedVerification, type VerifiedPrefix } from './verified-prefix.js';
+import type { VerifiedRecord } from './verified-record.js';
 import { verifyLine } from './verify-line.js';
 
 /** How many findings a report lists unless told otherwise (SPEC §9). */

@@ -1,12 +1,12 @@
 /** Step 9 of SPEC §8, signatures and trust (§5, §7): is each record signed, by a known key, that was entitled to? */
 
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
 import { isKnownEventType } from '../../format/schema/check.js';
 import { eventMessage, isValidSignature } from '../../format/signature/event-signature.js';
-import { signingRuleOf, type SignedAct, type SigningRule } from '../trust/authority.js';
+import { type SignedAct, type SigningRule, signingRuleOf } from '../trust/authority.js';
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
 import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
-import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { LineFindings } from './line-findings.js';
 import type { SignatureOutcome } from './line-result.js';
 import { START_TYPE } from './starts.js';

@@ -4,14 +4,14 @@
  * back by a release, and whoever decides live counts what runs.
  */
 
-import { digestKey, type Action, type EventPlace, type Grant } from '../bounds/grant.js';
-import type { OpenStart } from '../bounds/started.js';
+import { fromDigestText } from '../../base/value/digest.js';
+import { compareRationals } from '../../base/value/rational.js';
 import type { ExecutionOutline } from '../../format/event/outline.js';
 import { typeEvent } from '../../format/event/typed-event.js';
 import { checkEvent } from '../../format/schema/check.js';
 import type { EventEnvelope } from '../../format/schema/generated/types.js';
-import { fromDigestText } from '../../base/value/digest.js';
-import { compareRationals } from '../../base/value/rational.js';
+import { type Action, digestKey, type EventPlace, type Grant } from '../bounds/grant.js';
+import type { OpenStart } from '../bounds/started.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 

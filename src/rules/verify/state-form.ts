@@ -3,11 +3,11 @@
  * parents by number, actions their grants, and timelines keep their nodes apart, so that each part can be read alone.
  */
 
-import type { Action, Grant, RateLimit } from '../bounds/grant.js';
-import type { SavedNode } from '../bounds/timeline-node.js';
-import { restoreTimeline, saveTimeline, type SavedTimeline, type SavingScope } from '../bounds/timeline.js';
 import { fromDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
+import type { Action, Grant, RateLimit } from '../bounds/grant.js';
+import type { SavedNode } from '../bounds/timeline-node.js';
+import { restoreTimeline, type SavedTimeline, saveTimeline, type SavingScope } from '../bounds/timeline.js';
 import type { CheckpointTally, Seals } from './seals.js';
 import type { VerifyState } from './state.js';
 

@@ -3,23 +3,23 @@
  * rules that read and change it are in the files beside this one, one for each step of SPEC §8.
  */
 
-import type { EventVerdict } from './line-result.js';
 import type { UnitAmounts } from '../../format/event/outline.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { Layout } from '../../format/record/examine-line.js';
 import type { Predecessor, TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import {
+  type CompactRange,
   emptyRange,
   hashToBase64url,
   rangeRoot,
-  type CompactRange,
 } from '../../format/tree/compact-range.js';
 import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
 import { namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
 import { EventIndex, type EventTable } from './event-index.js';
 import type { LineObserver } from './line-observer.js';
+import type { EventVerdict } from './line-result.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
 import type { Table } from './table.js';

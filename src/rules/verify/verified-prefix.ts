@@ -3,10 +3,9 @@
  * at its beginning, where each line's hash tells whether the state fits the ledger.
  */
 
-import type { LedgerPlace } from '../source/ledger-source.js';
-import { PrefixHasher, type LedgerPrefix } from '../../base/bytes/ledger-prefix.js';
+import { type LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
 import type { Finding } from '../../format/finding/finding.js';
-import type { LedgerSource, Segment } from '../source/ledger-source.js';
+import type { LedgerPlace, LedgerSource, Segment } from '../source/ledger-source.js';
 import type { AnchorWatch } from './anchors.js';
 import { findStatedRoot } from './checkpoints.js';
 import type { VerifyState } from './state.js';

@@ -2,9 +2,8 @@
 
 import type { Finding } from '../../format/finding/finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
-import type { SignatureOutcome } from './line-result.js';
+import type { EventVerdict, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
-import type { EventVerdict } from './line-result.js';
 
 /** See the head of this file. */
 export interface VerifiedRecord {

@@ -3,26 +3,25 @@
  * nothing; everything it knows is in the state. The same lines give the same findings however they were cut into chunks.
  */
 
-import type { LineKnowledge } from './line-knowledge.js';
-import type { EventPlace } from '../bounds/grant.js';
+import { toDigestText } from '../../base/value/digest.js';
 import type { Finding, FindingContext } from '../../format/finding/finding.js';
 import {
-  examineLazily,
-  withEvent,
   type ExaminedLine,
+  examineLazily,
   type LineFacts,
+  withEvent,
 } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import { isKnownEventType } from '../../format/schema/check.js';
 import { appendLeaf, leafHash } from '../../format/tree/compact-range.js';
-import { toDigestText } from '../../base/value/digest.js';
+import type { EventPlace } from '../bounds/grant.js';
 import {
   checkAuthorizations,
   eventKindOf,
+  type Linked,
   resolvePending,
   settleGrant,
   settleRequest,
-  type Linked,
 } from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
@@ -30,12 +29,17 @@ import { checkCheckpoint, checkCheckpointDue, trackUnsealedSigners } from './che
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { applyKeyEvent } from './key-events.js';
 import { LineFindings } from './line-findings.js';
-import type { FoldedFinding, SignatureOutcome } from './line-result.js';
-import type { LineResult, SegmentName } from './line-result.js';
+import type { LineKnowledge } from './line-knowledge.js';
+import type {
+  EventVerdict,
+  FoldedFinding,
+  LineResult,
+  SegmentName,
+  SignatureOutcome,
+} from './line-result.js';
 import type { RecordPlace } from './seals.js';
 import { checkSignatures } from './signatures.js';
 import type { VerifyState } from './state.js';
-import type { EventVerdict } from './line-result.js';
 
 /** What findings say of the event is put together when it is asked for: of most lines nobody does. */
 class Result implements LineResult {

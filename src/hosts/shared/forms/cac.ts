@@ -6,9 +6,9 @@
 
 import { blake3 } from '@noble/hashes/blake3.js';
 import { encodeHex } from '../../../base/bytes/encoding.js';
-import { encodeUtf8 } from '../../../base/bytes/text.js';
 import { printable } from '../../../base/bytes/printable.js';
-import { fail, succeed, type Fault, type Result } from '../../../base/fault.js';
+import { encodeUtf8 } from '../../../base/bytes/text.js';
+import { fail, type Fault, type Result, succeed } from '../../../base/fault.js';
 import {
   decodeSourceJson,
   SourceNumber,

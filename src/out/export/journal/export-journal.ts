@@ -1,10 +1,10 @@
 /** Events of a ledger as a Northroot journal. */
 
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
-import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
 import type { LedgerInput } from '../../../log/read/verify-ledger.js';
-import { formatJournalFrame, formatJournalHeader } from './journal-file.js';
+import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/read/write-records.js';
 import { toJournalPayload } from './journal-event.js';
+import { formatJournalFrame, formatJournalHeader } from './journal-file.js';
 
 /** What {@link exportJournal} wrote. */
 export interface JournalExport extends ExportPass {

@@ -5,12 +5,12 @@
  */
 
 import { NorthrootError } from '../../../base/error.js';
-import { identifyEvent, identifyPayload } from '../../../format/event/identity.js';
 import { canonicalBytes } from '../../../base/json/canonicalize.js';
 import { ingestJson } from '../../../base/json/ingest.js';
 import { CANONICAL_PROFILE_ID } from '../../../base/json/profile.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { digestFromBase64url, isDigest } from '../../../base/value/digest.js';
+import { identifyEvent, identifyPayload } from '../../../format/event/identity.js';
 
 /** An event that a journal holds; its id is right by the journal's rule. */
 export interface JournalEvent {

@@ -8,8 +8,8 @@
  * cut between two frames cannot be told from a whole one.
  */
 
-import { encodeLatin1 } from '../../../base/bytes/text.js';
 import { concatBytes } from '../../../base/bytes/concat.js';
+import { encodeLatin1 } from '../../../base/bytes/text.js';
 import { NorthrootError } from '../../../base/error.js';
 
 /** So many bytes tell a journal from JSON. */

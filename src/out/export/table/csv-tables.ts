@@ -1,18 +1,18 @@
 /** A verified ledger as CSV: a table of records, one of amounts, and one that says what was verified. */
 
-import { describeExport, type AboutEntry } from '../about.js';
-import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
 import type { LedgerInput } from '../../../log/read/verify-ledger.js';
+import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/read/write-records.js';
+import { type AboutEntry, describeExport } from '../about.js';
 import { csvRow } from './csv.js';
 import {
+  type Cell,
+  type Columns,
   decimalText,
   EVENT_COLUMNS,
   eventRow,
   METER_COLUMNS,
   meterRows,
-  type Cell,
-  type Columns,
   type Row,
 } from './rows.js';
 

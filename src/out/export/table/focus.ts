@@ -3,30 +3,30 @@
  * FOCUS allows that, and `docs/exports.md` says what stands where it does not. Columns that begin with `x_` are northroot's.
  */
 
-import { basisOf } from '../../../format/event/meter-basis.js';
-import { describeExport } from '../about.js';
-import type { Party } from '../../../log/read/subject.js';
-import { countedAmounts, countedUse, isFirstOfItsId, unstatedUse } from '../../../log/read/counted.js';
-import {
-  EXPORT_OPTIONS,
-  writeRecords,
-  type ExportOptions,
-  type ExportPass,
-} from '../../../log/read/write-records.js';
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
 import { checkOptions, type OptionTypes } from '../../../base/options.js';
-import type { LedgerInput } from '../../../log/read/verify-ledger.js';
-import type { AdjustmentEvent, ExecutionEvent, Meter } from '../../../format/schema/generated/types.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { formatExactly } from '../../../base/value/format-rational.js';
 import { isUnit } from '../../../base/value/meter.js';
 import { toRational } from '../../../base/value/quantity.js';
-import { reduceRational, subtractRationals, ZERO, type Rational } from '../../../base/value/rational.js';
+import { type Rational, reduceRational, subtractRationals, ZERO } from '../../../base/value/rational.js';
 import { formatInstant, parseTimestamp } from '../../../base/value/timestamp.js';
+import { basisOf } from '../../../format/event/meter-basis.js';
+import type { AdjustmentEvent, ExecutionEvent, Meter } from '../../../format/schema/generated/types.js';
+import { countedAmounts, countedUse, isFirstOfItsId, unstatedUse } from '../../../log/read/counted.js';
+import type { Party } from '../../../log/read/subject.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
+import {
+  EXPORT_OPTIONS,
+  type ExportOptions,
+  type ExportPass,
+  writeRecords,
+} from '../../../log/read/write-records.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
+import { describeExport } from '../about.js';
+import { verificationCsv } from './csv-tables.js';
 import { csvRow } from './csv.js';
 import { CURRENCIES, currencyOf } from './currencies.js';
-import { verificationCsv } from './csv-tables.js';
 import { codesOf } from './rows.js';
 
 /** The columns of {@link exportFocus}, in order: all that FOCUS 1.2 demands of every dataset, some of the others, and northroot's. */

@@ -1,23 +1,23 @@
 /** A verified ledger as Parquet: the tables of `rows.ts`, with types, written in groups of rows so that memory stays bounded. */
 
-import type * as Parquet from 'hyparquet-writer';
 import type { ByteWriter, KeyValue, ParquetWriter, SchemaElement } from 'hyparquet-writer';
-import { describeExport, type AboutEntry } from '../about.js';
-import { writeRecords, type ExportOptions } from '../../../log/read/write-records.js';
+import type * as Parquet from 'hyparquet-writer';
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
-import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { VERSION } from '../../../base/version.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
+import { type ExportOptions, writeRecords } from '../../../log/read/write-records.js';
+import { type AboutEntry, describeExport } from '../about.js';
 import type { TableExport } from './csv-tables.js';
 import {
+  type Cell,
+  type ColumnKind,
+  type Columns,
   DECIMAL_PRECISION,
   DECIMAL_SCALE,
   EVENT_COLUMNS,
   eventRow,
   METER_COLUMNS,
   meterRows,
-  type Cell,
-  type ColumnKind,
-  type Columns,
   type Row,
 } from './rows.js';
 

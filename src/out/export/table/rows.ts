@@ -3,15 +3,15 @@
  * written as CSV and as Parquet.
  */
 
-import { basisOf } from '../../../format/event/meter-basis.js';
-import { countedAmounts, countedUse, unstatedUse } from '../../../log/read/counted.js';
-import type { Party } from '../../../log/read/subject.js';
-import type { ExecutionEvent, Meter } from '../../../format/schema/generated/types.js';
-import { toDigestText, type Digest } from '../../../base/value/digest.js';
+import { type Digest, toDigestText } from '../../../base/value/digest.js';
 import { formatExactly } from '../../../base/value/format-rational.js';
 import { toRational } from '../../../base/value/quantity.js';
-import { reduceRational, type Rational } from '../../../base/value/rational.js';
+import { type Rational, reduceRational } from '../../../base/value/rational.js';
 import { isTimestamp, parseTimestamp } from '../../../base/value/timestamp.js';
+import { basisOf } from '../../../format/event/meter-basis.js';
+import type { ExecutionEvent, Meter } from '../../../format/schema/generated/types.js';
+import { countedAmounts, countedUse, unstatedUse } from '../../../log/read/counted.js';
+import type { Party } from '../../../log/read/subject.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
 
 /**

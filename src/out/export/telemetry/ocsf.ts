@@ -1,16 +1,16 @@
 /** A verified ledger as events of OCSF (Open Cybersecurity Schema Framework): API Activity with the profile of AI operations. */
 
-import { describeExport } from '../about.js';
-import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
-import { describeFinding } from '../../../format/finding/words.js';
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
-import type { WellFormedLine } from '../../../format/record/examine-line.js';
-import type { LedgerInput } from '../../../log/read/verify-ledger.js';
-import { meterRows, signersOf } from '../table/rows.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { isTimestamp, parseTimestamp } from '../../../base/value/timestamp.js';
 import { VERSION } from '../../../base/version.js';
+import { describeFinding } from '../../../format/finding/words.js';
+import type { WellFormedLine } from '../../../format/record/examine-line.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
+import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/read/write-records.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
+import { describeExport } from '../about.js';
+import { meterRows, signersOf } from '../table/rows.js';
 import { safeJson } from './safe-json.js';
 
 /** The version of OCSF that the events are of. */

@@ -3,22 +3,22 @@
  * conventions and northroot's own.
  */
 
-import { chainIds } from '../../../rules/bounds/grant.js';
+import type { ByteSink } from '../../../base/bytes/byte-sink.js';
+import { encodeHex } from '../../../base/bytes/encoding.js';
 import { sha256 } from '../../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../../base/bytes/text.js';
-import { encodeHex } from '../../../base/bytes/encoding.js';
-import { basisOf } from '../../../format/event/meter-basis.js';
-import { describeExport } from '../about.js';
-import { isFirstOfItsId } from '../../../log/read/counted.js';
-import { writeRecords, type ExportOptions, type ExportPass } from '../../../log/read/write-records.js';
-import type { ByteSink } from '../../../base/bytes/byte-sink.js';
-import type { LedgerInput } from '../../../log/read/verify-ledger.js';
-import type { ExecutionEvent } from '../../../format/schema/generated/types.js';
-import { meterRows, signersOf } from '../table/rows.js';
-import { fromDigestText, toDigestText, type Digest } from '../../../base/value/digest.js';
+import { type Digest, fromDigestText, toDigestText } from '../../../base/value/digest.js';
 import { parseTimestamp } from '../../../base/value/timestamp.js';
 import { VERSION } from '../../../base/version.js';
+import { basisOf } from '../../../format/event/meter-basis.js';
+import type { ExecutionEvent } from '../../../format/schema/generated/types.js';
+import { isFirstOfItsId } from '../../../log/read/counted.js';
+import type { LedgerInput } from '../../../log/read/verify-ledger.js';
+import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/read/write-records.js';
+import { chainIds } from '../../../rules/bounds/grant.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
+import { describeExport } from '../about.js';
+import { meterRows, signersOf } from '../table/rows.js';
 import { safeJson } from './safe-json.js';
 
 /** What {@link exportOtlp} wrote. */

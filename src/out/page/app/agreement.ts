@@ -1,7 +1,7 @@
 /** Whether what the browser found is what the exporter reported. */
 
-import type { Report } from '../../../rules/report/report.js';
 import type { ReportJson } from '../../../format/schema/generated/types.js';
+import type { Report } from '../../../rules/report/report.js';
 
 /** One thing that the two reports say differently. */
 export interface Difference {

@@ -1,7 +1,7 @@
 /** The data blocks of the page: base64, raw deflate. */
 
-import { EMBEDDED_ID, LEDGER_TYPE, CORE_ID, type Embedded } from '../embedded.js';
 import type { JsonObject } from '../../../base/json/value.js';
+import { CORE_ID, type Embedded, EMBEDDED_ID, LEDGER_TYPE } from '../embedded.js';
 import type { Inputs } from '../model/protocol.js';
 
 /** @throws Error for what is no base64 */

@@ -2,8 +2,8 @@
 
 import { NorthrootError } from '../../../base/error.js';
 import { Engine } from '../model/engine.js';
-import type { Bytes } from '../model/protocol.js';
 import type { HostCrypto } from '../model/native-signatures.js';
+import type { Bytes } from '../model/protocol.js';
 import type { Answer, Question, Serve } from './messages.js';
 
 /** Progress is told no more often, in milliseconds. */

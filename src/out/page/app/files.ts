@@ -1,8 +1,8 @@
 /** What somebody drops on the page or chooses: which of it is a ledger, a bundle, a policy, a checkpoint. */
 
-import { isBundle } from '../../../proof/bundle/bundle-start.js';
 import { printable } from '../../../base/bytes/printable.js';
 import { recogniseOtherFile } from '../../../log/fs/other-file.js';
+import { isBundle } from '../../../proof/bundle/bundle-start.js';
 import type { Against, BundleInputs, Inputs } from '../model/protocol.js';
 
 /** So much of a file is looked at; notes, policies and their likes are no larger than the second. */

@@ -1,14 +1,13 @@
 /** The page: verifies what it holds, shows what came of it, and takes other files to verify. */
 
-import type { BundleResult } from '../../../format/schema/generated/types.js';
-import type { RowQuery } from '../model/protocol.js';
 import { printable } from '../../../base/bytes/printable.js';
-import { compareReports, type Agreement } from './agreement.js';
+import type { BundleResult } from '../../../format/schema/generated/types.js';
+import type { BundleInputs, BundleOverview, Inputs, Overview, RowQuery } from '../model/protocol.js';
+import { type Agreement, compareReports } from './agreement.js';
 import { readEmbedded } from './blocks.js';
 import { Client, ClientError } from './client.js';
 import { h, show } from './dom.js';
 import { readGiven } from './files.js';
-import type { BundleInputs, BundleOverview, Inputs, Overview } from '../model/protocol.js';
 import {
   BUNDLE_SECTIONS,
   bundleFiguresView,
@@ -20,11 +19,11 @@ import {
   heldView,
 } from './views/bundle.js';
 import { eventsView } from './views/events.js';
+import { exportedView } from './views/exported.js';
 import { findingsView } from './views/findings.js';
 import { grantsView } from './views/grants.js';
-import { exportedView } from './views/exported.js';
-import { figuresView, notCheckedView, summaryView, verdictSentence } from './views/summary.js';
 import { spentView } from './views/spent.js';
+import { figuresView, notCheckedView, summaryView, verdictSentence } from './views/summary.js';
 import { timelineView } from './views/timeline.js';
 import { treeView } from './views/tree.js';
 import { WhyDialog } from './views/why.js';

@@ -1,7 +1,7 @@
 /** What each grant's accounts held after each record that changed them: for burn-downs, and for what was left before and after. */
 
-import type { Grant } from '../../../rules/bounds/grant.js';
 import type { Rational } from '../../../base/value/rational.js';
+import type { Grant } from '../../../rules/bounds/grant.js';
 
 /** So many amounts are kept in all; what comes after is known only at the end. */
 export const MAX_HISTORY = 2_000_000;

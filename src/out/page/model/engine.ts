@@ -1,18 +1,18 @@
 /** Verifies what the page is given, and answers what it asks about the result. Runs in a worker, or beside the page where there is none. */
 
+import { printable } from '../../../base/bytes/printable.js';
+import { defaultBackend } from '../../../format/signature/default-backend.js';
+import { refuseOtherFiles } from '../../../log/fs/other-file.js';
 import { MAX_BUNDLE_BYTES } from '../../../proof/bundle/bundle-file.js';
 import { verifyBundle } from '../../../proof/bundle/verify-bundle.js';
-import { printable } from '../../../base/bytes/printable.js';
-import { refuseOtherFiles } from '../../../log/fs/other-file.js';
-import type { LedgerSource, Segment } from '../../../rules/source/ledger-source.js';
 import { toChunkSource } from '../../../rules/report/verify-chunks.js';
-import { defaultBackend } from '../../../format/signature/default-backend.js';
+import type { LedgerSource, Segment } from '../../../rules/source/ledger-source.js';
 import { parseTrustPolicy } from '../../../rules/trust/trust-policy.js';
 import { runVerification } from '../../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../../rules/verify/state.js';
 import { readWitnessPolicy } from './given-policy.js';
 import { LedgerModel } from './ledger-model.js';
-import { isExact, NativeSignatures, type HostCrypto } from './native-signatures.js';
+import { type HostCrypto, isExact, NativeSignatures } from './native-signatures.js';
 import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
 
 /** So much is verified in one go, so that what waits for it is not kept waiting; the first piece is the first line alone. */

@@ -3,43 +3,42 @@
  * own text is read again from the ledger's bytes when somebody looks at it.
  */
 
-import { ActivityCollector } from '../../activity/collect.js';
-import type { Grant } from '../../../rules/bounds/grant.js';
-import { decodeUtf8 } from '../../../base/bytes/text.js';
 import { printable } from '../../../base/bytes/printable.js';
-import { CODE_PAGES, isFindingCode, type FindingCode } from '../../../format/finding/catalog.js';
-import { RANKS, rankOf, type Finding } from '../../../format/finding/finding.js';
+import { decodeUtf8 } from '../../../base/bytes/text.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
-import { examineLine } from '../../../format/record/examine-line.js';
-import { MAX_LINE_BYTES } from '../../../format/record/line-splitter.js';
-import { buildReport, toFindingJson, type Report } from '../../../rules/report/report.js';
-import { listOpenAuthorizations, nameOfKey } from '../../../rules/report/accounts.js';
-import type { FindingJson } from '../../../format/schema/generated/types.js';
-import { describeQuorum } from '../../../rules/trust/witness-policy.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { formatRational } from '../../../base/value/format-rational.js';
 import { isPrincipalId } from '../../../base/value/principal.js';
-import { compareRationals, subtractRationals, ZERO, type Rational } from '../../../base/value/rational.js';
+import { compareRationals, type Rational, subtractRationals, ZERO } from '../../../base/value/rational.js';
 import { compareTimestamps, isTimestamp } from '../../../base/value/timestamp.js';
+import { CODE_PAGES, type FindingCode, isFindingCode } from '../../../format/finding/catalog.js';
+import { type Finding, rankOf, RANKS } from '../../../format/finding/finding.js';
+import { examineLine } from '../../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../../format/record/line-splitter.js';
+import type { FindingJson } from '../../../format/schema/generated/types.js';
+import type { Grant } from '../../../rules/bounds/grant.js';
+import { listOpenAuthorizations, nameOfKey } from '../../../rules/report/accounts.js';
+import { buildReport, type Report, toFindingJson } from '../../../rules/report/report.js';
+import { describeQuorum } from '../../../rules/trust/witness-policy.js';
 import { findNamed, readEventId } from '../../../rules/verify/grant-above.js';
-import type { SignatureOutcome } from '../../../rules/verify/line-result.js';
+import type { EventVerdict, SignatureOutcome } from '../../../rules/verify/line-result.js';
 import type { VerificationResult } from '../../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../../rules/verify/state.js';
-import type { EventVerdict } from '../../../rules/verify/line-result.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
+import { ActivityCollector } from '../../activity/collect.js';
 import { AccountHistory, type GrantHistory, type Held } from './account-history.js';
 import { Children, Column, Texts } from './columns.js';
 import {
-  KINDS,
   type Branch,
   type Granter,
   type GranterKey,
   type GranterNode,
   type GranterNodes,
-  type Grants,
   type GrantMeter,
+  type Grants,
   type GrantView,
   type Kind,
+  KINDS,
   type Mark,
   type MeterStep,
   type Overview,

@@ -9,11 +9,11 @@ import { equalBytes } from '../../../base/bytes/compare.js';
 import { tryDecodeBase64url } from '../../../base/bytes/encoding.js';
 import { decodeLatin1, decodeUtf8, encodeUtf8 } from '../../../base/bytes/text.js';
 import { MemberMarks, scanCanonical } from '../../../base/json/scan.js';
+import { importNobleEd25519 } from '../../../base/platform/noble-ed25519.js';
 import { findMember } from '../../../format/record/event-bytes.js';
 import { MAX_LINE_BYTES } from '../../../format/record/line-splitter.js';
-import { importNobleEd25519 } from '../../../base/platform/noble-ed25519.js';
-import { eventMessage } from '../../../format/signature/event-signature.js';
 import { importVerificationKey, type SignatureBackend } from '../../../format/signature/backend.js';
+import { eventMessage } from '../../../format/signature/event-signature.js';
 
 /** A key as the host holds it. */
 type HostKey = object;

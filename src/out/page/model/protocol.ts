@@ -1,12 +1,12 @@
 /** What the page asks of the thread that verifies, and what that answers: plain data, and files. */
 
-import type { Report } from '../../../rules/report/report.js';
-import type { Role } from '../../../rules/trust/authority.js';
-import type { EventVerdict } from '../../../rules/verify/line-result.js';
-import type { BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
 import type { FileFault } from '../../../base/fault.js';
 import type { JsonObject } from '../../../base/json/value.js';
-import type { TileFaultCode, SourceGrowth } from '../../../rules/source/ledger-source.js';
+import type { BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
+import type { Report } from '../../../rules/report/report.js';
+import type { SourceGrowth, TileFaultCode } from '../../../rules/source/ledger-source.js';
+import type { Role } from '../../../rules/trust/authority.js';
+import type { EventVerdict } from '../../../rules/verify/line-result.js';
 
 /** Bytes that can be read in parts; `Blob` and `File` are such. */
 export interface Bytes {

@@ -1,9 +1,9 @@
 /** What a record says, in a line and as labelled texts. Everything from the ledger is made printable here. */
 
 import { printable } from '../../../base/bytes/printable.js';
-import { listBases } from '../../../format/event/meter-basis.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { formatQuantity, type Quantity } from '../../../base/value/quantity.js';
+import { listBases } from '../../../format/event/meter-basis.js';
 import type { Kind } from './protocol.js';
 
 /** The most characters of a text in a table, and in the account of one record. */

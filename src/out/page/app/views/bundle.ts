@@ -3,7 +3,7 @@
 import { printable } from '../../../../base/bytes/printable.js';
 import type { BundleResult } from '../../../../format/schema/generated/types.js';
 import type { BundleOverview } from '../../model/protocol.js';
-import { h, type Child } from '../dom.js';
+import { type Child, h } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
 import { signersIn } from './excess.js';

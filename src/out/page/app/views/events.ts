@@ -1,7 +1,7 @@
 /** The table of all records: searched, filtered, a page at a time. */
 
-import type { Client } from '../client.js';
 import { KINDS, type Overview, type Row, type RowQuery, type Rows } from '../../model/protocol.js';
+import type { Client } from '../client.js';
 import { h, show } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { count, grouped, timeText } from '../words.js';

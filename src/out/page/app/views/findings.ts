@@ -6,7 +6,7 @@ import type { Overview, Remedies } from '../../model/protocol.js';
 import { h } from '../dom.js';
 import { icon, recordLink, type Shape } from '../icons.js';
 import { count } from '../words.js';
-import { excessWords, signersIn, whoseWords, type SignersOf } from './excess.js';
+import { excessWords, signersIn, type SignersOf, whoseWords } from './excess.js';
 
 const SHOWN = 50;
 

@@ -1,7 +1,7 @@
 /** One bar for each capped unit of each grant, what is left of it over time, and the grants delegated from it inside. */
 
+import type { GrantMeter, Grants, GrantView, Overview } from '../../model/protocol.js';
 import type { Client } from '../client.js';
-import type { GrantMeter, GrantView, Grants, Overview } from '../../model/protocol.js';
 import { h, s } from '../dom.js';
 import { badge, icon, recordLink } from '../icons.js';
 import { count, listOf, timeText } from '../words.js';

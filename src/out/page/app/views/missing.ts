@@ -2,7 +2,7 @@
 
 import { printable } from '../../../../base/bytes/printable.js';
 import type { AnchorJson, ReportJson } from '../../../../format/schema/generated/types.js';
-import { h, type Child } from '../dom.js';
+import { type Child, h } from '../dom.js';
 import { recordLink } from '../icons.js';
 import { count, grouped } from '../words.js';
 

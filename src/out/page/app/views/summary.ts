@@ -3,7 +3,7 @@
 import type { ReportJson } from '../../../../format/schema/generated/types.js';
 import type { Granter, Overview } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
-import { h, type Child } from '../dom.js';
+import { type Child, h } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
 import { excessWords, signersIn, whoseWords } from './excess.js';

@@ -1,7 +1,7 @@
 /** When what happened: events by verdict, checkpoints, the sealed part, what was refused and what is broken. */
 
 import type { Mark, Overview, Timeline } from '../../model/protocol.js';
-import { h, s, type Child } from '../dom.js';
+import { type Child, h, s } from '../dom.js';
 import { recordLink } from '../icons.js';
 import { count, timeText } from '../words.js';
 

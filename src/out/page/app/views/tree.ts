@@ -1,9 +1,9 @@
 /** Who let whom act: granter, grant, delegated grant, authorization, execution; each opened when it is asked for. */
 
-import type { Client } from '../client.js';
 import type { Role } from '../../../../rules/trust/authority.js';
 import type { GranterKey, GranterNode, Overview, Row } from '../../model/protocol.js';
-import { h, type Child } from '../dom.js';
+import type { Client } from '../client.js';
+import { type Child, h } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { count, grouped, listOf } from '../words.js';
 

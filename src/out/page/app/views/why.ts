@@ -1,8 +1,8 @@
 /** All that is known of one record, in a dialog. */
 
-import type { Client } from '../client.js';
 import type { MeterStep, SignatureView, Why } from '../../model/protocol.js';
-import { h, show, type Child } from '../dom.js';
+import type { Client } from '../client.js';
+import { type Child, h, show } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { count } from '../words.js';
 import { rowView } from './events.js';
