@@ -8,7 +8,7 @@ import { makeProgram } from '../../src/cli/main.js';
 import { readText, root } from './markdown.js';
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts') && !/^(?:cli|schema\/generated)\//.test(path))
+  .filter((path) => path.endsWith('.ts') && !/^(?:cli|format\/schema\/generated)\//.test(path))
   .sort();
 
 /** The texts of strings and templates; what a template fills in stands as a blank. */

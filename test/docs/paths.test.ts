@@ -25,15 +25,20 @@ const TOP = readdirSync(root, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !['.git', 'node_modules', 'dist'].includes(entry.name))
   .map(({ name }) => name);
 
-/** Every file and folder of the repository; those in `src/` also without it, as documents name them. */
+/** Every file and folder of the repository; those in `src/` also without it, and without their room, as documents name them. */
 const NAMES = [
   ...readdirSync(root),
   ...TOP.flatMap((top) =>
     (readdirSync(join(root, top), { recursive: true }) as string[]).map((name) => `${top}/${name}`),
   ),
-].flatMap((name) => (name.startsWith('src/') ? [name, name.slice('src/'.length)] : [name]));
+].flatMap((name) => {
+  const [top, room, ...rest] = name.split('/');
+  if (top !== 'src' || room === undefined) return [name];
+  return [name, [room, ...rest].join('/'), ...(rest.length === 0 ? [] : [rest.join('/')])];
+});
 
-const FOLDERS = new Set([...TOP, ...readdirSync(join(root, 'src'))]);
+const ROOMS = readdirSync(join(root, 'src'));
+const FOLDERS = new Set([...TOP, ...ROOMS, ...ROOMS.flatMap((room) => readdirSync(join(root, 'src', room)))]);
 
 /** What a document names in backticks that can only be a file or a folder of the repository. */
 function pathsIn(text: string): string[] {

@@ -11,7 +11,6 @@ import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
 import { hashLine } from '../source/read-lines.js';
-import type { Role } from '../trust/authority.js';
 import type { FoldedFinding, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 

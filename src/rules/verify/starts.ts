@@ -31,8 +31,8 @@ export interface TakenStart {
 }
 
 /**
- * Remembers a start that counts: of the form of one, of an allowed grant or an allowed action that is not executed, by its principal, and
- * signed by an entitled key where the ledger asks for signatures. Anything else holds nobody up.
+ * Remembers a start that counts: a valid record of the form of one, of an allowed grant or an allowed action that is not executed, by its
+ * principal. Anything else holds nobody up.
  *
  * @returns The start that it takes over, if it does.
  */
@@ -42,7 +42,7 @@ export function noteStart(
   place: EventPlace,
   findings: LineFindings,
 ): TakenStart | undefined {
-  if (findings.invalid || (state.signaturesRequired && findings.signers.length === 0)) return undefined;
+  if (findings.invalid) return undefined;
   const read = readStart(event, place);
   if (read === undefined) return undefined;
   const { authorizationId: id, start } = read;
