@@ -3,7 +3,12 @@
 import { expect, describe, test } from 'vitest';
 import { startWorker } from '#platform';
 import type { BlockFacts } from '../../src/fast/blocks/examine-block.js';
-import { readBlocks, type KnownLines, type ReadBlocksOptions, type UsualLine } from '../../src/fast/blocks/read-blocks.js';
+import {
+  readBlocks,
+  type KnownLines,
+  type ReadBlocksOptions,
+  type UsualLine,
+} from '../../src/fast/blocks/read-blocks.js';
 import type { KnownLine } from '../../src/rules/verify/line-knowledge.js';
 import { bytesSource, streamSource } from '../../src/log/fs/source.js';
 import { examineFully, type ExaminedLine } from '../../src/format/record/examine-line.js';
