@@ -5,7 +5,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { readText } from '../docs/markdown.js';
 
-const PLATFORM = 'platform/web.ts';
+const PLATFORM = 'base/platform/web.ts';
 const NODES_GLOBALS = new Set(['Buffer', 'process', 'global', '__dirname', '__filename', 'setImmediate']);
 
 interface Source {
@@ -65,16 +65,16 @@ function load(file: string, loaded = new Map<string, Source>()): Map<string, Sou
 }
 
 describe('northroot/verify', () => {
-  const loaded = load('verify.ts');
+  const loaded = load('api/verify.ts');
   const sources = [...loaded.values()];
 
   it('loads the rules, the reports, the proofs and the notes', () => {
     expect([...loaded.keys()]).toEqual(
       expect.arrayContaining([
-        'verify/verify-line.ts',
-        'text/report.ts',
+        'rules/verify/verify-line.ts',
+        'out/text/report.ts',
         'proof/verify-proof.ts',
-        'note/verify-note.ts',
+        'format/note/verify-note.ts',
         PLATFORM,
       ]),
     );
@@ -82,7 +82,7 @@ describe('northroot/verify', () => {
 
   it('loads no file that touches the outside, and none that holds private keys', () => {
     const outside =
-      /^(?:fs|cli|writer|store|cache|tile|witness|policy)\/|private-key|pkcs8|signer|saved-state|platform\/(?:node|buffer)/;
+      /^(?:log|cli)\/|^proof\/witness\/|private-key|pkcs8|signer|saved-state|platform\/(?:node|buffer)/;
     expect([...loaded.keys()].filter((file) => outside.test(file))).toEqual([]);
   });
 
@@ -105,8 +105,8 @@ describe('northroot/verify', () => {
     const users = sources.filter(({ globals }) => globals.length > 0);
     expect(users.map(({ file, globals }) => `${file}: ${globals.join()}`)).toEqual([]);
     // What is looked for would be found.
-    expect(read('platform/node.ts').globals).toContain('Buffer');
-    expect(read('key/private-key.ts').imports).toContain('node:crypto');
+    expect(read('base/platform/node.ts').globals).toContain('Buffer');
+    expect(read('format/key/private-key.ts').imports).toContain('node:crypto');
   });
 
   it('exports nothing that northroot does not export', async () => {

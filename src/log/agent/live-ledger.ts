@@ -8,12 +8,7 @@ import { checkOptions, checkString, type OptionTypes } from '../../base/options.
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import {
-  type ActionRequest,
-  authorizeAction,
-  type AuthorizeOptions,
-  type RecordedDecision,
-} from '../policy/authorize.js';
+import { authorizeAction, type AuthorizeOptions, type RecordedDecision } from '../policy/authorize.js';
 import type { HonourOptions } from '../policy/evaluator.js';
 import {
   ABANDONED,
