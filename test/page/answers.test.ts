@@ -13,7 +13,7 @@ import { makeDemo } from './demo.js';
 import { mixedLedger } from './mixed-ledger.js';
 import { makePage } from './support.js';
 
-const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
+const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const demo = makeDemo();
 
 describe.skipIf(!isReady)('the answers of the page', () => {

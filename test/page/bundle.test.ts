@@ -19,7 +19,7 @@ import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { hostileLedger } from './hostile-ledger.js';
 import { makePage } from './support.js';
 
-const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
+const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const run = sealFixture('ledgers/agent-run.jsonl');
 const trust: NamedBytes = ['trust.json', Buffer.from(JSON.stringify(run.trust))];
 

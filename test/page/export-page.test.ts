@@ -10,7 +10,7 @@ import { Workshop } from '../cli/runner.js';
 import { makeDemo } from './demo.js';
 import { ledgerIn, makePage } from './support.js';
 
-const isReady = existsSync(new URL('../../dist/page/core.js', import.meta.url));
+const isReady = existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const demo = makeDemo();
 
 describe.skipIf(!isReady)('exportPage', () => {

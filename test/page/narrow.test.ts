@@ -10,7 +10,7 @@ import { TestBrowser, type OpenPage } from './browser.js';
 import { mixedLedger } from './mixed-ledger.js';
 import { makePage } from './support.js';
 
-const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
+const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const PHONE = 390;
 
 interface Box {

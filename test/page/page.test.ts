@@ -13,7 +13,7 @@ import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { hostileLedger, HOSTILE } from './hostile-ledger.js';
 import { ledgerIn, makePage, withLedger } from './support.js';
 
-const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
+const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const demo = makeDemo();
 
 /** The last name in a path. */
