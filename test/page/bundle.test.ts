@@ -19,7 +19,6 @@ import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { hostileLedger } from './hostile-ledger.js';
 import { makePage } from './support.js';
 
-const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const run = sealFixture('ledgers/agent-run.jsonl');
 const trust: NamedBytes = ['trust.json', Buffer.from(JSON.stringify(run.trust))];
 
@@ -61,7 +60,7 @@ describe('verifying a bundle', () => {
   });
 });
 
-describe.skipIf(!isReady)('a bundle on the page', () => {
+describe.skipIf(!existsSync(CHROMIUM))('a bundle on the page', () => {
   let browser: TestBrowser;
   let open: OpenPage;
   let selection: Buffer;

@@ -13,13 +13,12 @@ import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { hostileLedger, HOSTILE } from './hostile-ledger.js';
 import { ledgerIn, makePage, withLedger } from './support.js';
 
-const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/out/page/core.js', import.meta.url));
 const demo = makeDemo();
 
 /** The last name in a path. */
 const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
-describe.skipIf(!isReady)('the page in Chromium', () => {
+describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
   let browser: TestBrowser;
   let demoPage = '';
 

@@ -17,7 +17,6 @@ import { logKey, makeLines, opener, signer } from '../proof/support.js';
 import { CHROMIUM, Page } from './chromium.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const isBuilt = existsSync(`${ROOT}dist/api/verify.js`);
 
 interface Outcome {
   readonly report?: Report;
@@ -63,7 +62,7 @@ async function proofCalls(): Promise<{ readonly call: string; readonly result: u
   }));
 }
 
-describe.skipIf(!isBuilt)('bundled for a browser', () => {
+describe('bundled for a browser', () => {
   let bundle = '';
 
   beforeAll(async () => {
