@@ -28,14 +28,7 @@ const nodesOwn = [
 
 export default tseslint.config(
   {
-    ignores: [
-      'dist/',
-      'coverage/',
-      'src/format/schema/generated/',
-      'src/format/key/generated/',
-      'src/fast/scan/generated/',
-      'assembly/*.ts',
-    ],
+    ignores: ['dist/', 'coverage/', 'src/**/generated/', 'assembly/*.ts'],
   },
   js.configs.recommended,
   {

@@ -1,8 +1,8 @@
 /**
  * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
  * this folder to `../src/format/key/generated/ed25519-wasm.ts`, and `quick-scan.ts`, with what `../src/fast/scan` shares with it and the nodes of
- * trees, to `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`; the files are committed. `--check` writes nothing and exits
- * with status 1 when they are not what would be written.
+ * trees, to `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`. `--check` writes nothing and exits with
+ * status 1 when a file differs from what it would write.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -7,8 +7,8 @@
  *
  * What the documents say for readers without northroot's code is left out of the first two: see `forRuntime`.
  *
- * Run `node schemas/generate.js` after a change here; the files are committed. `--check` writes nothing and exits with status 1
- * when one of them is not what it would write. A file is written only when it differs.
+ * Part of `npm run build`. `--check` writes nothing and exits with status 1 when a file differs from what it would write. A file is
+ * written only when it differs.
  */
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

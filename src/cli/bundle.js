@@ -45,6 +45,7 @@ async function bundle() {
     format: 'esm',
     packages: 'external',
     charset: 'utf8',
+    minifyWhitespace: true,
   });
   const source = readFileSync(SCRIPT, 'latin1');
   for (const name of RARE) {
