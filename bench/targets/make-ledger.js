@@ -7,17 +7,17 @@ import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import {
-  buildCheckpoint,
   canonicalBytes,
   createSigner,
   formatCheckpoint,
-  formatNote,
   generatePrivateKey,
   Ledger,
   makeKeyEntry,
   signEvent,
-  signNote,
 } from '../../dist/api/index.js';
+import { buildCheckpoint } from '../../dist/format/event/build.js';
+import { signNote } from '../../dist/format/note/note-key.js';
+import { formatNote } from '../../dist/format/note/signed-note.js';
 import {
   appendLeaf,
   emptyRange,

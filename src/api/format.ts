@@ -22,64 +22,18 @@ export {
   type IngestIssue,
   type NumberMode,
 } from '../base/json/ingest.js';
-export { JsonTextSplitter, placeInText, type JsonText, type TextPlace } from '../base/json/split-texts.js';
-export { CANONICAL_PROFILE_ID } from '../base/json/profile.js';
+
+export { type CANONICAL_PROFILE_ID } from '../base/json/profile.js';
 export { type JsonObject, type JsonValue } from '../base/json/value.js';
 
 // Values (SPEC §2)
-export {
-  digestFromBase64url,
-  formatDigest,
-  fromDigestText,
-  isDigest,
-  parseDigest,
-  sha256Digest,
-  shortenDigestText,
-  toDigestText,
-  tryParseDigest,
-  type Digest,
-} from '../base/value/digest.js';
-export {
-  MAX_METERS,
-  isUnit,
-  meters,
-  readAmounts,
-  type AmountProblem,
-  type AmountsByUnit,
-  type Meter,
-  type MeterVector,
-} from '../base/value/meter.js';
-export { isPrincipalId, isPrincipalPattern, matchesPrincipalPattern } from '../base/value/principal.js';
-export {
-  compareQuantities,
-  formatQuantity,
-  fromRational,
-  isNegativeQuantity,
-  quantity,
-  quantityFromNumberText,
-  quantityProblem,
-  toRational,
-  type Quantity,
-} from '../base/value/quantity.js';
-export {
-  MAX_DENOMINATOR_DIGITS,
-  addRationals,
-  compareRationals,
-  exceedsDenominatorLimit,
-  reduceRational,
-  subtractRationals,
-  type Rational,
-} from '../base/value/rational.js';
-export { isRateUnit, tryParseRateUnit, type RateUnit } from '../base/value/rate.js';
-export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from '../base/value/timestamp.js';
-export { resolvePastTime, resolveTime, tryReadTime } from '../base/value/when.js';
-export {
-  coversToolPattern,
-  escapeToolName,
-  isToolName,
-  isToolPattern,
-  matchesToolPattern,
-} from '../base/value/tool.js';
+export { formatDigest, parseDigest, sha256Digest, type Digest } from '../base/value/digest.js';
+export { meters, type AmountsByUnit, type Meter, type MeterVector } from '../base/value/meter.js';
+
+export { compareQuantities, formatQuantity, quantity, type Quantity } from '../base/value/quantity.js';
+export { type Rational } from '../base/value/rational.js';
+
+export { escapeToolName } from '../base/value/tool.js';
 
 // Events (SPEC §3)
 export {
@@ -95,15 +49,15 @@ export {
   type Draft,
   type EventDefaults,
 } from '../format/event/build.js';
-export { EVENT_ID_PREFIX, eventId, payloadDigest } from '../format/event/identity.js';
-export { resolveReferences } from '../format/event/references.js';
+export { eventId, payloadDigest } from '../format/event/identity.js';
+
 export { EventError, assertEvent, validateEvent, type EventFaultCode } from '../format/event/validate.js';
 export { schemaDocument, schemaNames } from '../format/schema/documents.js';
-export { checkKey, checkReport, checkTrustPolicy, type ShapeCode } from '../format/schema/check.js';
+export { type ShapeCode } from '../format/schema/check.js';
 export type * from '../format/schema/generated/types.js';
 
 // Keys and signatures (SPEC §5, §7)
-export { MAX_KEY_BYTES, type KeyAlgorithm } from '../format/key/key-form.js';
+export { type KeyAlgorithm } from '../format/key/key-form.js';
 export {
   formatPrivateKey,
   generatePrivateKey,
@@ -111,18 +65,8 @@ export {
   type PrivateKey,
   type PrivateKeyForm,
 } from '../format/key/private-key.js';
-export {
-  checkPublicKey,
-  formatPublicKey,
-  formatPublicKeyAs,
-  makePublicKey,
-  parsePublicKey,
-  type PublicKey,
-  type PublicKeyFault,
-  type PublicKeyForm,
-} from '../format/key/public-key.js';
-export { isKeyName } from '../format/key/vkey.js';
-export { decodeWireKey } from '../format/key/wire-key.js';
+export { formatPublicKey, parsePublicKey, type PublicKey } from '../format/key/public-key.js';
+
 export {
   PAYLOAD_TYPE,
   fromDsseEnvelope,
@@ -134,21 +78,15 @@ export {
   type SignedEvent,
 } from '../format/signature/dsse.js';
 export { nobleBackend } from '../format/signature/noble-backend.js';
-export { nodeBackend } from '../format/signature/node-backend.js';
+
 export { createSigner, signEvent, type Signer } from '../format/signature/signer.js';
 export { type VerificationKey, type SignatureBackend } from '../format/signature/backend.js';
-export {
-  findEntitledKeys,
-  makeKeyEntry,
-  type KeyEntryOptions,
-  type SigningContext,
-} from '../rules/trust/key-entry.js';
+export { makeKeyEntry, type KeyEntryOptions } from '../rules/trust/key-entry.js';
 export { type Role } from '../rules/trust/authority.js';
-export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../rules/trust/trust-policy.js';
+export { parseTrustPolicy } from '../rules/trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
 export {
-  MAX_META_BYTES,
   type ExaminedLine,
   type Layout,
   type LineFacts,
@@ -167,21 +105,5 @@ export {
   type SignedCheckpoint,
 } from '../format/note/checkpoint.js';
 export { verifyNoteSignatures, type NoteVerification, type NoteSigner } from '../format/note/verify-note.js';
-export {
-  canBeLogKey,
-  canBeWitnessKey,
-  cosignNote,
-  formatNoteKey,
-  isSignedBy,
-  makeNoteKey,
-  parseNoteKey,
-  signNote,
-  type NoteKey,
-} from '../format/note/note-key.js';
-export {
-  MAX_NOTE_BYTES,
-  formatNote,
-  parseNote,
-  type NoteSignature,
-  type SignedNote,
-} from '../format/note/signed-note.js';
+export { formatNoteKey, parseNoteKey, type NoteKey } from '../format/note/note-key.js';
+export { parseNote, type NoteSignature, type SignedNote } from '../format/note/signed-note.js';

@@ -1,7 +1,6 @@
 /**
  * `northroot/hosts`: what other systems recorded, as evidence of a ledger. Reading their files, checking them by their own rules, importing
- * them, holding a ledger against them. Each host is an entry point of its own too, `northroot/hosts/NAME`. Everything here is exported
- * by `northroot` too.
+ * them, holding a ledger against them. Each host is an entry point of its own too, `northroot/hosts/NAME`.
  */
 
 export type {
@@ -25,26 +24,12 @@ export type {
   LeftOut,
   Observation,
 } from '../hosts/shared/host.js';
-export {
-  accountFor,
-  verdictOf,
-  type HostVerdict,
-  type ItemAccount,
-  type ItemCounts,
-} from '../hosts/shared/account.js';
-export {
-  eventsOfClaims,
-  notStated,
-  type ClaimContext,
-  type ClaimedEvent,
-  type UnfitClaim,
-} from '../hosts/shared/claims.js';
+
+export { type ClaimedEvent } from '../hosts/shared/claims.js';
 export {
   appendImport,
-  firstTimeOf,
   ImportOutdatedError,
   planImport,
-  planReading,
   readKnownLedger,
   type AuthorityCounts,
   type ImportPlan,
@@ -54,26 +39,15 @@ export {
 } from '../hosts/shared/import.js';
 export { checkHost, readHost, type HostReadOptions } from '../hosts/shared/read-host.js';
 export { parseTimeZone, type TimeZone } from '../hosts/shared/local-time.js';
-export { documentsOf } from '../hosts/shared/documents.js';
-export { membersOf } from '../hosts/shared/members.js';
-export { codeOf, principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';
-export { MAX_ITEM_BYTES, ReadingBuilder, splitLines } from '../hosts/shared/reading.js';
+
+export { principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';
+export { ReadingBuilder } from '../hosts/shared/reading.js';
 export type { SourceItem } from '../hosts/shared/host.js';
-export {
-  amountOf,
-  jcsDigest,
-  listAt,
-  numberAt,
-  objectAt,
-  textAt,
-  timeOf,
-  timeOfText,
-  valueAt,
-} from '../hosts/shared/values.js';
+export { amountOf, listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../hosts/shared/values.js';
 export {
   decodeSourceJson,
-  SourceNumber,
-  SourceObject,
+  type SourceNumber,
+  type SourceObject,
   type SourceJsonCode,
   type SourceJsonOptions,
   type SourceValue,
@@ -81,25 +55,17 @@ export {
 export { reportCheck, reportImport, type ImportReportOptions } from '../hosts/shared/import-report.js';
 export { describeHostFinding } from '../hosts/shared/finding-text.js';
 export {
-  RECONCILE_STATEMENT,
   reconcileLedger,
-  Reconciler,
-  type ReconciledLedger,
   type ReconcileLedgerOptions,
   type ReconcileOptions,
 } from '../hosts/shared/reconcile.js';
-export { ledgerEntryOf, type LedgerEntry } from '../hosts/shared/ledger-calls.js';
-export {
-  looksLikeLedger,
-  readSource,
-  recogniseHost,
-  type ReconcileSource,
-} from '../hosts/shared/reconcile-sources.js';
-export type { ReconcileCode } from '../hosts/shared/reconcile-compare.js';
-export { MAX_EXPECTATION_BYTES, parseExpectation } from '../hosts/shared/expectation.js';
+
+export { readSource, type ReconcileSource } from '../hosts/shared/reconcile-sources.js';
+
+export { parseExpectation } from '../hosts/shared/expectation.js';
 export { CHECKERS, HOSTS } from '../hosts/shared/registry.js';
-export { renderImport, renderImportMarkdown } from '../out/text/import-text.js';
-export { renderReconciliation, renderReconciliationMarkdown } from '../out/text/reconcile-text.js';
+export { renderImport } from '../out/text/import-text.js';
+export { renderReconciliation } from '../out/text/reconcile-text.js';
 export type {
   ImportReport,
   ReconcileCall,

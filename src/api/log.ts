@@ -6,19 +6,14 @@
 export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
 
 // Keys that a ledger declares (SPEC §7)
-export {
-  draftTrustPolicy,
-  fingerprintsOf,
-  type DraftOptions,
-  type Fingerprints,
-} from '../rules/trust/draft-policy.js';
+export { draftTrustPolicy, type DraftOptions } from '../rules/trust/draft-policy.js';
 export { type KeyRevocation, type SavedKey as LedgerKey } from '../rules/trust/keyring.js';
 
 // The ledger file (SPEC §4)
 export { openLedgerSource, streamSource, type SourceOptions } from '../log/fs/source.js';
-export { OtherFileError, refuseOtherFiles } from '../log/fs/other-file.js';
+
 export { followLedger, type FollowOptions } from '../log/fs/follow.js';
-export { makeOrigin, ownKeyEntry, type GenesisOptions } from '../log/writer/genesis.js';
+export { makeOrigin, type GenesisOptions } from '../log/writer/genesis.js';
 export {
   Ledger,
   type Appended,
@@ -28,9 +23,9 @@ export {
   type Notice,
 } from '../log/writer/ledger.js';
 export { type CheckpointSchedule } from '../log/writer/checkpoint.js';
-export { MAX_SIGNING_THREADS } from '../log/writer/options.js';
+
 export { StrictError } from '../log/writer/strict-error.js';
-export { isUnbegun } from '../log/writer/unbegun.js';
+
 export { repairLedger, type Repair } from '../log/writer/repair.js';
 export { type OtherRecord } from '../log/writer/running-verification.js';
 export { type MissedRecords, type WatchOptions, type WatchedRecords } from '../log/writer/watch.js';
@@ -57,66 +52,40 @@ export {
   type PolicyEvaluator,
   type HonourOptions,
 } from '../log/policy/evaluator.js';
-export { describeLeft, type DecidingBound } from '../log/policy/deciding-bound.js';
+export { type DecidingBound } from '../log/policy/deciding-bound.js';
 export {
   authorizeAction,
-  readState,
   type ActionRequest,
   type AuthorizeOptions,
   type RecordedDecision,
 } from '../log/policy/authorize.js';
 export { draftAdjustment, type AdjustmentOptions } from '../log/policy/draft-adjustment.js';
-export { digestIntent, draftGrant, type GrantOptions } from '../log/policy/draft-grant.js';
+export { draftGrant, type GrantOptions } from '../log/policy/draft-grant.js';
 export { OptionsError, type OptionProblem } from '../log/policy/option-problems.js';
 export {
-  ABANDONED,
-  ABORTED,
-  checkDetails,
   draftAbandonment,
   draftExecution,
   draftSettlement,
-  findPermission,
   resolveAuthorization,
-  findSpent,
-  measuredBases,
-  raiseMeters,
-  stateReserved,
+  type stateReserved,
   type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
   type Permission,
-  type SpentBound,
   type Unmetered,
 } from '../log/policy/record.js';
 export { startExecution, type StartRequest, type StartedExecution } from '../log/policy/start.js';
 export { type Abandonable } from '../log/policy/sweep.js';
 export { type Balance } from '../rules/bounds/balance.js';
 export {
-  findBalance,
-  decimalsOf,
-  findGrant,
-  grantAccounts,
-  isGrantUnder,
   listGrants,
-  listKeys,
   listOpenAuthorizations,
-  listOpenStarts,
-  nameOfKey,
-  reserveAllStarted,
-  reserveStarted,
-  unstartedActions,
   type GrantAccount,
   type OpenAuthorization,
   type StartedAuthorization,
   type UnstartedAction,
 } from '../rules/report/accounts.js';
-export {
-  readKeyList,
-  type KeyList,
-  type KeyListOptions,
-  type KeyRecord,
-  type ListedKey,
-} from '../rules/report/key-list.js';
+
 export {
   explainEvent,
   type EventHistory,
@@ -127,21 +96,17 @@ export {
   type HistorySignature,
   type HistoryStart,
 } from '../log/read/event-history.js';
-export { renderKeyList } from '../out/text/key-list.js';
-export { renderEventHistory } from '../out/text/event-history.js';
-export { renderAccounts, type AccountRow, type NameOfKey } from '../out/text/accounts.js';
-export { AnchorWatch } from '../rules/verify/anchors.js';
-export { readDeclaredKeys } from '../log/read/declared-keys.js';
-export { findRecord } from '../log/read/find-record.js';
+
+export { type AnchorWatch } from '../rules/verify/anchors.js';
+
 export { LedgerView, type InspectOptions, type ViewOptions } from '../log/read/ledger-view.js';
 export { type IndexNotice } from '../log/cache/ledger-index.js';
 export { maintainIndex, type MaintainOptions, type MaintainedIndex } from '../log/read/maintain-index.js';
-export { replayTo, type Point } from '../log/read/replay.js';
-export { loadVerification, restoreVerification, saveVerification } from '../log/cache/saved-state.js';
+
+export { loadVerification, saveVerification } from '../log/cache/saved-state.js';
 export type { SavedVerification } from '../rules/verify/verified-prefix.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from '../log/read/read-records.js';
-export { canGoOn } from '../rules/verify/run-verification.js';
-export { matchesFilter, type FindingFilter } from '../rules/report/finding-filter.js';
+
 export {
   readLedgerStatus,
   type LedgerStatus,
@@ -149,31 +114,14 @@ export {
   type ScarceMeter,
   type StatusKey,
 } from '../log/read/status.js';
-export { renderStatus } from '../out/text/status.js';
+
 export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from '../log/read/verify-ledger.js';
-export { describePredecessor } from '../log/read/describe-predecessor.js';
-export {
-  viewPredecessor,
-  type PredecessorRelation,
-  type PredecessorView,
-} from '../rules/verify/predecessor.js';
+
+export { type PredecessorRelation, type PredecessorView } from '../rules/verify/predecessor.js';
 
 // Tile trees (SPEC §6)
-export { findCheckpoint, type FoundCheckpoint } from '../log/read/find-checkpoint.js';
-export {
-  formatTilePath,
-  tileLevels,
-  tryParseTilePath,
-  type TileId,
-  type TileLevel,
-} from '../log/tile/tile-path.js';
-export {
-  MAX_TILE_FAULTS,
-  isTileTree,
-  openTileTree,
-  type TileCheck,
-  type TileTree,
-} from '../log/tile/tile-tree.js';
+export { type FoundCheckpoint } from '../log/read/find-checkpoint.js';
+
 export { openLedger } from '../log/tile/open-ledger.js';
 export {
   writeTiles,

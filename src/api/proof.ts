@@ -6,12 +6,7 @@
 export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
 
 // Proofs, and where two ledgers part (SPEC §6)
-export {
-  formatConsistencyProof,
-  parseConsistencyProof,
-  decodeConsistencyProof,
-  type ConsistencyProof,
-} from '../proof/consistency-proof.js';
+
 export {
   diffLedgers,
   type DiffRecord,
@@ -19,7 +14,7 @@ export {
   type LedgerDiff,
   type LedgerRelation,
 } from '../proof/ledger-diff.js';
-export { renderLedgerDiff } from '../out/text/ledger-diff.js';
+
 export {
   makeConsistencyProof,
   makeProof,
@@ -28,7 +23,7 @@ export {
   type ProofOptions,
   type RecordProofOptions,
 } from '../proof/make-proof.js';
-export { proveConsistency, proveRecord, proveRecordByReceipt } from '../proof/prove.js';
+
 export { makeReceipt, type ReceiptOptions } from '../proof/make-receipt.js';
 export {
   parseProofKey,
@@ -37,12 +32,10 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from '../proof/proof-keys.js';
-export { renderConsistencyResult, renderProofResult, renderReceiptResult } from '../out/text/proof-result.js';
-export { MAX_PROOF_BYTES } from '../proof/proof-text.js';
-export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from '../proof/tlog-proof.js';
+
+export { parseTlogProof, type TlogProof } from '../proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from '../proof/verify-consistency.js';
 export {
-  MAX_ENTRY_BYTES,
   verifyProof,
   type ProofEntry,
   type ProofEventSignature,
@@ -55,5 +48,5 @@ export {
 } from '../proof/verify-proof.js';
 
 // COSE receipts (RFC 9942)
-export { MAX_RECEIPT_BYTES } from '../format/cose/receipt.js';
-export { isReceipt, verifyReceipt, type ReceiptResult } from '../proof/verify-receipt.js';
+
+export { verifyReceipt, type ReceiptResult } from '../proof/verify-receipt.js';

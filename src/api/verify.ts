@@ -21,37 +21,19 @@ export { type JsonObject, type JsonValue } from '../base/json/value.js';
 // Values (SPEC §2)
 export { examinePart, type PartOptions } from '../fast/blocks/examine-part.js';
 export { openParts, type PartInput } from '../fast/blocks/open-parts.js';
-export { MAX_PARTS } from '../fast/blocks/part-file.js';
-export {
-  digestFromBase64url,
-  formatDigest,
-  isDigest,
-  parseDigest,
-  sha256Digest,
-  tryParseDigest,
-  type Digest,
-} from '../base/value/digest.js';
+
+export { formatDigest, parseDigest, sha256Digest, type Digest } from '../base/value/digest.js';
 export { compareQuantities, formatQuantity, quantity, type Quantity } from '../base/value/quantity.js';
-export { compareTimestamps, isTimestamp, parseTimestamp } from '../base/value/timestamp.js';
 
 // Events (SPEC §3)
 export { eventId, payloadDigest } from '../format/event/identity.js';
 export { EventError, assertEvent, validateEvent, type EventFaultCode } from '../format/event/validate.js';
-export { checkKey, checkReport, checkTrustPolicy, type ShapeCode } from '../format/schema/check.js';
+export { type ShapeCode } from '../format/schema/check.js';
 export type * from '../format/schema/generated/types.js';
 
 // Keys and signatures (SPEC §5, §7)
 export { type KeyAlgorithm } from '../format/key/key-form.js';
-export {
-  checkPublicKey,
-  formatPublicKey,
-  formatPublicKeyAs,
-  makePublicKey,
-  parsePublicKey,
-  type PublicKey,
-  type PublicKeyFault,
-  type PublicKeyForm,
-} from '../format/key/public-key.js';
+export { formatPublicKey, parsePublicKey, type PublicKey } from '../format/key/public-key.js';
 export {
   PAYLOAD_TYPE,
   fromDsseEnvelope,
@@ -63,7 +45,7 @@ export {
   type SignedEvent,
 } from '../format/signature/dsse.js';
 export { type VerificationKey, type SignatureBackend } from '../format/signature/backend.js';
-export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../rules/trust/trust-policy.js';
+export { parseTrustPolicy } from '../rules/trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
 export {
@@ -77,16 +59,13 @@ export { type EventTypes, type TypeName } from '../format/event/typed-event.js';
 export { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js';
 
 // Verification and its report (SPEC §8, §9)
-export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from '../format/finding/catalog.js';
+export { CODE_PAGES, type CodePage, type FindingCode } from '../format/finding/catalog.js';
 export type { Finding, Place, RelatedRecord } from '../format/finding/finding.js';
 export type { FindingClass, Severity } from '../format/finding/catalog.js';
 export { describeFinding, hintFor } from '../format/finding/words.js';
 export { type Anchor, type AnchorOutcome, type AnchorRelation } from '../rules/verify/anchors.js';
 export { finishVerification, type Ending, type EndOptions } from '../rules/verify/ending.js';
 export {
-  DEFAULT_MAX_FINDINGS,
-  MAX_THREADS,
-  MIN_MAX_MEMORY,
   runVerification,
   type VerificationResult,
   type VerifyOptions,
@@ -99,7 +78,6 @@ export { type VerifiedRecord } from '../rules/verify/verified-record.js';
 export { verifyLine } from '../rules/verify/verify-line.js';
 export type { LineResult, SegmentName } from '../rules/verify/line-result.js';
 export {
-  buildLazyReport,
   buildReport,
   toFindingJson,
   type LazyReport,
@@ -108,7 +86,7 @@ export {
 } from '../rules/report/report.js';
 export type { Guide } from '../out/text/guide.js';
 export { renderFinding, renderReport } from '../out/text/report.js';
-export { plainPaint, type Paint } from '../out/text/paint.js';
+export { type Paint } from '../out/text/paint.js';
 export {
   verifyChunks,
   type ByteBlob,
@@ -118,12 +96,7 @@ export {
 } from '../rules/report/verify-chunks.js';
 
 // Proofs (SPEC §6)
-export {
-  formatConsistencyProof,
-  parseConsistencyProof,
-  decodeConsistencyProof,
-  type ConsistencyProof,
-} from '../proof/consistency-proof.js';
+
 export {
   parseProofKey,
   type CheckpointSigners,
@@ -131,14 +104,12 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from '../proof/proof-keys.js';
-export { renderConsistencyResult, renderProofResult, renderReceiptResult } from '../out/text/proof-result.js';
-export { MAX_PROOF_BYTES } from '../proof/proof-text.js';
-export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from '../proof/tlog-proof.js';
+
+export { parseTlogProof, type TlogProof } from '../proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from '../proof/verify-consistency.js';
-export { MAX_RECEIPT_BYTES } from '../format/cose/receipt.js';
-export { isReceipt, verifyReceipt, type ReceiptResult } from '../proof/verify-receipt.js';
+
+export { verifyReceipt, type ReceiptResult } from '../proof/verify-receipt.js';
 export {
-  MAX_ENTRY_BYTES,
   verifyProof,
   type ProofEntry,
   type ProofEventSignature,
@@ -158,50 +129,28 @@ export {
   type SignedCheckpoint,
 } from '../format/note/checkpoint.js';
 export { verifyNoteSignatures, type NoteVerification, type NoteSigner } from '../format/note/verify-note.js';
-export {
-  canBeLogKey,
-  canBeWitnessKey,
-  formatNoteKey,
-  makeNoteKey,
-  parseNoteKey,
-  type NoteKey,
-} from '../format/note/note-key.js';
-export { formatNote, parseNote, type NoteSignature, type SignedNote } from '../format/note/signed-note.js';
+export { formatNoteKey, parseNoteKey, type NoteKey } from '../format/note/note-key.js';
+export { parseNote, type NoteSignature, type SignedNote } from '../format/note/signed-note.js';
 
 // Witness policies (C2SP tlog-policy)
 export {
-  describeQuorum,
-  describeSkipped,
-  MAX_WITNESS_POLICY_BYTES,
-  meetsQuorum,
   parseWitnessPolicy,
-  witnessPolicyKeys,
   type PolicyGroup,
   type PolicyLog,
   type PolicyWitness,
   type SkippedPolicyKey,
   type WitnessPolicy,
-  type WitnessPolicyKeys,
 } from '../rules/trust/witness-policy.js';
 
 // Bundles: records with what proves them, in one file
-export { isBundle } from '../proof/bundle/bundle-start.js';
+
 export {
   decodeBundle,
-  MAX_BUNDLE_BYTES,
   type Bundle,
   type BundleDecoded,
   type BundledRecord,
   type BundleFile,
   type Stretch,
 } from '../proof/bundle/bundle-file.js';
-export {
-  digestOf,
-  formsOfContent,
-  isSalted,
-  listDigests,
-  type ContentForm,
-  type NamedDigest,
-} from '../proof/bundle/contents.js';
+
 export { verifyBundle, type VerifyBundleOptions } from '../proof/bundle/verify-bundle.js';
-export { renderBundleResult } from '../out/text/bundle-result.js';

@@ -1,6 +1,6 @@
 /** Errors that a command words itself, in the words of the command line. */
 
-import { NorthrootError, type NorthrootErrorOptions } from '../api/index.js';
+import { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
 
 /** Options of {@link CommandError}. */
 export interface CommandErrorOptions extends NorthrootErrorOptions {

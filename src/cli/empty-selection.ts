@@ -1,6 +1,8 @@
 /** What is said of a selection that names what the ledger does not have, or that takes no record. */
 
-import { isWhole, printable, type RecordSelection, type UnmatchedName } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import type { UnmatchedName } from '../log/read/unmatched.js';
+import { isWhole, type RecordSelection } from '../rules/selection.js';
 import type { Terminal } from './terminal.js';
 
 /** Warns of names that no record has, and else of a selection that takes nothing. */

@@ -3,7 +3,8 @@
  * is invalid or was refused, 2 where nothing could be decided.
  */
 
-import { isFindingCode, type NorthrootError } from '../api/index.js';
+import type { NorthrootError } from '../base/error.js';
+import { isFindingCode } from '../format/finding/catalog.js';
 import { CommandError } from './command-error.js';
 
 /** Codes of evidence that are no codes of findings. Every other code that is no finding's is of what could not be decided. */

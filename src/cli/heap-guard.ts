@@ -5,7 +5,7 @@
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { NorthrootError } from '../api/index.js';
+import type { NorthrootError } from '../base/error.js';
 import { CommandError } from './command-error.js';
 
 const INTERVAL_MS = 50;

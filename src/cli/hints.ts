@@ -3,7 +3,11 @@
  * is good enough here, no entry is needed.
  */
 
-import { isFindingCode, type NorthrootError, OtherFileError, printable, StrictError } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import type { NorthrootError } from '../base/error.js';
+import { isFindingCode } from '../format/finding/catalog.js';
+import { OtherFileError } from '../log/fs/other-file.js';
+import { StrictError } from '../log/writer/strict-error.js';
 import { CommandError } from './command-error.js';
 
 /** In words, `LEDGER` stands for the ledger that the command was given. */

@@ -1,7 +1,10 @@
 /** Files of other systems, as `import`, `check` and `reconcile` take them. */
 
 import type { Command } from 'commander';
-import { type HostFile, kindOfPath, listFiles, printable } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import type { HostFile } from '../hosts/shared/host.js';
+import { kindOfPath } from '../log/fs/file-system.js';
+import { listFiles } from '../log/fs/plain-file.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';

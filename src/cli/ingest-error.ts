@@ -1,6 +1,6 @@
 /** What is wrong with JSON from outside, in words. */
 
-import type { IngestCode, Ingested, IngestIssue } from '../api/index.js';
+import type { IngestCode, Ingested, IngestIssue } from '../base/json/ingest.js';
 import { CommandError } from './command-error.js';
 
 const WORDS: Readonly<Record<IngestCode, string>> = {

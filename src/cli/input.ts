@@ -1,34 +1,28 @@
 /** What commands read: a file or standard input whole, or in chunks; keys and trust policies. */
 
 import { addAbortSignal } from 'node:stream';
+import { printable } from '../base/bytes/printable.js';
+import { NorthrootError } from '../base/error.js';
+import { MAX_KEY_BYTES } from '../format/key/key-form.js';
+import { parsePrivateKey } from '../format/key/private-key.js';
+import { MAX_NOTE_BYTES } from '../format/note/signed-note.js';
+import type { TrustPolicy } from '../format/schema/generated/types.js';
+import { createSigner, type Signer } from '../format/signature/signer.js';
+import { isOpenToOthers, kindOfPath, readFileChunks, readSmallFile } from '../log/fs/file-system.js';
+import { refuseOtherFiles } from '../log/fs/other-file.js';
+import { streamSource } from '../log/fs/source.js';
+import { openLedger } from '../log/tile/open-ledger.js';
+import { MAX_BUNDLE_BYTES } from '../proof/bundle/bundle-file.js';
+import { BUNDLE_START_BYTES, isBundle } from '../proof/bundle/bundle-start.js';
+import type { LedgerSource } from '../rules/source/ledger-source.js';
+import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../rules/trust/trust-policy.js';
 import {
-  type Anchor,
-  BUNDLE_START_BYTES,
-  createSigner,
   describeSkipped,
-  isBundle,
-  isOpenToOthers,
-  kindOfPath,
-  type LedgerSource,
-  MAX_BUNDLE_BYTES,
-  MAX_KEY_BYTES,
-  MAX_NOTE_BYTES,
-  MAX_TRUST_POLICY_BYTES,
   MAX_WITNESS_POLICY_BYTES,
-  NorthrootError,
-  openLedger,
-  parsePrivateKey,
-  parseTrustPolicy,
   parseWitnessPolicy,
-  printable,
-  readFileChunks,
-  readSmallFile,
-  refuseOtherFiles,
-  type Signer,
-  streamSource,
-  type TrustPolicy,
   type WitnessPolicy,
-} from '../api/index.js';
+} from '../rules/trust/witness-policy.js';
+import type { Anchor } from '../rules/verify/anchors.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';

@@ -3,7 +3,7 @@
  * value stays the same, and a ledger cannot speak to whoever looks at a report of it.
  */
 
-import type { ByteSink } from '../api/index.js';
+import type { ByteSink } from '../base/bytes/byte-sink.js';
 
 /** What `printable` escapes, but for the newlines of the layout. */
 const UNSAFE = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{DI}]|(?! )\p{Zs}|#(?=#\[)/gu;

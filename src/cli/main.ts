@@ -5,7 +5,9 @@
 
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
-import { NorthrootError, printable, VERSION } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import { NorthrootError } from '../base/error.js';
+import { VERSION } from '../base/version.js';
 import { CommandError } from './command-error.js';
 import { addAbandon } from './commands/abandon.js';
 import { addAdjust } from './commands/adjust.js';

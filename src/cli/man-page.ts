@@ -1,7 +1,7 @@
 /** The manual page (troff, man(7)), made from the commands themselves: what `--help` says of each, in one document. */
 
 import type { Command, Option } from 'commander';
-import { VERSION } from '../api/index.js';
+import { VERSION } from '../base/version.js';
 import { EXAMPLES, leavesOf } from './examples.js';
 
 /** The page of the whole program. */

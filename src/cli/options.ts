@@ -1,22 +1,15 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
 import { InvalidArgumentError } from 'commander';
-import {
-  type CheckpointSchedule,
-  compareTimestamps,
-  isPrincipalId,
-  isPrincipalPattern,
-  isToolName,
-  isToolPattern,
-  MAX_METERS,
-  type Meter,
-  parseTimeZone,
-  printable,
-  readAmounts,
-  resolvePastTime,
-  type ResourceRef,
-  tryReadTime,
-} from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import { MAX_METERS, type Meter, readAmounts } from '../base/value/meter.js';
+import { isPrincipalId, isPrincipalPattern } from '../base/value/principal.js';
+import { compareTimestamps } from '../base/value/timestamp.js';
+import { isToolName, isToolPattern } from '../base/value/tool.js';
+import { resolvePastTime, tryReadTime } from '../base/value/when.js';
+import type { ResourceRef } from '../format/schema/generated/types.js';
+import { parseTimeZone } from '../hosts/shared/local-time.js';
+import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
 import { CommandError } from './command-error.js';
 
 /** A whole number of at least `least`. */

@@ -1,6 +1,8 @@
 /** What to do about findings, with the commands that do it; docs/codes.md says the same. */
 
-import { CODE_PAGES, type FindingCode, type Guide, printable } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import { CODE_PAGES, type FindingCode } from '../format/finding/catalog.js';
+import type { Guide } from '../out/text/guide.js';
 import { withLedger } from './hints.js';
 
 const DIFF = 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.';

@@ -1,7 +1,10 @@
 /** Where a report goes, and as what: to standard output, and into files that appear whole. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type ByteSink, type Paint, plainPaint, writeJson, writeThrough } from '../api/index.js';
+import type { ByteSink } from '../base/bytes/byte-sink.js';
+import { writeJson } from '../base/json/write-json.js';
+import { writeThrough } from '../log/fs/file-sink.js';
+import { type Paint, plainPaint } from '../out/text/paint.js';
 import { safeSink } from './json-text.js';
 import { STDOUT, type Target } from './targets.js';
 import type { Terminal } from './terminal.js';

@@ -1,7 +1,11 @@
 /** The options that say which records are meant, for every command that takes a part of a ledger. */
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { findRecord, printable, type ReadRecord, type RecordSelection, tryReadTime } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import { tryReadTime } from '../base/value/when.js';
+import { findRecord } from '../log/read/find-record.js';
+import type { ReadRecord } from '../log/read/read-records.js';
+import type { RecordSelection } from '../rules/selection.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';

@@ -1,7 +1,10 @@
 /** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
 
 import { basename, dirname, resolve } from 'node:path';
-import { type ByteSink, isSameFile, kindOfPath, printable, writeThrough } from '../api/index.js';
+import type { ByteSink } from '../base/bytes/byte-sink.js';
+import { printable } from '../base/bytes/printable.js';
+import { writeThrough } from '../log/fs/file-sink.js';
+import { isSameFile, kindOfPath } from '../log/fs/file-system.js';
 import { CommandError } from './command-error.js';
 import { STDIN } from './input.js';
 import type { Terminal } from './terminal.js';

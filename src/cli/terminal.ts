@@ -3,7 +3,10 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import { EventError, type NorthrootError, type Paint, plainPaint, printable } from '../api/index.js';
+import { printable } from '../base/bytes/printable.js';
+import type { NorthrootError } from '../base/error.js';
+import { EventError } from '../format/event/validate.js';
+import { type Paint, plainPaint } from '../out/text/paint.js';
 import { CommandError } from './command-error.js';
 import { hintFor } from './hints.js';
 

@@ -4,30 +4,28 @@
  */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { ByteSink } from '../base/bytes/byte-sink.js';
+import { writeJson } from '../base/json/write-json.js';
+import type { Finding } from '../format/finding/finding.js';
+import { writeThrough } from '../log/fs/file-sink.js';
+import { readSmallFile } from '../log/fs/file-system.js';
+import { Spool } from '../log/fs/spool.js';
 import {
   type Baseline,
   type BaselineOutcome,
-  type ByteSink,
-  type Finding,
-  FindingSpool,
-  type LazyReport,
   MAX_BASELINE_BYTES,
   parseBaseline,
-  readSmallFile,
-  renderBrief,
-  renderFinding,
-  renderGithub,
-  renderGitlab,
-  renderJunit,
-  renderMarkdown,
-  renderReport,
-  Spool,
-  toFindingJson,
-  type VerificationResult,
-  writeJson,
-  writeSarif,
-  writeThrough,
-} from '../api/index.js';
+} from '../out/ci/baseline.js';
+import { renderBrief } from '../out/ci/brief.js';
+import { FindingSpool } from '../out/ci/finding-spool.js';
+import { renderGithub } from '../out/ci/github.js';
+import { renderGitlab } from '../out/ci/gitlab.js';
+import { renderJunit } from '../out/ci/junit.js';
+import { renderMarkdown } from '../out/ci/markdown.js';
+import { writeSarif } from '../out/ci/sarif.js';
+import { renderFinding, renderReport } from '../out/text/report.js';
+import { type LazyReport, toFindingJson } from '../rules/report/report.js';
+import type { VerificationResult } from '../rules/verify/run-verification.js';
 import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { jsonText, safeSink } from './json-text.js';

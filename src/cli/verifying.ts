@@ -1,7 +1,9 @@
 /** How a command verifies the ledger that it reports on: the options, and what they name. */
 
 import type { Command } from 'commander';
-import type { Anchor, TrustPolicy, WitnessPolicy } from '../api/index.js';
+import type { TrustPolicy } from '../format/schema/generated/types.js';
+import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
+import type { Anchor } from '../rules/verify/anchors.js';
 import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
 import { collect, instant } from './options.js';
 import type { Terminal } from './terminal.js';

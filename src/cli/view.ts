@@ -1,6 +1,7 @@
 /** The ledger that a command asks, by its index where it has one; and what is said of that. */
 
-import { LedgerView, type TrustPolicy } from '../api/index.js';
+import type { TrustPolicy } from '../format/schema/generated/types.js';
+import { LedgerView } from '../log/read/ledger-view.js';
 import { describeNotice } from './commands/notices.js';
 import type { Context } from './context.js';
 import { openLedgerOf, STDIN } from './input.js';

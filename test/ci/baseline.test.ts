@@ -10,13 +10,8 @@ import {
   type VerificationResult,
   type VerifyOptions,
 } from '../../src/api/index.js';
-import {
-  BaselineMatch,
-  decideExitStatus,
-  parseBaseline,
-  type BaselineOutcome,
-  type FailOn,
-} from '../../src/api/export.js';
+import { BaselineMatch, type BaselineOutcome } from '../../src/out/ci/baseline.js';
+import { decideExitStatus, parseBaseline, type FailOn } from '../../src/api/export.js';
 import { buildReport } from '../../src/rules/report/report.js';
 import { toChunkSource } from '../../src/rules/report/verify-chunks.js';
 import { checkReport } from '../../src/format/schema/check.js';

@@ -3,19 +3,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import {
-  CODE_PAGES,
-  isFindingCode,
-  renderReport,
-  type FindingJson,
-  type Report,
-} from '../../src/api/index.js';
+import { CODE_PAGES, renderReport, type FindingJson, type Report } from '../../src/api/index.js';
+import { isFindingCode } from '../../src/format/finding/catalog.js';
+import { MAX_BRIEF_COLUMNS, renderBrief } from '../../src/out/ci/brief.js';
+import { MAX_STEP_ANNOTATIONS } from '../../src/out/ci/github.js';
+import { MAX_MARKDOWN_LENGTH } from '../../src/out/ci/markdown.js';
 import {
   decideExitStatus,
-  MAX_BRIEF_COLUMNS,
-  MAX_MARKDOWN_LENGTH,
-  MAX_STEP_ANNOTATIONS,
-  renderBrief,
   renderGithub,
   renderGitlab,
   renderJunit,

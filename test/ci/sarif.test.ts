@@ -14,13 +14,9 @@ import {
   type FindingJson,
   type Report,
 } from '../../src/api/index.js';
-import {
-  fingerprintFinding,
-  MAX_SARIF_RESULTS,
-  MAX_SARIF_RUNS,
-  writeSarif,
-  type SarifOptions,
-} from '../../src/api/export.js';
+import { fingerprintFinding } from '../../src/out/ci/fingerprint.js';
+import { MAX_SARIF_RESULTS, MAX_SARIF_RUNS } from '../../src/out/ci/sarif.js';
+import { writeSarif, type SarifOptions } from '../../src/api/export.js';
 import { FindingSpool } from '../../src/out/ci/finding-spool.js';
 import { writeRuns } from '../../src/out/ci/sarif.js';
 import { Spool } from '../../src/log/fs/spool.js';

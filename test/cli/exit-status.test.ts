@@ -9,10 +9,10 @@ import {
   CODE_PAGES,
   EventError,
   NorthrootError,
-  OtherFileError,
   StrictError,
   type FindingCode,
 } from '../../src/api/index.js';
+import { OtherFileError } from '../../src/log/fs/other-file.js';
 
 const error = (code: string, hint?: string): NorthrootError =>
   new NorthrootError(code, 'it failed', { hint });

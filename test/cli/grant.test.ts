@@ -8,7 +8,6 @@ import {
   createSigner,
   draftGrant,
   formatRecord,
-  readKeyList,
   openLedgerSource,
   parsePrivateKey,
   sha256Digest,
@@ -16,6 +15,7 @@ import {
   verifyLedger,
   type AuthorizationEvent,
 } from '../../src/api/index.js';
+import { readKeyList } from '../../src/rules/report/key-list.js';
 import { expectError, expectOk, parse, Workshop, type ResultJson } from './runner.js';
 
 const shop = new Workshop();

@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { GenesisEvent, Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import type { Report } from '../../src/rules/report/report.js';
-import { draftTrustPolicy, listKeys, runVerification } from '../../src/api/index.js';
+import { draftTrustPolicy, runVerification } from '../../src/api/index.js';
+import { listKeys } from '../../src/rules/report/accounts.js';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, keyEvent } from '../verify/seal-kit.js';

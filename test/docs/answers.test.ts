@@ -4,17 +4,17 @@ import { describe, expect, it } from 'vitest';
 import {
   canonicalText,
   formatCheckpoint,
-  digestFromBase64url,
-  formatNote,
   parseNote,
   parseTrustPolicy,
-  signNote,
   type AnyEvent,
   type Key,
   type Signer,
   type TrustPolicy,
   type VerifyOptions,
 } from '../../src/api/index.js';
+import { digestFromBase64url } from '../../src/base/value/digest.js';
+import { signNote } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
 import { action, anchorOf, execution, grant, int, unsigned } from './grant-kit.js';
 import {
   DIGEST,

@@ -5,15 +5,12 @@ import {
   buildEvent,
   canonicalBytes,
   createSigner,
-  digestFromBase64url,
   formatCheckpoint,
-  formatNote,
   formatPublicKey,
   formatRecord,
   generatePrivateKey,
   parseNote,
   signEvent,
-  signNote,
   verifyLedger,
   type AnyEvent,
   type EventSignature,
@@ -24,6 +21,9 @@ import {
   type Signer,
   type VerifyOptions,
 } from '../../src/api/index.js';
+import { digestFromBase64url } from '../../src/base/value/digest.js';
+import { signNote } from '../../src/format/note/note-key.js';
+import { formatNote } from '../../src/format/note/signed-note.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 
 /** What stands before a line. */

@@ -2,7 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { commandGuide } from '../../src/cli/remedies.js';
-import { plainPaint, renderActivity, reportActivity, type ActivityGrouping } from '../../src/api/index.js';
+import { renderActivity, reportActivity, type ActivityGrouping } from '../../src/api/index.js';
+import { plainPaint } from '../../src/out/text/paint.js';
 import { readText } from './markdown.js';
 
 it('the report in docs/report.md is the real one', async () => {

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   formatPublicKey,
-  nodeBackend,
   type AnyEvent,
   type Key,
   type TrustPolicy,
   type VerificationKey,
   type SignatureBackend,
 } from '../../src/api/index.js';
+import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { brief, checkpoint, genesis, keyOf, ledger, makeSigner, note, verify } from './ledger-kit.js';
 import { readText, root, tablesOf } from './markdown.js';
 

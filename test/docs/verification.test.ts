@@ -10,14 +10,14 @@ import {
   canonicalText,
   diagnoseCanonical,
   parseWitnessPolicy,
-  cosignNote,
-  formatPublicKeyAs,
   verifyLedger,
   type AnyEvent,
   type Key,
   type Signer,
   type TrustPolicy,
 } from '../../src/api/index.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
+import { cosignNote } from '../../src/format/note/note-key.js';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { signingRuleFor } from '../../src/rules/trust/authority.js';
 import { action, anchorOf, authorization, execution, grant, int, unsigned } from './grant-kit.js';

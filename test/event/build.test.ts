@@ -7,11 +7,10 @@ import {
   buildAuthorization,
   buildEvent,
   buildExecution,
-  buildGenesis,
-  buildKeyEvent,
   meters,
   type AnyEvent,
 } from '../../src/api/index.js';
+import { buildGenesis, buildKeyEvent } from '../../src/format/event/build.js';
 import * as samples from '../schema/samples.js';
 
 const B64 = samples.key.keyid;

@@ -7,10 +7,10 @@ import {
   buildAuthorization,
   buildEvent,
   buildExecution,
-  resolveReferences,
   sha256Digest,
   formatDigest,
 } from '../../src/api/index.js';
+import { resolveReferences } from '../../src/format/event/references.js';
 
 const digest = sha256Digest(Buffer.from('x'));
 const text = formatDigest(digest);

@@ -7,14 +7,14 @@ import {
   exportFocus,
   exportOcsf,
   exportOtlp,
-  plainPaint,
-  readSource,
-  reconcileLedger,
-  renderEventHistory,
   reportActivity,
   verifyLedger,
   type AnyEvent,
 } from '../../src/api/index.js';
+import { readSource } from '../../src/hosts/shared/reconcile-sources.js';
+import { reconcileLedger } from '../../src/hosts/shared/reconcile.js';
+import { renderEventHistory } from '../../src/out/text/event-history.js';
+import { plainPaint } from '../../src/out/text/paint.js';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { action, execution, grant, int, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, event } from '../docs/ledger-kit.js';

@@ -3,12 +3,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import {
-  createSigner,
-  formatPrivateKey,
-  formatPublicKeyAs,
-  generatePrivateKey,
-} from '../../src/api/index.js';
+import { createSigner, formatPrivateKey, generatePrivateKey } from '../../src/api/index.js';
+import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { isBundle } from '../../src/proof/bundle/bundle-start.js';
 import { formatJournalHeader } from '../../src/out/export/journal/journal-file.js';
 import { recogniseOtherFile, refuseOtherFiles } from '../../src/log/fs/other-file.js';

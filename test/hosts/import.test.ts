@@ -4,25 +4,20 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { draftGrant, Ledger, openLedger, verifyLedger } from '../../src/api/index.js';
+import { accountFor } from '../../src/hosts/shared/account.js';
+import { notStated } from '../../src/hosts/shared/claims.js';
+import type { Host, HostFile } from '../../src/hosts/shared/host.js';
+import { reportImport } from '../../src/hosts/shared/import-report.js';
 import {
-  accountFor,
   appendImport,
-  draftGrant,
   firstTimeOf,
-  Ledger,
-  notStated,
-  openLedger,
-  planImport,
-  readKnownLedger,
-  renderImport,
-  renderImportMarkdown,
-  reportImport,
-  verifyLedger,
-  type Host,
-  type HostFile,
   type ImportPlan,
   type ImportResult,
-} from '../../src/api/index.js';
+  planImport,
+  readKnownLedger,
+} from '../../src/hosts/shared/import.js';
+import { renderImport, renderImportMarkdown } from '../../src/out/text/import-text.js';
 import type { Bounds } from '../../src/format/schema/generated/types.js';
 import { toDigestText } from '../../src/base/value/digest.js';
 import { validatorOf } from '../schema/ajv.js';

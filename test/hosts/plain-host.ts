@@ -2,7 +2,6 @@
 
 import {
   amountOf,
-  jcsDigest,
   numberAt,
   principalOf,
   ReadingBuilder,
@@ -13,6 +12,7 @@ import {
   type HostFile,
   type HostReading,
 } from '../../src/api/hosts.js';
+import { jcsDigest } from '../../src/hosts/shared/values.js';
 
 export const plainHost: Host = {
   name: 'plain',

@@ -2,17 +2,12 @@
 
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  eventsOfClaims,
-  planImport,
-  readSource,
-  reconcileLedger,
-  type Host,
-  type HostFile,
-  type ReconcileCall,
-  type ReconcileReport,
-  type ReconcileSource,
-} from '../../src/api/index.js';
+import { type ReconcileCall, type ReconcileReport } from '../../src/api/index.js';
+import { eventsOfClaims } from '../../src/hosts/shared/claims.js';
+import type { Host, HostFile } from '../../src/hosts/shared/host.js';
+import { planImport } from '../../src/hosts/shared/import.js';
+import { readSource, type ReconcileSource } from '../../src/hosts/shared/reconcile-sources.js';
+import { reconcileLedger } from '../../src/hosts/shared/reconcile.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { otlp } from '../../src/hosts/otlp/index.js';

@@ -5,23 +5,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
-  eventsOfClaims,
   Ledger,
-  parseExpectation,
-  readSource,
-  recogniseHost,
-  reconcileLedger,
-  Reconciler,
-  renderReconciliation,
-  renderReconciliationMarkdown,
-  RECONCILE_STATEMENT,
-  type Host,
-  type LedgerEntry,
   type ReconcileCall,
   type ReconcileExpectation,
-  type ReconcileLedgerOptions,
   type ReconcileReport,
 } from '../../src/api/index.js';
+import { eventsOfClaims } from '../../src/hosts/shared/claims.js';
+import { parseExpectation } from '../../src/hosts/shared/expectation.js';
+import type { Host } from '../../src/hosts/shared/host.js';
+import type { LedgerEntry } from '../../src/hosts/shared/ledger-calls.js';
+import { readSource, recogniseHost } from '../../src/hosts/shared/reconcile-sources.js';
+import {
+  RECONCILE_STATEMENT,
+  reconcileLedger,
+  type ReconcileLedgerOptions,
+  Reconciler,
+} from '../../src/hosts/shared/reconcile.js';
+import { renderReconciliation, renderReconciliationMarkdown } from '../../src/out/text/reconcile-text.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { inTime } from '../in-time.js';
 import { validatorOf } from '../schema/ajv.js';

@@ -3,15 +3,10 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import {
-  accountFor,
-  planImport,
-  verifyLedger,
-  type Host,
-  type HostFile,
-  type HostReading,
-  type ImportPlan,
-} from '../../src/api/index.js';
+import { verifyLedger } from '../../src/api/index.js';
+import { accountFor } from '../../src/hosts/shared/account.js';
+import type { Host, HostFile, HostReading } from '../../src/hosts/shared/host.js';
+import { type ImportPlan, planImport } from '../../src/hosts/shared/import.js';
 
 /** A sample's file. */
 export function sample(host: string, name: string): HostFile {

@@ -1,7 +1,9 @@
 /** The same situation is judged alike, whichever host recorded it. */
 
 import { expect, it } from 'vitest';
-import { planImport, reportImport, type Host } from '../../src/api/index.js';
+import type { Host } from '../../src/hosts/shared/host.js';
+import { reportImport } from '../../src/hosts/shared/import-report.js';
+import { planImport } from '../../src/hosts/shared/import.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
 import { RAN_UNDECIDED } from '../../src/hosts/shared/severities.js';

@@ -1,7 +1,8 @@
 /** Tables where JSON is read: told of as such, once, and nothing else is taken for one. */
 
 import { describe, expect, it } from 'vitest';
-import { HOSTS, recogniseHost } from '../../src/api/index.js';
+import { recogniseHost } from '../../src/hosts/shared/reconcile-sources.js';
+import { HOSTS } from '../../src/hosts/shared/registry.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { found } from './samples.js';
 

@@ -2,7 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { writeJson, type ByteSink } from '../../src/api/index.js';
+import { type ByteSink } from '../../src/api/index.js';
+import { writeJson } from '../../src/base/json/write-json.js';
 import type { JsonValue } from '../../src/base/json/value.js';
 
 /** Keeps pieces, and sees that none comes before the one before it was taken. */

@@ -5,7 +5,6 @@ import {
   OptionsError,
   buildAuthorization,
   canonicalBytes,
-  digestIntent,
   draftAdjustment,
   draftGrant,
   meters,
@@ -15,6 +14,7 @@ import {
   type AuthorizationEvent,
   type GrantOptions,
 } from '../../src/api/index.js';
+import { digestIntent } from '../../src/log/policy/draft-grant.js';
 
 const OCCURRED_AT = '2026-03-01T12:00:00Z';
 const base = {

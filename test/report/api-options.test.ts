@@ -5,16 +5,16 @@ import { describe, expect, it } from 'vitest';
 import {
   buildEvent,
   createSigner,
-  findRecord,
   makeConsistencyProof,
   makeProof,
   openLedgerSource,
-  readKeyList,
   readRecords,
   verifyConsistencyProof,
   verifyLedger,
   verifyProof,
 } from '../../src/api/index.js';
+import { findRecord } from '../../src/log/read/find-record.js';
+import { readKeyList } from '../../src/rules/report/key-list.js';
 
 const LEDGER = 'fixtures/ledgers/agent-run.jsonl';
 

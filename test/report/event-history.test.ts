@@ -3,14 +3,14 @@
 import { expect, test } from 'vitest';
 import { bytesSource } from '../../src/log/fs/source.js';
 import {
-  plainPaint,
-  renderEventHistory,
   signEvent,
   explainEvent,
   type AnyEvent,
   type Signer,
   type EventHistory,
 } from '../../src/api/index.js';
+import { renderEventHistory } from '../../src/out/text/event-history.js';
+import { plainPaint } from '../../src/out/text/paint.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { boundTo, DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 

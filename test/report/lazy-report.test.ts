@@ -2,21 +2,21 @@
 
 import { describe, expect, it, test } from 'vitest';
 import {
-  buildLazyReport,
   buildReport,
-  renderBrief,
   renderGithub,
   renderGitlab,
   renderJunit,
   renderMarkdown,
   renderReport,
   runVerification,
-  writeJson,
   writeSarif,
   type ByteSink,
   type LazyReport,
   type VerificationResult,
 } from '../../src/api/index.js';
+import { writeJson } from '../../src/base/json/write-json.js';
+import { renderBrief } from '../../src/out/ci/brief.js';
+import { buildLazyReport } from '../../src/rules/report/report.js';
 import { bytesSource } from '../../src/log/fs/source.js';
 import { FILE_CASES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
 import { sample } from '../slow.js';

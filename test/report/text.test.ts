@@ -2,7 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { commandGuide } from '../../src/cli/remedies.js';
-import { checkReport, plainPaint, renderReport, type AnyEvent } from '../../src/api/index.js';
+import { renderReport, type AnyEvent } from '../../src/api/index.js';
+import { checkReport } from '../../src/format/schema/check.js';
+import { plainPaint } from '../../src/out/text/paint.js';
 import { DIGEST, event, genesis, keyOf, ledger, makeSigner, verify } from '../docs/ledger-kit.js';
 
 const chief = makeSigner();

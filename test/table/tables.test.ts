@@ -10,10 +10,10 @@ import {
   exportCsv,
   exportParquet,
   verifyLedger,
-  writeFolderThrough,
   type ExportOptions,
   type LedgerInput,
 } from '../../src/api/index.js';
+import { writeFolderThrough } from '../../src/log/fs/file-sink.js';
 import { MAX_GROUP_ROWS } from '../../src/out/export/table/parquet-tables.js';
 import { DECIMAL_PRECISION, DECIMAL_SCALE, decimalText, toDecimal } from '../../src/out/export/table/rows.js';
 import { execution, grant, unsigned, usd } from '../docs/grant-kit.js';

@@ -3,13 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import {
-  exportOcsf,
-  OCSF_VERSION,
-  verifyLedger,
-  type ExportOptions,
-  type LedgerInput,
-} from '../../src/api/index.js';
+import { exportOcsf, verifyLedger, type ExportOptions, type LedgerInput } from '../../src/api/index.js';
+import { OCSF_VERSION } from '../../src/out/export/telemetry/ocsf.js';
 import { execution, unsigned } from '../docs/grant-kit.js';
 import { keyOf, genesis, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resolvePastTime } from '../../src/api/index.js';
+import { resolvePastTime } from '../../src/base/value/when.js';
 
 const now = '2026-03-08T12:00:00Z';
 

@@ -1,7 +1,8 @@
 /** Times as people give them. */
 
 import { describe, expect, it } from 'vitest';
-import { meters, quantity, resolveTime } from '../../src/api/index.js';
+import { meters, quantity } from '../../src/api/index.js';
+import { resolveTime } from '../../src/base/value/when.js';
 
 const NOW = '2026-03-01T12:00:00.5Z';
 

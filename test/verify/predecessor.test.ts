@@ -3,14 +3,14 @@
 import { describe, expect, test } from 'vitest';
 import { bytesSource } from '../../src/log/fs/source.js';
 import {
-  checkReport,
-  describePredecessor,
   renderReport,
   verifyLedger,
   type GenesisEvent,
   type Predecessor,
   type Report,
 } from '../../src/api/index.js';
+import { checkReport } from '../../src/format/schema/check.js';
+import { describePredecessor } from '../../src/log/read/describe-predecessor.js';
 import { bare, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, attestationOf, witnessLine } from './seal-kit.js';
 

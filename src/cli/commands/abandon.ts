@@ -1,7 +1,9 @@
 /** `northroot abandon`: settles what was reserved or begun and nobody will end. */
 
 import type { Command } from 'commander';
-import { type AbandonedOpen, LiveLedger, NorthrootError, printable } from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { type AbandonedOpen, LiveLedger } from '../../log/agent/live-ledger.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';

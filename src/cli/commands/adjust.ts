@@ -2,20 +2,14 @@
 
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import {
-  type AdjustmentEvent,
-  type AdjustmentOptions,
-  type AuthorizationEvent,
-  type ContentRef,
-  digestFromBase64url,
-  draftAdjustment,
-  formatQuantity,
-  type LedgerView,
-  type NorthrootError,
-  printable,
-  type ReadRecord,
-  toDigestText,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { NorthrootError } from '../../base/error.js';
+import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
+import { formatQuantity } from '../../base/value/quantity.js';
+import type { AdjustmentEvent, AuthorizationEvent, ContentRef } from '../../format/schema/generated/types.js';
+import { type AdjustmentOptions, draftAdjustment } from '../../log/policy/draft-adjustment.js';
+import type { LedgerView } from '../../log/read/ledger-view.js';
+import type { ReadRecord } from '../../log/read/read-records.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openInput } from '../input.js';

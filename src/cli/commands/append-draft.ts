@@ -1,16 +1,14 @@
 /** Appending one event that a command has drafted: its key, its result line, and who could have signed where the key may not. */
 
 import type { Command } from 'commander';
-import {
-  type Appended,
-  findEntitledKeys,
-  isPrincipalId,
-  type Key,
-  type Ledger,
-  NorthrootError,
-  OptionsError,
-  printable,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { isPrincipalId } from '../../base/value/principal.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import { OptionsError } from '../../log/policy/option-problems.js';
+import type { Ledger } from '../../log/writer/ledger.js';
+import type { Appended } from '../../log/writer/options.js';
+import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';

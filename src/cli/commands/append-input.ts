@@ -1,20 +1,13 @@
 /** The events that `append` is given: JSON texts from files or a pipe, and what each asks for. */
 
-import {
-  type Entry,
-  ingestJson,
-  isJournal,
-  JOURNAL_START_BYTES,
-  type JsonObject,
-  type JsonText,
-  JsonTextSplitter,
-  type JsonValue,
-  parseJournalEvent,
-  placeInText,
-  quantity,
-  readJournal,
-  resolveReferences,
-} from '../../api/index.js';
+import { ingestJson } from '../../base/json/ingest.js';
+import { type JsonText, JsonTextSplitter, placeInText } from '../../base/json/split-texts.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { quantity } from '../../base/value/quantity.js';
+import { resolveReferences } from '../../format/event/references.js';
+import type { Entry } from '../../log/writer/options.js';
+import { parseJournalEvent } from '../../out/export/journal/journal-event.js';
+import { isJournal, JOURNAL_START_BYTES, readJournal } from '../../out/export/journal/journal-file.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { firstIssue, ingestError } from '../ingest-error.js';

@@ -4,22 +4,22 @@
  */
 
 import { type Command, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { EventError } from '../../format/event/validate.js';
+import type { Finding } from '../../format/finding/finding.js';
+import type { Signer } from '../../format/signature/signer.js';
+import { kindOfPath } from '../../log/fs/file-system.js';
+import type { CheckpointSchedule } from '../../log/writer/checkpoint.js';
+import { Ledger } from '../../log/writer/ledger.js';
 import {
   type CheckpointResult,
-  type CheckpointSchedule,
   type Entry,
-  EventError,
-  findEntitledKeys,
-  type Finding,
-  kindOfPath,
-  Ledger,
   MAX_SIGNING_THREADS,
-  NorthrootError,
   type Notice,
-  printable,
-  type Signer,
-  toFindingJson,
-} from '../../api/index.js';
+} from '../../log/writer/options.js';
+import { toFindingJson } from '../../rules/report/report.js';
+import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { Backlog } from '../backlog.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -1,20 +1,15 @@
 /** `northroot authorize`: asks the ledger's grants whether something may be done, and records the answer. */
 
 import type { Command } from 'commander';
-import {
-  authorizeAction,
-  canonicalBytes,
-  type DecidingBound,
-  describeLeft,
-  type Digest,
-  ingestJson,
-  type Meter,
-  parseDigest,
-  printable,
-  resolveTime,
-  type ResourceRef,
-  sha256Digest,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { ingestJson } from '../../base/json/ingest.js';
+import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.js';
+import type { Meter } from '../../base/value/meter.js';
+import { resolveTime } from '../../base/value/when.js';
+import type { ResourceRef } from '../../format/schema/generated/types.js';
+import { authorizeAction } from '../../log/policy/authorize.js';
+import { type DecidingBound, describeLeft } from '../../log/policy/deciding-bound.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { IMPORTED_HINT } from '../hints.js';

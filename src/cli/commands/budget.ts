@@ -1,31 +1,27 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
 import { type Command, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { writeJson } from '../../base/json/write-json.js';
+import { fromDigestText } from '../../base/value/digest.js';
+import { formatQuantity } from '../../base/value/quantity.js';
+import { compareTimestamps, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
+import { type Point, replayTo } from '../../log/read/replay.js';
+import { type AccountRow, renderAccounts } from '../../out/text/accounts.js';
 import {
-  type AccountRow,
-  compareTimestamps,
   decimalsOf,
   findGrant,
-  formatQuantity,
-  fromDigestText,
   type GrantAccount,
   grantAccounts,
   isGrantUnder,
-  isTimestamp,
   listOpenStarts,
   nameOfKey,
-  parseTimestamp,
-  type Point,
-  printable,
-  renderAccounts,
-  replayTo,
   reserveAllStarted,
   type StartedAuthorization,
   type UnstartedAction,
   unstartedActions,
-  type VerifyState,
-  writeJson,
-} from '../../api/index.js';
+} from '../../rules/report/accounts.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';

@@ -1,26 +1,21 @@
 /** `northroot checkpoint`: seals a ledger, publishes the note, and has witnesses cosign it. */
 
 import type { Command } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { canBeWitnessKey, isSignedBy, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
+import type { NoteSignature } from '../../format/note/signed-note.js';
+import type { Signer } from '../../format/signature/signer.js';
+import { openLedgerSource } from '../../log/fs/source.js';
+import { Ledger } from '../../log/writer/ledger.js';
+import type { CheckpointResult } from '../../log/writer/options.js';
+import { attestCheckpoint, type AttestResult } from '../../proof/witness/attest.js';
+import { type Collected, submissionUrl } from '../../proof/witness/witness-client.js';
 import {
-  attestCheckpoint,
-  type AttestResult,
-  canBeWitnessKey,
-  type CheckpointResult,
-  type Collected,
   describeQuorum,
-  isSignedBy,
-  Ledger,
   meetsQuorum,
-  type NoteKey,
-  type NoteSignature,
-  openLedgerSource,
-  parseNoteKey,
-  printable,
-  type Signer,
-  submissionUrl,
   type WitnessPolicy,
   witnessPolicyKeys,
-} from '../../api/index.js';
+} from '../../rules/trust/witness-policy.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';

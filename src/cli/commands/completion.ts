@@ -1,7 +1,8 @@
 /** `northroot completion`: a script that makes a shell complete commands and options, made from the commands themselves. */
 
 import { Argument, type Command, type Option } from 'commander';
-import { CODE_PAGES, schemaNames } from '../../api/index.js';
+import { CODE_PAGES } from '../../format/finding/catalog.js';
+import { schemaNames } from '../../format/schema/documents.js';
 import type { Context, ExitStatus } from '../context.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;

@@ -1,7 +1,8 @@
 /** `northroot diff`: where two ledgers part. */
 
 import { type Command, Option } from 'commander';
-import { diffLedgers, renderLedgerDiff } from '../../api/index.js';
+import { renderLedgerDiff } from '../../out/text/ledger-diff.js';
+import { diffLedgers } from '../../proof/ledger-diff.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';

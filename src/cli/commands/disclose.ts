@@ -1,14 +1,10 @@
 /** `northroot disclose`: attaches contents to a bundle, or holds files against the digests that name them. */
 
 import type { Command } from 'commander';
-import {
-  attachContents,
-  findContent,
-  type FoundContent,
-  openLedger,
-  printable,
-  writeNewFile,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { writeNewFile } from '../../log/fs/file-system.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { attachContents, findContent, type FoundContent } from '../../proof/bundle/disclose.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readBundleInput, readInput, STDIN } from '../input.js';

@@ -1,21 +1,15 @@
 /** `northroot grant`: writes a grant, so that nobody writes bounds as JSON by hand. */
 
 import { type Command, Option } from 'commander';
-import {
-  type AuthorizationEvent,
-  type Bounds,
-  draftGrant,
-  formatQuantity,
-  type GrantOptions,
-  ingestJson,
-  type JsonValue,
-  kindOfPath,
-  type Meter,
-  printable,
-  resolveTime,
-  type ResourceRef,
-  type Source,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { ingestJson } from '../../base/json/ingest.js';
+import type { JsonValue } from '../../base/json/value.js';
+import type { Meter } from '../../base/value/meter.js';
+import { formatQuantity } from '../../base/value/quantity.js';
+import { resolveTime } from '../../base/value/when.js';
+import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../format/schema/generated/types.js';
+import { kindOfPath } from '../../log/fs/file-system.js';
+import { draftGrant, type GrantOptions } from '../../log/policy/draft-grant.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';

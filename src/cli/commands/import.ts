@@ -2,34 +2,27 @@
 
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { didYouMean } from '../../base/bytes/did-you-mean.js';
+import { printable } from '../../base/bytes/printable.js';
+import { canonicalText } from '../../base/json/canonicalize.js';
+import type { ImportReport } from '../../format/schema/generated/types.js';
+import type { Signer } from '../../format/signature/signer.js';
+import type { Host, HostFile } from '../../hosts/shared/host.js';
+import { reportCheck, reportImport } from '../../hosts/shared/import-report.js';
 import {
   appendImport,
-  canonicalText,
-  CHECKERS,
-  checkHost,
-  didYouMean,
   firstTimeOf,
-  type Host,
-  type HostFile,
-  type HostReadOptions,
-  HOSTS,
   ImportOutdatedError,
-  type ImportReport,
-  isUnbegun,
-  Ledger,
-  openLedger,
-  type Paint,
-  plainPaint,
   planReading,
-  printable,
-  readHost,
   readKnownLedger,
-  renderImport,
-  renderImportMarkdown,
-  reportCheck,
-  reportImport,
-  type Signer,
-} from '../../api/index.js';
+} from '../../hosts/shared/import.js';
+import { checkHost, type HostReadOptions, readHost } from '../../hosts/shared/read-host.js';
+import { CHECKERS, HOSTS } from '../../hosts/shared/registry.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { Ledger } from '../../log/writer/ledger.js';
+import { isUnbegun } from '../../log/writer/unbegun.js';
+import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
+import { type Paint, plainPaint } from '../../out/text/paint.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {

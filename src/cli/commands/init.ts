@@ -1,22 +1,20 @@
 /** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
 
 import type { Command } from 'commander';
-import {
-  compareTimestamps,
-  describePredecessor,
-  isUnbegun,
-  type Key,
-  Ledger,
-  makeKeyEntry,
-  MAX_KEY_BYTES,
-  type NorthrootError,
-  openLedger,
-  ownKeyEntry,
-  printable,
-  type PublicKey,
-  readSmallFile,
-  type Signer,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { NorthrootError } from '../../base/error.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import type { Signer } from '../../format/signature/signer.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { describePredecessor } from '../../log/read/describe-predecessor.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { ownKeyEntry } from '../../log/writer/genesis.js';
+import { Ledger } from '../../log/writer/ledger.js';
+import { isUnbegun } from '../../log/writer/unbegun.js';
+import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';

@@ -4,25 +4,24 @@
  */
 
 import { type Command, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
+import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
+import { parsePrivateKey } from '../../format/key/private-key.js';
 import {
   formatPublicKeyAs,
-  isKeyName,
-  isPrincipalPattern,
-  type Key,
-  type ListedKey,
-  makeKeyEntry,
-  MAX_KEY_BYTES,
-  NorthrootError,
-  parsePrivateKey,
   parsePublicKey,
-  printable,
   type PublicKey,
   type PublicKeyForm,
-  readKeyList,
-  readSmallFile,
-  renderKeyList,
-  type Role,
-} from '../../api/index.js';
+} from '../../format/key/public-key.js';
+import { isKeyName } from '../../format/key/vkey.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { renderKeyList } from '../../out/text/key-list.js';
+import { type ListedKey, readKeyList } from '../../rules/report/key-list.js';
+import type { Role } from '../../rules/trust/authority.js';
+import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';

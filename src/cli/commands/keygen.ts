@@ -1,15 +1,11 @@
 /** `northroot keygen`: makes a private key. */
 
 import { type Command, Option } from 'commander';
-import {
-  formatPrivateKey,
-  formatPublicKey,
-  generatePrivateKey,
-  type KeyAlgorithm,
-  printable,
-  type PrivateKeyForm,
-  writeNewFile,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { KeyAlgorithm } from '../../format/key/key-form.js';
+import { formatPrivateKey, generatePrivateKey, type PrivateKeyForm } from '../../format/key/private-key.js';
+import { formatPublicKey } from '../../format/key/public-key.js';
+import { writeNewFile } from '../../log/fs/file-system.js';
 import type { Context, ExitStatus } from '../context.js';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];

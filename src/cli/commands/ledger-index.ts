@@ -1,7 +1,8 @@
 /** `northroot index`: the index beside a ledger, made, made anew, and checked. */
 
 import type { Command } from 'commander';
-import { maintainIndex, printable } from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { maintainIndex } from '../../log/read/maintain-index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { describeNotice } from './notices.js';

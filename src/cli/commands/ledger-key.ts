@@ -3,24 +3,21 @@
  * of its own.
  */
 
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { EventError } from '../../format/event/validate.js';
+import { formatPrivateKey, generatePrivateKey } from '../../format/key/private-key.js';
+import { createSigner, type Signer } from '../../format/signature/signer.js';
 import {
-  createSigner,
-  EventError,
-  findTrackingWorkTree,
-  formatPrivateKey,
-  generatePrivateKey,
   isSameFile,
-  isUnbegun,
   isWritableFolder,
   kindOfPath,
-  Ledger,
-  type LedgerOptions,
-  NorthrootError,
-  printable,
   removeFile,
-  type Signer,
   writeNewFile,
-} from '../../api/index.js';
+} from '../../log/fs/file-system.js';
+import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
+import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
+import { isUnbegun } from '../../log/writer/unbegun.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { readSigner } from '../input.js';

@@ -1,21 +1,15 @@
 /** `northroot log`: a ledger's records one a line, filtered. */
 
 import { type Command, Option } from 'commander';
-import {
-  compareTimestamps,
-  followLedger,
-  formatQuantity,
-  isTimestamp,
-  type JsonObject,
-  type JsonValue,
-  matchesPrincipalPattern,
-  matchesToolPattern,
-  printable,
-  type Quantity,
-  type ReadRecord,
-  readRecords,
-  shortenDigestText,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { shortenDigestText } from '../../base/value/digest.js';
+import { matchesPrincipalPattern } from '../../base/value/principal.js';
+import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import { matchesToolPattern } from '../../base/value/tool.js';
+import { followLedger } from '../../log/fs/follow.js';
+import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
 import { CommandError } from '../command-error.js';
 import type { Context, Outcome } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';

@@ -1,6 +1,7 @@
 /** The words for a writer's notices. */
 
-import { printable, type Notice } from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { Notice } from '../../log/writer/options.js';
 
 /** One line for standard error. */
 export function describeNotice(notice: Notice): string {

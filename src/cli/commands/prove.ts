@@ -1,15 +1,10 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import { type Command, Option } from 'commander';
-import {
-  MAX_NOTE_BYTES,
-  printable,
-  proveConsistency,
-  proveRecord,
-  proveRecordByReceipt,
-  readSmallFile,
-  writeNewFile,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
+import { readSmallFile, writeNewFile } from '../../log/fs/file-system.js';
+import { proveConsistency, proveRecord, proveRecordByReceipt } from '../../proof/prove.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, STDIN } from '../input.js';

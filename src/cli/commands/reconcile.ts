@@ -1,26 +1,22 @@
 /** `northroot reconcile`: a ledger against what other systems recorded of the same calls. */
 
 import { type Command, Option } from 'commander';
+import { didYouMean } from '../../base/bytes/did-you-mean.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { ReconcileReport } from '../../format/schema/generated/types.js';
+import { MAX_EXPECTATION_BYTES, parseExpectation } from '../../hosts/shared/expectation.js';
+import type { Host, HostFile } from '../../hosts/shared/host.js';
 import {
-  didYouMean,
-  type Host,
-  type HostFile,
-  HOSTS,
-  kindOfPath,
   looksLikeLedger,
-  MAX_EXPECTATION_BYTES,
-  type Paint,
-  parseExpectation,
-  printable,
-  readSmallFile,
   readSource,
   recogniseHost,
-  reconcileLedger,
-  type ReconcileReport,
   type ReconcileSource,
-  renderReconciliation,
-  renderReconciliationMarkdown,
-} from '../../api/index.js';
+} from '../../hosts/shared/reconcile-sources.js';
+import { reconcileLedger } from '../../hosts/shared/reconcile.js';
+import { HOSTS } from '../../hosts/shared/registry.js';
+import { kindOfPath, readSmallFile } from '../../log/fs/file-system.js';
+import type { Paint } from '../../out/text/paint.js';
+import { renderReconciliation, renderReconciliationMarkdown } from '../../out/text/reconcile-text.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {

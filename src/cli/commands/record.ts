@@ -3,13 +3,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { type Command, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import type { Meter } from '../../base/value/meter.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { isFindingCode } from '../../format/finding/catalog.js';
+import { describeFinding } from '../../format/finding/words.js';
 import {
   ABANDONED,
   ABORTED,
-  type Appended,
   checkDetails,
-  compareTimestamps,
-  describeFinding,
   draftAbandonment,
   draftExecution,
   type ExecutionDetails,
@@ -17,21 +20,17 @@ import {
   type ExecutionRequest,
   findPermission,
   findSpent,
-  isFindingCode,
-  Ledger,
-  type LedgerOptions,
   measuredBases,
-  type Meter,
-  NorthrootError,
   type Permission,
-  printable,
   raiseMeters,
   resolveAuthorization,
-  startExecution,
   stateReserved,
   type Unmetered,
-  type VerifyState,
-} from '../../api/index.js';
+} from '../../log/policy/record.js';
+import { startExecution } from '../../log/policy/start.js';
+import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
+import type { Appended } from '../../log/writer/options.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome } from '../context.js';
 import { hasHint } from '../hints.js';

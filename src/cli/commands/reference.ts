@@ -1,14 +1,10 @@
 /** The commands that tell of the format itself: `schema`, `explain`. */
 
 import type { Command } from 'commander';
-import {
-  CODE_PAGES,
-  didYouMean,
-  isFindingCode,
-  printable,
-  schemaDocument,
-  schemaNames,
-} from '../../api/index.js';
+import { didYouMean } from '../../base/bytes/did-you-mean.js';
+import { printable } from '../../base/bytes/printable.js';
+import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
+import { schemaDocument, schemaNames } from '../../format/schema/documents.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { remedyFor } from '../remedies.js';

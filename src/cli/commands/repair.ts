@@ -1,7 +1,8 @@
 /** `northroot repair`: saves and cuts off what a crash left at a ledger's end. */
 
 import type { Command } from 'commander';
-import { printable, repairLedger } from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { repairLedger } from '../../log/writer/repair.js';
 import type { Context, ExitStatus } from '../context.js';
 import { seconds } from '../options.js';
 import { describeNotice } from './notices.js';

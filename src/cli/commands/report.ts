@@ -1,18 +1,15 @@
 /** `northroot report`: what was spent, allowed, refused and left open, in sentences and tables. */
 
 import { type Command, Option } from 'commander';
-import {
-  ACTIVITY_GROUPINGS,
-  type ActivityGrouping,
-  type ActivityReport,
-  type Paint,
-  renderActivity,
-  renderActivityCsv,
-  renderActivityHtml,
-  renderActivityMarkdown,
-  reportActivity,
-  withoutGroups,
-} from '../../api/index.js';
+import type { ActivityReport } from '../../format/schema/generated/types.js';
+import { renderActivityCsv } from '../../out/activity/csv.js';
+import { ACTIVITY_GROUPINGS, type ActivityGrouping } from '../../out/activity/groups.js';
+import { withoutGroups } from '../../out/activity/limits.js';
+import { reportActivity } from '../../out/activity/report-activity.js';
+import { renderActivityHtml } from '../../out/text/activity-html.js';
+import { renderActivityMarkdown } from '../../out/text/activity-markdown.js';
+import { renderActivity } from '../../out/text/activity-text.js';
+import type { Paint } from '../../out/text/paint.js';
 import type { Context, ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput } from '../input.js';

@@ -1,18 +1,15 @@
 /** `northroot show`: one record, found by its number or its id. */
 
 import { type Command, Option } from 'commander';
-import {
-  canonicalBytes,
-  decodeWireKey,
-  type LedgerView,
-  MAX_KEY_BYTES,
-  parsePublicKey,
-  printable,
-  type PublicKey,
-  type ReadRecord,
-  readSmallFile,
-  toDsseEnvelope,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
+import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
+import { decodeWireKey } from '../../format/key/wire-key.js';
+import { toDsseEnvelope } from '../../format/signature/dsse.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import type { LedgerView } from '../../log/read/ledger-view.js';
+import type { ReadRecord } from '../../log/read/read-records.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';

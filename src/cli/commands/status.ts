@@ -1,7 +1,8 @@
 /** `northroot status`: how a ledger stands, on one screen. */
 
 import { type Command, Option } from 'commander';
-import { renderStatus, writeJson } from '../../api/index.js';
+import { writeJson } from '../../base/json/write-json.js';
+import { renderStatus } from '../../out/text/status.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readAnchors, readTrustPolicy } from '../input.js';
 import { safeSink } from '../json-text.js';

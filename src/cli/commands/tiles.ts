@@ -1,15 +1,12 @@
 /** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or brings one up to date. */
 
 import { type Command, Option } from 'commander';
-import {
-  type FileCount,
-  MAX_NOTE_BYTES,
-  openLedgerSource,
-  printable,
-  readSmallFile,
-  toDigestText,
-  writeTiles,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { openLedgerSource } from '../../log/fs/source.js';
+import { type FileCount, writeTiles } from '../../log/tile/tile-writer.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';

@@ -2,21 +2,16 @@
 
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
-import {
-  draftTrustPolicy,
-  findCheckpoint,
-  fingerprintsOf,
-  type GenesisEvent,
-  type Key,
-  type LedgerKey as SavedKey,
-  listKeys,
-  printable,
-  readRecords,
-  runVerification,
-  type TrustPolicy,
-  type VerifyState,
-  writeNewFile,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { GenesisEvent, Key, TrustPolicy } from '../../format/schema/generated/types.js';
+import { writeNewFile } from '../../log/fs/file-system.js';
+import { findCheckpoint } from '../../log/read/find-checkpoint.js';
+import { readRecords } from '../../log/read/read-records.js';
+import { listKeys } from '../../rules/report/accounts.js';
+import { draftTrustPolicy, fingerprintsOf } from '../../rules/trust/draft-policy.js';
+import type { SavedKey } from '../../rules/trust/keyring.js';
+import { runVerification } from '../../rules/verify/run-verification.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';

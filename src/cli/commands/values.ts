@@ -2,19 +2,12 @@
 
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import {
-  assertEvent,
-  buildEvent,
-  canonicalBytes,
-  type Digest,
-  digestFromBase64url,
-  formatDigest,
-  type Ingested,
-  ingestJson,
-  type JsonValue,
-  type NumberMode,
-  sha256Digest,
-} from '../../api/index.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { type Ingested, ingestJson, type NumberMode } from '../../base/json/ingest.js';
+import type { JsonValue } from '../../base/json/value.js';
+import { type Digest, digestFromBase64url, formatDigest, sha256Digest } from '../../base/value/digest.js';
+import { buildEvent } from '../../format/event/build.js';
+import { assertEvent } from '../../format/event/validate.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';

@@ -1,13 +1,10 @@
 /** What `northroot verify` does with a bundle. */
 
-import {
-  type Anchor,
-  type BundleResult,
-  renderBundleResult,
-  type TrustPolicy,
-  verifyBundle,
-  type WitnessPolicy,
-} from '../../api/index.js';
+import type { BundleResult, TrustPolicy } from '../../format/schema/generated/types.js';
+import { renderBundleResult } from '../../out/text/bundle-result.js';
+import { verifyBundle } from '../../proof/bundle/verify-bundle.js';
+import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
+import type { Anchor } from '../../rules/verify/anchors.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';

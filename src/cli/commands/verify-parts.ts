@@ -1,16 +1,14 @@
 /** `northroot verify --part` and `--merge`: one verification spread over jobs. */
 
 import { InvalidArgumentError } from 'commander';
-import {
-  examinePart,
-  type LedgerSource,
-  MAX_PARTS,
-  openParts,
-  openScratchFile,
-  printable,
-  readFileChunks,
-  type TrustPolicy,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { examinePart } from '../../fast/blocks/examine-part.js';
+import { openParts } from '../../fast/blocks/open-parts.js';
+import { MAX_PARTS } from '../../fast/blocks/part-file.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { readFileChunks } from '../../log/fs/file-system.js';
+import { openScratchFile } from '../../log/fs/scratch-file.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';

@@ -1,31 +1,25 @@
 /** `northroot verify-proof`: verifies a proof with nothing but a key. */
 
 import { type Command, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import type { Guide } from '../../out/text/guide.js';
+import type { Paint } from '../../out/text/paint.js';
 import {
-  type Guide,
-  hashLedger,
-  isReceipt,
-  isStatement,
-  MAX_ENTRY_BYTES,
-  MAX_KEY_BYTES,
-  MAX_NOTE_BYTES,
-  type Paint,
-  parseProofKey,
-  printable,
-  type ProofKey,
-  type ProofOutcome,
-  type ProofTrust,
-  type PublicKey,
-  readSmallFile,
   renderConsistencyResult,
   renderProofResult,
   renderReceiptResult,
   renderStatementResult,
-  verifyConsistencyProof,
-  verifyProof,
-  verifyReceipt,
-  verifyStatement,
-} from '../../api/index.js';
+} from '../../out/text/proof-result.js';
+import { parseProofKey, type ProofKey, type ProofTrust } from '../../proof/proof-keys.js';
+import { hashLedger } from '../../proof/statement/export-statement.js';
+import { isStatement, verifyStatement } from '../../proof/statement/verify-statement.js';
+import { verifyConsistencyProof } from '../../proof/verify-consistency.js';
+import { MAX_ENTRY_BYTES, type ProofOutcome, verifyProof } from '../../proof/verify-proof.js';
+import { isReceipt, verifyReceipt } from '../../proof/verify-receipt.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readInput, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';

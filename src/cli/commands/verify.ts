@@ -1,39 +1,31 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import type { JsonValue } from '../../base/json/value.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
+import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
+import { followLedger } from '../../log/fs/follow.js';
+import { findRecord } from '../../log/read/find-record.js';
+import type { ReadRecord } from '../../log/read/read-records.js';
+import { BaselineMatch, decideExitStatus, type FailOn } from '../../out/ci/baseline.js';
+import { type FindingFilter, matchesFilter } from '../../rules/report/finding-filter.js';
+import { NOT_CHECKED_CODES, type NotCheckedCode, requireChecks } from '../../rules/report/not-checked.js';
+import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
+import type { Anchor } from '../../rules/verify/anchors.js';
 import {
-  type Anchor,
-  BaselineMatch,
-  buildLazyReport,
   canGoOn,
-  decideExitStatus,
   DEFAULT_MAX_FINDINGS,
-  type FailOn,
-  type FindingFilter,
-  findRecord,
-  followLedger,
-  type JsonValue,
-  kindOfPath,
-  type LazyReport,
-  type LedgerSource,
-  loadVerification,
-  matchesFilter,
   MAX_THREADS,
   MIN_MAX_MEMORY,
-  NorthrootError,
-  NOT_CHECKED_CODES,
-  type NotCheckedCode,
-  printable,
-  type ReadRecord,
-  replaceFile,
-  requireChecks,
   runVerification,
-  type SavedVerification,
-  saveVerification,
-  type TrustPolicy,
   type VerificationResult,
-  type WitnessPolicy,
-} from '../../api/index.js';
+} from '../../rules/verify/run-verification.js';
+import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome } from '../context.js';
 import {

@@ -1,7 +1,7 @@
 /** `northroot why`: the history of one event. */
 
 import { type Command, Option } from 'commander';
-import { renderEventHistory } from '../../api/index.js';
+import { renderEventHistory } from '../../out/text/event-history.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';

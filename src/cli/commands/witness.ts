@@ -1,22 +1,19 @@
 /** `northroot witness`: serves a witness of other ledgers' checkpoints until it is stopped. */
 
 import { type Command, InvalidArgumentError } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { isKeyName } from '../../format/key/vkey.js';
+import { canBeLogKey, formatNoteKey, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
+import { serveWitness } from '../../proof/witness/serve-witness.js';
 import {
-  canBeLogKey,
   createWitness,
-  formatNoteKey,
-  isKeyName,
   isSubmissionPrefix,
   type LogKey,
-  NorthrootError,
-  type NoteKey,
   originOf,
-  parseNoteKey,
-  printable,
-  serveWitness,
   type WitnessEvent,
-  witnessPolicyKeys,
-} from '../../api/index.js';
+} from '../../proof/witness/witness-service.js';
+import { witnessPolicyKeys } from '../../rules/trust/witness-policy.js';
 import { CommandError } from '../command-error.js';
 import type { Context, Outcome } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';

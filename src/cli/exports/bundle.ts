@@ -1,14 +1,11 @@
 /** `export --bundle`: the selected records with what proves them, in one file. */
 
 import { InvalidArgumentError } from 'commander';
-import {
-  type BundleExport,
-  exportBundle,
-  findRecord,
-  openLedger,
-  type RecordSelection,
-  type Stretch,
-} from '../../api/index.js';
+import { findRecord } from '../../log/read/find-record.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import type { Stretch } from '../../proof/bundle/bundle-file.js';
+import { type BundleExport, exportBundle } from '../../proof/bundle/export-bundle.js';
+import type { RecordSelection } from '../../rules/selection.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';

@@ -1,6 +1,6 @@
 /** `export --dsse`: the selected events as DSSE envelopes, one a line. */
 
-import { exportDsse } from '../../api/index.js';
+import { exportDsse } from '../../out/export/dsse.js';
 import type { ExportKind } from './export-kind.js';
 import { count, exportTo } from './export-to.js';
 

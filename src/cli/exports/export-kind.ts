@@ -1,6 +1,9 @@
 /** What `northroot export` can write. Each kind is one option of it, whose value is where to. */
 
-import type { Anchor, RecordSelection, TrustPolicy, WitnessPolicy } from '../../api/index.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import type { RecordSelection } from '../../rules/selection.js';
+import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
+import type { Anchor } from '../../rules/verify/anchors.js';
 import type { Context, ExitStatus } from '../context.js';
 
 /** One export that was asked for. */

@@ -1,14 +1,11 @@
 /** Runs an export of the library into one file, which appears whole or not at all, and says what was written. */
 
-import {
-  type ByteSink,
-  type ExportOptions,
-  type ExportPass,
-  type LedgerSource,
-  openLedger,
-  printable,
-  type Report,
-} from '../../api/index.js';
+import type { ByteSink } from '../../base/bytes/byte-sink.js';
+import { printable } from '../../base/bytes/printable.js';
+import type { ExportOptions, ExportPass } from '../../log/read/write-records.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import type { Report } from '../../rules/report/report.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { CommandError } from '../command-error.js';
 import type { ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';

@@ -1,13 +1,10 @@
 /** `export --focus`: FOCUS cost rows, and beside them what was verified. */
 
-import {
-  currencyOf,
-  exportFocus,
-  type FocusOptions,
-  openLedger,
-  printable,
-  writeThrough,
-} from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { writeThrough } from '../../log/fs/file-sink.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { currencyOf } from '../../out/export/table/currencies.js';
+import { exportFocus, type FocusOptions } from '../../out/export/table/focus.js';
 import { CommandError } from '../command-error.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExportKind } from './export-kind.js';

@@ -1,6 +1,6 @@
 /** `export --html`: the page that shows the ledger and verifies it in the reader's browser. */
 
-import { exportPage } from '../../api/index.js';
+import { exportPage } from '../../out/page/export-page.js';
 import type { ExportKind } from './export-kind.js';
 import { exportTo } from './export-to.js';
 

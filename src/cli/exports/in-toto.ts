@@ -1,6 +1,8 @@
 /** `export --in-toto`: what verification found, as a signed in-toto statement. */
 
-import { makeStatement, openLedger, printable } from '../../api/index.js';
+import { printable } from '../../base/bytes/printable.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { makeStatement } from '../../proof/statement/export-statement.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { instant } from '../options.js';

@@ -1,6 +1,6 @@
 /** `export --journal`: the selected events as a Northroot journal. */
 
-import { exportJournal } from '../../api/index.js';
+import { exportJournal } from '../../out/export/journal/export-journal.js';
 import type { ExportKind } from './export-kind.js';
 import { exportTo } from './export-to.js';
 

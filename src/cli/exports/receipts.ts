@@ -1,6 +1,8 @@
 /** `export --receipts`: a COSE receipt of each selected record, in a folder. */
 
-import { exportReceipts, openLedger, writeFilesThrough } from '../../api/index.js';
+import { writeFilesThrough } from '../../log/fs/file-sink.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { exportReceipts } from '../../out/export/receipts.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { ExportKind } from './export-kind.js';

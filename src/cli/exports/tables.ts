@@ -1,15 +1,12 @@
 /** `export --csv`, `--parquet`: every record and every amount as a row, in a folder of files. */
 
 import { join } from 'node:path';
-import {
-  exportCsv,
-  type ExportOptions,
-  exportParquet,
-  type LedgerSource,
-  openLedger,
-  type TableExport,
-  writeFolderThrough,
-} from '../../api/index.js';
+import { writeFolderThrough } from '../../log/fs/file-sink.js';
+import type { ExportOptions } from '../../log/read/write-records.js';
+import { openLedger } from '../../log/tile/open-ledger.js';
+import { exportCsv, type TableExport } from '../../out/export/table/csv-tables.js';
+import { exportParquet } from '../../out/export/table/parquet-tables.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExportJob, ExportKind } from './export-kind.js';

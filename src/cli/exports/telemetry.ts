@@ -1,6 +1,7 @@
 /** `export --ocsf`, `--otlp`: records as events for SIEMs, and as spans for tracing. */
 
-import { exportOcsf, exportOtlp } from '../../api/index.js';
+import { exportOcsf } from '../../out/export/telemetry/ocsf.js';
+import { exportOtlp } from '../../out/export/telemetry/otlp.js';
 import type { ExportKind } from './export-kind.js';
 import { exportTo } from './export-to.js';
 

@@ -37,7 +37,10 @@ export interface Validator {
   errors?: readonly SchemaError[] | null;
 }
 
-/** Adds an error to the list of one run of a validator; the list is made with the first. */
+/**
+ * Adds an error to the list of one run of a validator; the list is made with the first.
+ * @public The compiled validators import it.
+ */
 export function addError(
   list: SchemaError[] | null,
   instancePath: string,
@@ -52,7 +55,10 @@ export function addError(
   return list;
 }
 
-/** Appends in place: each list belongs to one run of a validator, so nothing else holds it. */
+/**
+ * Appends in place: each list belongs to one run of a validator, so nothing else holds it.
+ * @public The compiled validators import it.
+ */
 export function joinErrors(list: SchemaError[] | null, more: SchemaError[]): SchemaError[] {
   if (list === null) return more;
   for (const error of more) list.push(error);

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';
-import { planImport, type ImportPlan, type KnownLedger } from '../../../src/api/index.js';
+import { type ImportPlan, type KnownLedger, planImport } from '../../../src/hosts/shared/import.js';
 import { apm2, deriveNonce, formatToolIntent, formatToolResponse } from '../../../src/hosts/apm2/index.js';
 import type { HostFile } from '../../../src/hosts/shared/host.js';
 import type { drafts } from './kit.js';

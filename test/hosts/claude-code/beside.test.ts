@@ -1,7 +1,8 @@
 /** What hook logs and transcripts of one session say together: when hooks were asked, and for whom. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, type HostFile } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
 import { claudeCode } from '../../../src/hosts/claude-code/index.js';
 import { fileOf, found, linesOf, sample } from '../samples.js';
 

@@ -1,7 +1,9 @@
 /** Claude Code's hook logs and transcripts: what becomes of each line, who is heard first, and each rule broken. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, planImport, type HostFile } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { claudeCode } from '../../../src/hosts/claude-code/index.js';
 import { litellm } from '../../../src/hosts/litellm/index.js';
 import { edited, fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';

@@ -1,7 +1,8 @@
 /** Sessions of Claude Code that go on from others begin with copies of their lines, which count once. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, type HostFile } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
 import { claudeCode } from '../../../src/hosts/claude-code/index.js';
 import { fileOf, found, linesOf, sample } from '../samples.js';
 

@@ -1,7 +1,8 @@
 /** What sessions of Claude Code hold besides the sample: results of calls that were not made, denials in other words, answers in other forms. */
 
 import { describe, expect, it } from 'vitest';
-import { planImport, type HostFile } from '../../../src/api/index.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { claudeCode } from '../../../src/hosts/claude-code/index.js';
 import { inTime } from '../../in-time.js';
 import { fileOf, found, verifyPlan } from '../samples.js';

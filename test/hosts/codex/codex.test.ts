@@ -1,7 +1,11 @@
 /** Codex CLI's rollouts and hook logs: what becomes of each line, tokens counted once, and each rule broken. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, HOSTS, planImport, recogniseHost, type HostFile } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
+import { recogniseHost } from '../../../src/hosts/shared/reconcile-sources.js';
+import { HOSTS } from '../../../src/hosts/shared/registry.js';
 import { codex } from '../../../src/hosts/codex/index.js';
 import { inTime } from '../../in-time.js';
 import { fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';

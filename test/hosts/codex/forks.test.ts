@@ -1,7 +1,8 @@
 /** Sessions of Codex CLI that begin with the history of others: calls and tokens count once. */
 
 import { describe, expect, it } from 'vitest';
-import { accountFor, type HostFile } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
 import { codex } from '../../../src/hosts/codex/index.js';
 import { fileOf, found, linesOf, sample } from '../samples.js';
 

@@ -1,7 +1,8 @@
 /** Rows of one request count once, and requests that only share an id count each. */
 
 import { expect, it } from 'vitest';
-import { planImport, reconcileLedger } from '../../../src/api/index.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
+import { reconcileLedger } from '../../../src/hosts/shared/reconcile.js';
 import { litellm } from '../../../src/hosts/litellm/index.js';
 import { readSource } from '../../../src/hosts/shared/reconcile-sources.js';
 import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';

@@ -1,7 +1,8 @@
 /** LiteLLM's spend logs: what becomes of each row, and each rule broken. */
 
 import { expect, it } from 'vitest';
-import { accountFor, planImport } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { litellm } from '../../../src/hosts/litellm/index.js';
 import { edited, fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';
 

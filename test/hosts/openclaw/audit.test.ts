@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { HostFile } from '../../../src/api/index.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
 import { countsOf, fileOf, findingsOf, imported } from './kit.js';
 
 function sample(name: string): HostFile {

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import type { ExecutionClaim } from '../../../src/api/index.js';
+import type { ExecutionClaim } from '../../../src/hosts/shared/host.js';
 import { fileOf, findingsOf, hooks, imported, linesOf } from './kit.js';
 
 const ctx = { agentId: 'main', sessionKey: 'agent:main:main', sessionId: 's1', runId: 'r1' };

@@ -1,13 +1,10 @@
 /** What the tests of OpenClaw share: the recorded run, edits of it, and files of lines made here. */
 
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import {
-  accountFor,
-  planImport,
-  verifyLedger,
-  type HostFile,
-  type HostOptions,
-} from '../../../src/api/index.js';
+import { verifyLedger } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile, HostOptions } from '../../../src/hosts/shared/host.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { canonicalText } from '../../../src/base/json/canonicalize.js';
 import { recordedText } from '../recorded.js';
 

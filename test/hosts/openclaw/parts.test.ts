@@ -3,13 +3,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import {
-  accountFor,
-  planImport,
-  type HostFile,
-  type ImportPlan,
-  type KnownLedger,
-} from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import type { HostFile } from '../../../src/hosts/shared/host.js';
+import { type ImportPlan, type KnownLedger, planImport } from '../../../src/hosts/shared/import.js';
 import { hasRecordings } from '../recorded.js';
 import {
   cli,

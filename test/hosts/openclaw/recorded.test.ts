@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import type { ActionClaim, ExecutionClaim } from '../../../src/api/index.js';
+import type { ActionClaim, ExecutionClaim } from '../../../src/hosts/shared/host.js';
 import { jcsDigest } from '../../../src/hosts/shared/values.js';
 import { formatQuantity, fromRational, toRational } from '../../../src/base/value/quantity.js';
 import { addRationals, ZERO, type Rational } from '../../../src/base/value/rational.js';

@@ -1,7 +1,8 @@
 /** OTLP spans with GenAI attributes: what becomes of each span, and each rule broken. */
 
 import { expect, it } from 'vitest';
-import { accountFor, planImport } from '../../../src/api/index.js';
+import { accountFor } from '../../../src/hosts/shared/account.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { otlp } from '../../../src/hosts/otlp/index.js';
 import { edited, fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';
 

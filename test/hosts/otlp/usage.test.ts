@@ -1,7 +1,8 @@
 /** Usage of spans in one another counts once, and what is in no sum is told of with its amount. */
 
 import { expect, it } from 'vitest';
-import { planImport, reportImport } from '../../../src/api/index.js';
+import { reportImport } from '../../../src/hosts/shared/import-report.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { otlp } from '../../../src/hosts/otlp/index.js';
 import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
 import { formatQuantity } from '../../../src/base/value/quantity.js';
