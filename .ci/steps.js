@@ -25,6 +25,12 @@ const build = { tool: 'ci.build', command: ['npm', 'run', 'build'], timeMs: 300_
 /** The longest first: they are taken in this order. */
 const looks = [
   { tool: 'ci.lint', command: ['npx', 'eslint', '.'], timeMs: 600_000 },
+  {
+    tool: 'ci.without-fast',
+    command: ['npx', 'vitest', 'run', 'test/bounds', 'test/fixtures', 'test/trust', 'test/verify'],
+    env: { WITHOUT_FAST: '1' },
+    timeMs: 1_200_000,
+  },
   { tool: 'ci.formal', command: ['node', 'formal/check.js'], timeMs: 600_000 },
   { tool: 'ci.format', command: ['npx', 'prettier', '--check', '.'], timeMs: 300_000 },
   { tool: 'ci.types', command: ['npx', 'tsc', '-p', 'test/tsconfig.json'], timeMs: 600_000 },

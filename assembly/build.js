@@ -1,6 +1,6 @@
 /**
  * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
- * this folder to `../src/format/key/generated/ed25519-wasm.ts`, and `quick-scan.ts`, with what `../src/fast/scan` shares with it and the nodes of
+ * this folder to `../src/format/key/generated/ed25519-wasm.ts`, and `scan.ts`, with what `../src/fast/scan` shares with it and the nodes of
  * trees, to `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`. `--check` writes nothing and exits with
  * status 1 when a file differs from what it would write.
  */
@@ -17,12 +17,12 @@ await compile('src/format/key/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed255
   'constants.ts': here('constants.ts'),
   'unrolled.ts': unrolled(),
 });
-await compile('src/fast/scan/generated/scan-wasm.ts', 'SCAN_WASM', 'quick-scan.ts', {
-  'quick-scan.ts': here('quick-scan.ts'),
-  'quick-extension.ts': shared('quick-extension.ts'),
-  'quick-primitives.ts': here('quick-primitives.ts'),
-  'quick-walk.ts': shared('quick-walk.ts'),
-  'quick-relate.ts': shared('quick-relate.ts'),
+await compile('src/fast/scan/generated/scan-wasm.ts', 'SCAN_WASM', 'scan.ts', {
+  'scan.ts': here('scan.ts'),
+  'extension.ts': shared('extension.ts'),
+  'primitives.ts': here('primitives.ts'),
+  'walk.ts': shared('walk.ts'),
+  'relate.ts': shared('relate.ts'),
   'tree-nodes.ts': here('tree-nodes.ts'),
   ...(await tables()),
 });
@@ -82,8 +82,8 @@ function shared(name) {
 
 /** What the modules of tables export, as constants: numbers, and addresses of numbers. */
 async function tables() {
-  const classes = "import { Bytes, Rows, Shorts } from './quick-primitives';";
-  const names = ['quick-row', 'quick-tables'];
+  const classes = "import { Bytes, Rows, Shorts } from './primitives';";
+  const names = ['row', 'tables'];
   return Object.fromEntries(
     await Promise.all(
       names.map(async (name) => {

@@ -19,8 +19,7 @@ export {
 export { type JsonObject, type JsonValue } from '../base/json/value.js';
 
 // Values (SPEC §2)
-export { examinePart, type PartOptions } from '../fast/blocks/examine-part.js';
-export { openParts, type PartInput } from '../fast/blocks/open-parts.js';
+export { examinePart, openParts, type PartInput, type PartOptions } from '#fast/step';
 
 export { formatDigest, parseDigest, sha256Digest, type Digest } from '../base/value/digest.js';
 export { compareQuantities, formatQuantity, quantity, type Quantity } from '../base/value/quantity.js';

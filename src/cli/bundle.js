@@ -15,6 +15,10 @@ import { build } from 'esbuild';
 import { CODE, compile, hashBoth, RARE, run, SCRIPT } from '../../bin/load.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+/** What `#fast/…` is; `npm run build -- --without-fast` bundles a command line without the fast path. */
+const FAST = process.argv.includes('--without-fast')
+  ? { '#fast/line': 'format/record/slow-line', '#fast/step': 'rules/verify/slow-step' }
+  : { '#fast/line': 'fast/line', '#fast/step': 'fast/step' };
 /** Given to this file, it makes the code: V8 keeps of a script what was compiled when it ran. */
 const WARM = '--warm';
 
@@ -74,9 +78,11 @@ async function buildAll(options) {
     logLevel: 'silent',
     plugins: [
       {
-        name: 'platform',
-        setup: ({ onResolve }) =>
-          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../base/platform/node.ts') })),
+        name: 'seams',
+        setup: ({ onResolve }) => {
+          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../base/platform/node.ts') }));
+          onResolve({ filter: /^#fast\// }, ({ path }) => ({ path: here(`../${FAST[path]}.ts`) }));
+        },
       },
     ],
   });

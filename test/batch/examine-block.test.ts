@@ -2,14 +2,14 @@
 
 import { describe, expect, test } from 'vitest';
 import { examineBlock, makeExaminer, type ExaminedBlock } from '../../src/fast/blocks/examine-block.js';
-import { MeterReader, keyidAt } from '../../src/fast/scan/quick-line.js';
-import * as row from '../../src/fast/scan/quick-row.js';
-import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/fast/scan/quick-scan.js';
-import { B64_IN_DIGEST } from '../../src/fast/scan/quick-tables.js';
+import { MeterReader, keyidAt } from '../../src/fast/scan/scanned-line.js';
+import * as row from '../../src/fast/scan/row.js';
+import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/fast/scan/scan.js';
+import { B64_IN_DIGEST } from '../../src/fast/scan/tables.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
 import { fixtureBytes } from '../fixtures/cases.js';
-import { WHOLE_EVENTS, lineOf, recordOf } from '../ledger/quick-kit.js';
+import { WHOLE_EVENTS, lineOf, recordOf } from '../ledger/scan-kit.js';
 
 function examine(lines: readonly string[]): ExaminedBlock {
   return examineBlock(Buffer.from(`${lines.join('\n')}\n`), makeExaminer(nodeBackend), 'all');
@@ -26,7 +26,7 @@ function isChained(block: ExaminedBlock, line: number): boolean {
   );
 }
 
-/** A usual record that stands behind the line `before`. */
+/** A scannable record that stands behind the line `before`. */
 function recordBehind(before: string, seq: number, changes: Record<string, unknown> = {}): string {
   const prev = { alg: 'sha-256', b64: hashToBase64url(leafHash(Buffer.from(before))) };
   const members = Object.entries({ ...WHOLE_EVENTS[seq % WHOLE_EVENTS.length], ...changes });
@@ -193,7 +193,7 @@ describe('a record is chained', () => {
   const unbound = recordBehind('', 5, { ledger_id: undefined });
   const foreign = recordBehind('', 5, { ledger_id: { alg: 'sha-256', b64: `${'A'.repeat(42)}E` } });
 
-  test('where it follows upon a usual record', () => {
+  test('where it follows upon a scannable record', () => {
     const block = examine([first, second, third, 'x', second, third]);
     expect([0, 1, 2, 3, 4, 5].map((i) => isChained(block, i))).toEqual([
       false,

@@ -1,4 +1,4 @@
-/** The two scanners of blocks say the same of every block; of single lines `ledger/quick-line` holds them against each other. */
+/** The two scanners of blocks say the same of every block; of single lines `ledger/scanned-line` holds them against each other. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import {
@@ -8,10 +8,10 @@ import {
   type LineScanner,
 } from '../../src/fast/blocks/line-scanner.js';
 import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
-import { ROW_WIDTH } from '../../src/fast/scan/quick-scan.js';
+import { ROW_WIDTH } from '../../src/fast/scan/scan.js';
 import { nodeHash } from '../../src/format/tree/compact-range.js';
 import { fixtureBytes } from '../fixtures/cases.js';
-import { fixtureLines, makeRandom } from '../ledger/quick-kit.js';
+import { fixtureLines, makeRandom } from '../ledger/scan-kit.js';
 
 const PIPELINE = Buffer.from(fixtureBytes('ledgers/pipeline-1000.jsonl'));
 

@@ -7,7 +7,7 @@ import {
   readBlocks,
   type KnownLines,
   type ReadBlocksOptions,
-  type UsualLine,
+  type FastLine,
 } from '../../src/fast/blocks/read-blocks.js';
 import type { KnownLine } from '../../src/rules/verify/line-knowledge.js';
 import { bytesSource, streamSource } from '../../src/log/fs/source.js';
@@ -135,7 +135,7 @@ test('rooms are used again, and none before the lines in it were used up, howeve
     let blocks = 0;
     let at = 0;
     for await (const lines of readBlocks(streamSource(slowly(), '-'), { ...options, blockBytes: 6_000 })) {
-      const { bytes: room, facts } = lines as unknown as UsualLine;
+      const { bytes: room, facts } = lines as unknown as FastLine;
       const said = saidIn(facts);
       await turns(10);
       expect(Buffer.compare(room, bytes.subarray(at, at + room.length))).toBe(0);

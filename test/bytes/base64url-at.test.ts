@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { decodeDigestAt, decodeSignatureAt, isDigestAt } from '../../src/base/bytes/base64url-at.js';
 import { tryDecodeBase64url } from '../../src/base/bytes/encoding.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 
 const random = makeRandom(64);
 const randomBytes = (length: number): Uint8Array =>

@@ -5,10 +5,10 @@ import { BlockSteps } from '../../src/fast/blocks/block-steps.js';
 import { MemoryEntries } from '../../src/log/cache/entry-store.js';
 import type { IndexedState } from '../../src/log/cache/indexed-state.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
-import { UsualStep } from '../../src/fast/usual-step.js';
+import { FastStep } from '../../src/fast/fast-step.js';
 import { event, genesis, keyOf, ledger, makeSigner, note, type Item } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { fixtureOrigins, makeOrigin, mutateLedger } from '../verify/mutation-kit.js';
 import { ledgerNearBounds } from '../verify/near-bounds.js';
@@ -31,7 +31,7 @@ async function entriesOf(
   let steps = begin(view);
   for (const [n, line] of linesOf(bytes).entries()) {
     if (steps === undefined) view.step(line, SEGMENT);
-    else await steps.take(line, SEGMENT);
+    else await steps.apply(line, SEGMENT);
     if ((n + 1) % savedAfter > 0) continue;
     await steps?.flush();
     await store.write(view.takeChanges());
@@ -93,7 +93,7 @@ test('of ledgers with anything changed', { timeout: times(120_000, 3_600_000) },
 
 test('of ledgers that use up what their grants allow', { timeout: times(60_000, 600_000) }, async () => {
   const random = makeRandom(SEED);
-  const taken = vi.spyOn(UsualStep.prototype, 'take');
+  const taken = vi.spyOn(FastStep.prototype, 'tryApply');
   for (let n = 0; n < times(20, 400); n += 1) {
     const bytes = ledgerNearBounds(random, undefined, 120);
     const savedAfter = 1 + Math.floor(random() * 60);

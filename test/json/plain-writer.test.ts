@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalBytes, canonicalText, canonicalTextOfAny } from '../../src/base/json/canonicalize.js';
-import { PlainWriter, UNUSUAL } from '../../src/base/json/plain-writer.js';
+import { PlainWriter, NOT_PLAIN } from '../../src/base/json/plain-writer.js';
 import { times } from '../slow.js';
 import { canonicalValue } from './arbitrary.js';
 
@@ -87,10 +87,10 @@ describe('PlainWriter', () => {
   it('writes what a text is to be replaced by, and asks where it stands', () => {
     const writer = new PlainWriter();
     const asked: unknown[] = [];
-    const write = (): string | typeof UNUSUAL =>
+    const write = (): string | typeof NOT_PLAIN =>
       writer.value({ b: 'x', a: [{ c: 'y', d: 'z' }, 'w'] }, 0)
         ? Buffer.from(writer.bytes).toString()
-        : UNUSUAL;
+        : NOT_PLAIN;
     const text = writer.use(write, (...args) => {
       asked.push(args);
       return args[0] === 'y' ? { z: 1, y: ['y'] } : undefined;

@@ -53,6 +53,7 @@ function isMemberName({ parent, pos }: ts.Identifier): boolean {
 
 function resolve(from: string, specifier: string): string {
   if (specifier === '#platform') return PLATFORM;
+  if (specifier.startsWith('#fast/')) return `${specifier.slice(1)}.ts`;
   if (!specifier.startsWith('.')) return specifier;
   return normalize(join(dirname(from), specifier)).replace(/\.js$/, '.ts');
 }

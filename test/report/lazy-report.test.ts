@@ -22,7 +22,7 @@ import { FILE_CASES, fixtureBytes, optionsOf, type LedgerCase } from '../fixture
 import { sample } from '../slow.js';
 
 const WITH_DENIED = 'ledgers/pipeline-1000.jsonl';
-const UNUSUAL = 'broken/reservation-over-cap.jsonl';
+const NOT_PLAIN = 'broken/reservation-over-cap.jsonl';
 
 const verify = (fixture: LedgerCase): Promise<VerificationResult> =>
   runVerification(bytesSource(fixtureBytes(fixture.ledger), 'ledger'), {
@@ -44,7 +44,7 @@ async function textOf(write: (sink: ByteSink) => Promise<void>): Promise<string>
 }
 
 describe('a lazy report', () => {
-  test.each([find(WITH_DENIED), find(UNUSUAL), ...sample(FILE_CASES, 40)])(
+  test.each([find(WITH_DENIED), find(NOT_PLAIN), ...sample(FILE_CASES, 40)])(
     'is the plain one when it is written: $ledger',
     async (fixture) => {
       const result = await verify(fixture);
@@ -85,7 +85,7 @@ describe('a lazy report', () => {
   it('lists what lies in rows, what does not, and nothing that was denied, in the order of the ledger', async () => {
     for (const [ledger, open, all] of [
       [WITH_DENIED, 3, 32],
-      [UNUSUAL, 2, 2],
+      [NOT_PLAIN, 2, 2],
     ] as const) {
       const result = await verify(find(ledger));
       expect([...result.state.links.actions.values()]).toHaveLength(all);

@@ -9,11 +9,11 @@ import { BlockSteps } from '../../src/fast/blocks/block-steps.js';
 import { saveVerification } from '../../src/log/cache/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/rules/verify/state.js';
 import type { EventVerdict } from '../../src/rules/verify/line-result.js';
-import { UsualStep } from '../../src/fast/usual-step.js';
+import { FastStep } from '../../src/fast/fast-step.js';
 import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { linesOf, SEGMENT } from '../cache/support.js';
 import { makeSigner } from '../docs/ledger-kit.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { fixtureOrigins, makeOrigin, mutateLedger } from './mutation-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
@@ -46,7 +46,7 @@ async function outcomeOf(
         step: (line, segment, examined, known) => {
           verdicts.push(verifyLine(state, line, segment, examined, known).verdict);
         },
-        afterUsual: (_line, _examined, verdict) => {
+        afterFast: (_line, _examined, verdict) => {
           verdicts.push(verdict);
         },
       },
@@ -54,7 +54,7 @@ async function outcomeOf(
     );
     for (const line of lines) {
       const given = Uint8Array.from(line.bytes);
-      await steps.take({ ...line, bytes: given }, SEGMENT);
+      await steps.apply({ ...line, bytes: given }, SEGMENT);
       // Whoever reads them reads the next lines into the same room.
       given.fill(0);
     }
@@ -83,7 +83,7 @@ test('ledgers with anything changed', { timeout: times(120_000, 3_600_000) }, as
 test('ledgers that use up what their grants allow', { timeout: times(60_000, 600_000) }, async () => {
   const random = makeRandom(SEED);
   const signer = makeSigner();
-  const taken = vi.spyOn(UsualStep.prototype, 'take');
+  const taken = vi.spyOn(FastStep.prototype, 'tryApply');
   for (let n = 0; n < times(20, 400); n += 1) {
     const lines = linesOf(ledgerNearBounds(random, n % 2 === 0 ? signer : undefined, 120));
     const sizes = { blockBytes: 20_000, minLines: 1 };

@@ -25,13 +25,14 @@ const replace: Plugin = {
   name: 'replace',
   setup(builds) {
     builds.onResolve(
-      { filter: /^#platform$|^\.{1,2}\// },
+      { filter: /^#(?:platform$|fast\/)|^\.{1,2}\// },
       async ({ path, importer, resolveDir, kind, pluginData }) => {
         if (pluginData === NAMESPACE) return undefined;
-        const found =
-          path === '#platform'
+        const found = path.startsWith('#')
+          ? path === '#platform'
             ? PLATFORM
-            : (await builds.resolve(path, { importer, resolveDir, kind, pluginData: NAMESPACE })).path;
+            : `${ROOT}src/${path.slice(1)}.ts`
+          : (await builds.resolve(path, { importer, resolveDir, kind, pluginData: NAMESPACE })).path;
         const isReplaced = REPLACED[found] !== undefined && importer !== REPLACING && importer !== found;
         return isReplaced ? { path: found, namespace: NAMESPACE } : { path: found };
       },

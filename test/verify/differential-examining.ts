@@ -6,7 +6,7 @@
 import * as lineScanner from '../../src/fast/blocks/line-scanner.js';
 import type { LineScanner } from '../../src/fast/blocks/line-scanner.js';
 import * as blocks from '../../src/fast/blocks/read-blocks.js';
-import type { KnownLines, ReadBlocksOptions, UsualLine } from '../../src/fast/blocks/read-blocks.js';
+import type { KnownLines, ReadBlocksOptions, FastLine } from '../../src/fast/blocks/read-blocks.js';
 import type { KnownLine } from '../../src/rules/verify/line-knowledge.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { LineSplitter } from '../../src/format/record/line-splitter.js';
@@ -50,7 +50,7 @@ const NOT_MEANT = 0x58;
 async function* wiped(read: AsyncIterable<KnownLines>): AsyncGenerator<KnownLines, void, void> {
   for await (const lines of read) {
     yield lines;
-    const { bytes, facts } = lines as unknown as Partial<UsualLine>;
+    const { bytes, facts } = lines as unknown as Partial<FastLine>;
     // Of a line that is longer than a block there is nothing.
     if (bytes === undefined || facts === undefined) continue;
     bytes.fill(NOT_MEANT);
@@ -79,7 +79,7 @@ async function* linesOneByOne(source: LedgerSource): AsyncGenerator<KnownLines, 
 
 class OneLine implements KnownLines {
   readonly line: KnownLine;
-  readonly usual = undefined;
+  readonly fast = undefined;
   #isPassed = false;
 
   constructor(line: KnownLine) {

@@ -1,4 +1,4 @@
-/** Ledgers long enough for signature tables and for rooms that are used in turn, with signatures and records of every kind among the usual ones. */
+/** Ledgers long enough for signature tables and for rooms that are used in turn, with signatures and records of every kind among the scannable ones. */
 
 import { createHash } from 'node:crypto';
 import { canonicalBytes, meters, type AnyEvent, type EventSignature } from '../../src/api/index.js';

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 import type { Report } from '../../src/rules/report/report.js';
 import type { VerifyChunksOptions } from '../../src/rules/report/verify-chunks.js';
 import { CommandServer } from '../cli/command-server.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { CHROMIUM, Page } from '../platform/chromium.js';
 import { makeLedger } from './differential-kit.js';
 import {

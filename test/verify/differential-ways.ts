@@ -1,6 +1,6 @@
 /**
  * The ways to verify one ledger, each of which gives the report of every other: how it is read, cut, examined, put aside and gone on
- * from. A ledger's own way is the definition: a line at a time, nothing known ahead, no quick path, each signature by the backend.
+ * from. A ledger's own way is the definition: a line at a time, nothing known ahead, no fast path, each signature by the backend.
  */
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ import { NorthrootError } from '../../src/base/error.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { openScratchFile } from '../../src/log/fs/scratch-file.js';
-import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
 import { startWorker } from '../../src/base/platform/node.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
@@ -85,11 +85,11 @@ export function removeFolder(): void {
 /** Line by line, the definition. */
 export function byDefinition(bytes: Buffer): Promise<Report> {
   return withExamining({ blocks: 'lines' }, async () => {
-    useQuickPath(false);
+    useFastPath(false);
     try {
       return await verifyChunks(bytes, { ...OPTIONS, threads: 1 });
     } finally {
-      useQuickPath(true);
+      useFastPath(true);
     }
   });
 }

@@ -6,13 +6,13 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { streamSource } from '../../src/log/fs/source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
-import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { buildReport } from '../../src/rules/report/report.js';
 import type { BatchVerifier, BatchVerifierOptions } from '../../src/fast/signature/batch-verifier.js';
 import { defaultBackend } from '../../src/format/signature/default-backend.js';
 import { rememberKeys } from '../../src/fast/blocks/known-keys.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { fixtureOrigins, makeOrigin, mutateLedger, type Origin } from './mutation-kit.js';
 import { inChunks, rememberingBackend } from './support.js';
@@ -37,7 +37,7 @@ const THREADED = times(100, 250);
 const MADE = 50;
 const NOW = '2026-11-22T00:00:00Z';
 
-afterEach(() => useQuickPath(true));
+afterEach(() => useFastPath(true));
 
 async function reportOf(source: LedgerSource, options: VerifyOptions): Promise<string> {
   const stream: string[] = [];
@@ -67,9 +67,9 @@ test('ledgers with anything changed have one report', { timeout: times(120_000, 
     const bytes = mutateLedger(origin, random() < 0.5 ? fixtures : made, random);
     const where = `ledger ${n} of seed ${SEED}, from ${origin.name}:\n${bytes.toString('base64')}`;
     const stream = (): LedgerSource => streamSource(inChunks(bytes, bytes.length || 1), '-');
-    useQuickPath(false);
+    useFastPath(false);
     const expected = await reportOf(stream(), { ...origin.options(), backend: slow });
-    useQuickPath(true);
+    useFastPath(true);
     const sizes = Array.from({ length: 1 + below(3) }, () => 1 + below(random() < 0.5 ? 300 : 8_000));
     const chunked = streamSource(inChunks(bytes, ...sizes), '-');
     if ((await reportOf(chunked, { ...origin.options(), backend: fast })) !== expected)

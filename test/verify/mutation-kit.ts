@@ -23,7 +23,7 @@ import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { attestation, boundTo, checkpoint, event, genesis, keyOf, ledger } from '../docs/ledger-kit.js';
 import type { Item } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
-import { changeBytes, changeRecord } from '../ledger/quick-kit.js';
+import { changeBytes, changeRecord } from '../ledger/scan-kit.js';
 import { ledgerOf, linesOf } from './support.js';
 
 /** A ledger, and how it is verified. */

@@ -278,7 +278,7 @@ describe('checkpoints that the user holds', () => {
     return { name: `after-${count}`, note: Buffer.from(event.note) };
   };
 
-  test.each<[string, number, { name: string; note: Uint8Array }[], isQuick: boolean]>([
+  test.each<[string, number, { name: string; note: Uint8Array }[], isFast: boolean]>([
     ['that end where the state does', 6, [noteAfter(6)], true],
     ['that end behind it', 6, [noteAt(8)], true],
     ['that a record of the ledger states', 6, [noteAt(4), noteAt(8)], true],
@@ -286,14 +286,14 @@ describe('checkpoints that the user holds', () => {
     ['that end before it, where nothing is known', 6, [noteAfter(2)], false],
     ['that are of another ledger before it', 6, [noteAfter(5, lines.toReversed())], false],
     ['that are of another ledger, at a size that is known', 6, [noteAfter(4, lines.toReversed())], false],
-  ])('are held against it: those %s', async (_what, count, checkpoints, isQuick) => {
+  ])('are held against it: those %s', async (_what, count, checkpoints, isFast) => {
     writeFileSync(path, ledgerOf(lines.slice(0, count)));
     const { saved } = await verify(await openLedgerSource(path));
     writeFileSync(path, ledgerOf(lines));
     const whole = (await verify(await openLedgerSource(path), { checkpoints })).report;
     expect(await expectSame(saved, { checkpoints })).toEqual(whole);
     const attempt = verify(await withoutLines(), { from: copyOf(saved), checkpoints });
-    if (isQuick) expect((await attempt).report).toEqual(whole);
+    if (isFast) expect((await attempt).report).toEqual(whole);
     else await expect(attempt).rejects.toThrow('from the beginning');
   });
 

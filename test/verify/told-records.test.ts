@@ -1,14 +1,14 @@
-/** Who is told of each record hears the same of it, whether the quick step went over it or `verifyLine`. */
+/** Who is told of each record hears the same of it, whether the fast step went over it or `verifyLine`. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { bytesSource } from '../../src/log/fs/source.js';
-import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
-import { UsualStep } from '../../src/fast/usual-step.js';
+import { FastStep } from '../../src/fast/fast-step.js';
 import type { VerifiedRecord } from '../../src/rules/verify/verified-record.js';
 import { makeSigner } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import type { Anchor } from '../../src/rules/verify/anchors.js';
 import { fixtureOrigins, makeOrigin, mutateLedger } from './mutation-kit.js';
@@ -21,7 +21,7 @@ const SIGNER = makeSigner();
 const OPTIONS: VerifyOptions = { backend: rememberingBackend(), now: '2026-11-22T00:00:00Z', threads: 1 };
 
 afterEach(() => {
-  useQuickPath(true);
+  useFastPath(true);
   vi.restoreAllMocks();
 });
 
@@ -57,11 +57,11 @@ function formOf({ bytes, examined, state, ...said }: VerifiedRecord): unknown {
 
 async function toldOf(
   bytes: Uint8Array,
-  isQuick: boolean,
+  isFast: boolean,
   options: VerifyOptions,
   later = false,
 ): Promise<unknown[]> {
-  useQuickPath(isQuick);
+  useFastPath(isFast);
   const told: unknown[] = [];
   await runVerification(bytesSource(bytes, 'ledger'), {
     ...OPTIONS,
@@ -96,7 +96,7 @@ test('ledgers with anything changed', { timeout: times(60_000, 1_800_000) }, asy
 
 test('ledgers that use up what their grants allow', { timeout: times(60_000, 600_000) }, async () => {
   const random = makeRandom(SEED);
-  const taken = vi.spyOn(UsualStep.prototype, 'take');
+  const taken = vi.spyOn(FastStep.prototype, 'tryApply');
   for (let n = 0; n < times(12, 400); n += 1) {
     const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 80);
     const checkpoints: Anchor[] = n % 3 === 0 ? [anchorAt(bytes, SIGNER, 40)] : [];

@@ -11,7 +11,7 @@ import { startVerification, type VerifyState } from '../../src/rules/verify/stat
 import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import type { OtherRecord } from '../../src/log/writer/running-verification.js';
 import { linesOf } from '../cache/support.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { ledgerNearBounds } from '../verify/near-bounds.js';
 import { draft, noticeBoard, openLedger, readRecords, signer, temporaryFolder } from './support.js';
 

@@ -9,7 +9,7 @@
 import canonicalize from 'canonicalize';
 import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
-import { PlainWriter, UNUSUAL } from './plain-writer.js';
+import { PlainWriter, NOT_PLAIN } from './plain-writer.js';
 import { jsonPointer } from './pointer.js';
 import { MAX_DEPTH } from './scan.js';
 import type { JsonObject, JsonValue } from './value.js';
@@ -24,14 +24,14 @@ import type { JsonObject, JsonValue } from './value.js';
  *   members that are not enumerable, sparse arrays, arrays with further members, cycles
  */
 export function canonicalText(value: unknown): string {
-  const written = writer.use(() => (writer.value(value, 0) ? decodeUtf8(writer.bytes) : UNUSUAL));
-  return written === UNUSUAL ? canonicalTextOfAny(value) : written;
+  const written = writer.use(() => (writer.value(value, 0) ? decodeUtf8(writer.bytes) : NOT_PLAIN));
+  return written === NOT_PLAIN ? canonicalTextOfAny(value) : written;
 }
 
 /** The same as UTF-8. */
 export function canonicalBytes(value: unknown): Uint8Array {
-  const written = writer.use(() => (writer.value(value, 0) ? new Uint8Array(writer.bytes) : UNUSUAL));
-  return written === UNUSUAL ? new TextEncoder().encode(canonicalTextOfAny(value)) : written;
+  const written = writer.use(() => (writer.value(value, 0) ? new Uint8Array(writer.bytes) : NOT_PLAIN));
+  return written === NOT_PLAIN ? new TextEncoder().encode(canonicalTextOfAny(value)) : written;
 }
 
 const writer = new PlainWriter();

@@ -8,7 +8,7 @@ import { allocateBytes } from '../bytes/concat.js';
 import { MAX_DEPTH } from './scan.js';
 
 /** What is written of a value that is not usual. */
-export const UNUSUAL = Symbol('unusual');
+export const NOT_PLAIN = Symbol('unusual');
 
 /**
  * What is to be written instead of a text.
@@ -59,10 +59,10 @@ export class PlainWriter {
    * Calls `write`, which writes one value. Nothing that a value does when it is read, as a proxy may, gets at what is being written.
    *
    * @param replace - Asked of each text that is a member.
-   * @returns What it returns; {@link UNUSUAL} where a value is being written already.
+   * @returns What it returns; {@link NOT_PLAIN} where a value is being written already.
    */
-  use<T>(write: () => T, replace?: Replace): T | typeof UNUSUAL {
-    if (this.#isBusy || 'toJSON' in NO_ARRAY) return UNUSUAL;
+  use<T>(write: () => T, replace?: Replace): T | typeof NOT_PLAIN {
+    if (this.#isBusy || 'toJSON' in NO_ARRAY) return NOT_PLAIN;
     this.#isBusy = true;
     this.#at = this.room.length;
     this.#deepest = 0;

@@ -20,7 +20,7 @@ import { checkHost, type HostReadOptions, readHost } from '../../hosts/shared/re
 import { CHECKERS, HOSTS } from '../../hosts/shared/registry.js';
 import { openLedger } from '../../log/tile/open-ledger.js';
 import { Ledger } from '../../log/writer/ledger.js';
-import { isUnbegun } from '../../log/writer/unbegun.js';
+import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
 import { type Paint, plainPaint } from '../../out/text/paint.js';
 import { CommandError } from '../command-error.js';
@@ -143,7 +143,7 @@ async function importFiles(
     }
     return report(context, reportImport(plan, undefined, about), options, 'stderr');
   }
-  const isNew = await isUnbegun(path);
+  const isNew = await isEmptyLedger(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot import --create --ledger ${printable(path)} makes it and appends to it`,

@@ -13,7 +13,7 @@ import { describePredecessor } from '../../log/read/describe-predecessor.js';
 import { openLedger } from '../../log/tile/open-ledger.js';
 import { ownKeyEntry } from '../../log/writer/genesis.js';
 import { Ledger } from '../../log/writer/ledger.js';
-import { isUnbegun } from '../../log/writer/unbegun.js';
+import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
@@ -80,7 +80,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
     throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
   const recovery = await readRecoveryKeys(options);
-  if (!(await isUnbegun(path))) throw ledgerExists(path);
+  if (!(await isEmptyLedger(path))) throw ledgerExists(path);
   const { continues: old } = options;
   const continues = old === undefined ? undefined : await describePredecessor(() => openLedger(old), signal);
   let isMade = false;

@@ -17,7 +17,7 @@ import {
 } from '../../log/fs/file-system.js';
 import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
-import { isUnbegun } from '../../log/writer/unbegun.js';
+import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { readSigner } from '../input.js';
@@ -150,7 +150,7 @@ export async function openWithOwnKey(
   path: string,
   open: (signer: Signer | undefined) => Promise<Ledger>,
 ): Promise<Ledger> {
-  if (!(await isUnbegun(path))) return open(await findOwnSigner(terminal, path));
+  if (!(await isEmptyLedger(path))) return open(await findOwnSigner(terminal, path));
   return (await openWithNewKey(terminal, path, open)).ledger;
 }
 

@@ -1,10 +1,8 @@
 /** `northroot verify --part` and `--merge`: one verification spread over jobs. */
 
+import { examinePart, MAX_PARTS, openParts } from '#fast/step';
 import { InvalidArgumentError } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import { examinePart } from '../../fast/blocks/examine-part.js';
-import { openParts } from '../../fast/blocks/open-parts.js';
-import { MAX_PARTS } from '../../fast/blocks/part-file.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { readFileChunks } from '../../log/fs/file-system.js';
 import { openScratchFile } from '../../log/fs/scratch-file.js';

@@ -1,6 +1,6 @@
 /**
  * Steps a state over what is stored, a block of lines at a time, as `verify` does: examined at once, their signatures in batches, and of
- * usual records no objects made. What is said of a line is what `verifyLine` says of it.
+ * scannable records no objects made. What is said of a line is what `verifyLine` says of it.
  */
 
 import { allocateScratch } from '../../base/bytes/concat.js';
@@ -11,10 +11,10 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { isQuickPathOn } from '../scan/quick-line.js';
-import { EVENT_ID, ROW_WIDTH } from '../scan/quick-scan.js';
-import { B64_LENGTH } from '../scan/quick-tables.js';
-import { UsualStep } from '../usual-step.js';
+import { isFastPathOn } from '../scan/scanned-line.js';
+import { EVENT_ID, ROW_WIDTH } from '../scan/scan.js';
+import { B64_LENGTH } from '../scan/tables.js';
+import { FastStep } from '../fast-step.js';
 import { examineBlock, type Examiner, makeExaminer } from './examine-block.js';
 import { BlockKnowledge } from './read-blocks.js';
 
@@ -25,13 +25,13 @@ const MIN_LINES = 64;
 /** Of so many keys the signatures are verified in batches. */
 const MAX_KEYS = 1_000;
 
-/** A state, and how lines are verified by it that the quick step does not take. */
+/** A state, and how lines are verified by it that the fast step does not take. */
 export interface LineSteps {
   readonly state: VerifyState;
   /** Steps over such a line, by `verifyLine`. */
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
-  /** Called for each line that the quick step took: a usual record, of which nothing is found. */
-  readonly afterUsual?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
+  /** Called for each line that the fast step took: a scannable record, of which nothing is found. */
+  readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
 }
 
 /** See the head of this file. */
@@ -45,7 +45,7 @@ export class BlockSteps {
   readonly #lines: RawLine[] = [];
   #segment: SegmentName = { file: '', firstSeq: undefined };
   #examiner: Examiner | undefined;
-  #usualStep: UsualStep | undefined;
+  #fastStep: FastStep | undefined;
 
   /** @param sizes - For tests: the bytes of a block, and how many lines are worth one. */
   constructor(steps: LineSteps, { blockBytes = BLOCK_BYTES, minLines = MIN_LINES } = {}) {
@@ -60,14 +60,14 @@ export class BlockSteps {
   }
 
   /** Takes the next line, which may be overwritten afterwards. */
-  async take(line: RawLine, segment: SegmentName): Promise<void> {
+  async apply(line: RawLine, segment: SegmentName): Promise<void> {
     const needed = line.length + 1;
     // What is nothing to examine.
     const isAlone = line.length === 0 || !line.terminated || line.length > MAX_LINE_BYTES;
     const isOther = segment.file !== this.#segment.file || segment.firstSeq !== this.#segment.firstSeq;
     if (isAlone || isOther || this.#used + needed > this.#blockBytes) await this.flush();
     if (isAlone) {
-      this.#usualStep?.forget();
+      this.#fastStep?.reset();
       this.#steps.step(line, segment);
       return;
     }
@@ -104,33 +104,33 @@ export class BlockSteps {
       ids.push(decodeLatin1(bytes, at, at + B64_LENGTH));
     }
     await state.events.lookAhead?.(ids);
-    const usualStep = this.#usualStep;
+    const fastStep = this.#fastStep;
     try {
       for (const [index, line] of lines.entries()) {
         const known = new BlockKnowledge(facts, bytes, index);
         const examined = known.examine(state.layout, false);
-        if (usualStep !== undefined && facts.rowAt[index] !== -1 && examined?.wellFormed === true) {
+        if (fastStep !== undefined && facts.rowAt[index] !== -1 && examined?.wellFormed === true) {
           const { number, offset, length } = line;
-          const usual = { facts, bytes, segment, index, number, offset, length };
-          const verdict = usualStep.takeTold(usual, line, examined);
+          const fast = { facts, bytes, segment, index, number, offset, length };
+          const verdict = fastStep.tryApplyObserved(fast, line, examined);
           if (verdict !== undefined) {
-            this.#steps.afterUsual?.(line, examined, verdict);
+            this.#steps.afterFast?.(line, examined, verdict);
             continue;
           }
         }
         // A line of any other kind may change what it remembers.
-        usualStep?.settle();
-        usualStep?.forget();
+        fastStep?.flush();
+        fastStep?.reset();
         this.#steps.step(line, segment, examined, known);
       }
     } finally {
-      usualStep?.settle();
+      fastStep?.flush();
     }
   }
 
   #begin(): Examiner {
     const { state } = this.#steps;
-    this.#usualStep = isQuickPathOn() ? UsualStep.of(state, { isTold: true }) : undefined;
+    this.#fastStep = isFastPathOn() ? FastStep.of(state, { isTold: true }) : undefined;
     const { keyring } = state;
     const keys = keyring.size > MAX_KEYS ? [] : keyring.save();
     const declared = keys.map(({ key }) => ({ keyid: key.keyid, publicKey: key.public_key }));

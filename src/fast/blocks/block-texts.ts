@@ -1,11 +1,11 @@
 /**
  * The texts of a block's rows that come again and again, each cut out of the bytes once: the rows say which of them have the same
- * (`fast/scan/quick-relate.ts`).
+ * (`fast/scan/relate.ts`).
  */
 
-import { keyidAt, recallText } from '../scan/quick-line.js';
-import * as row from '../scan/quick-row.js';
-import { B64_LENGTH } from '../scan/quick-tables.js';
+import { keyidAt, recallText } from '../scan/scanned-line.js';
+import * as row from '../scan/row.js';
+import { B64_LENGTH } from '../scan/tables.js';
 
 type Cut = (bytes: Uint8Array, rows: Int32Array, base: number) => string;
 

@@ -12,20 +12,20 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import {
   closingQuote,
   eventOf,
-  isQuickPathOn,
+  isFastPathOn,
   keyidOf,
   signatureAt,
   signatureCountOf,
-} from '../scan/quick-line.js';
-import { ROW_WIDTH, SEQ_LOW } from '../scan/quick-scan.js';
-import { SEQ_BASE } from '../scan/quick-tables.js';
+} from '../scan/scanned-line.js';
+import { ROW_WIDTH, SEQ_LOW } from '../scan/scan.js';
+import { SEQ_BASE } from '../scan/tables.js';
 import { type DeclaredKey, keysDeclaredBy, KnownKeys } from './known-keys.js';
 import { scannerFor } from './line-scanner.js';
 import { SignatureQueue } from './signature-queue.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
-/** Of so many lines that are not usual records what was examined is kept: a block may have 100,000 lines of two bytes. */
+/** Of so many lines that are not scannable records what was examined is kept: a block may have 100,000 lines of two bytes. */
 const MAX_EXAMINED = 2_048;
 /** A line of fewer bytes has no signatures, and declares no key. */
 const MIN_SIGNED_BYTES = 24;
@@ -44,9 +44,9 @@ export interface BlockFacts {
   readonly nodes: Uint8Array;
   /** How many lines before the block take a place, modulo 2^30, as its records say. */
   readonly ordinal: number;
-  /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
+  /** The row of each scannable record among `rows` (`scan.ts`), and -1 for every other line. */
   readonly rowAt: Int32Array;
-  /** What is where in the usual records: places in the block. Their ids and digests are true; see `quick-row.ts`. */
+  /** What is where in the scannable records: places in the block. Their ids and digests are true; see `row.ts`. */
   readonly rows: Int32Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
@@ -56,7 +56,7 @@ export interface BlockFacts {
   readonly declared: readonly DeclaredKey[];
 }
 
-/** The same, with the first lines that are not usual records as they were examined, for whoever goes on in the same thread. */
+/** The same, with the first lines that are not scannable records as they were examined, for whoever goes on in the same thread. */
 export interface ExaminedBlock extends BlockFacts {
   readonly examined: ReadonlyMap<number, ExaminedLine>;
 }
@@ -107,8 +107,8 @@ export function examineBlock(
   const declared: DeclaredKey[] = [];
   const examined = new Map<number, ExaminedLine>();
   const rowAt = new Int32Array(lines).fill(-1);
-  const isQuick = depth === 'all' && isQuickPathOn();
-  let usual = 0;
+  const isFast = depth === 'all' && isFastPathOn();
+  let fast = 0;
   /** Whether there is a line that takes no place. */
   let hasBlank = false;
   /** The key by which the next verdict is computed; where there is none, that verdict is given. */
@@ -131,19 +131,19 @@ export function examineBlock(
     }
     writeHash(leaves, i * HASH_BYTES, scanner.leafHash(start, end));
     if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
-    if (isQuick && scanner.scan(start, end, usual)) {
+    if (isFast && scanner.scan(start, end, fast)) {
       const { rows } = scanner;
-      rowAt[i] = usual;
-      const count = signatureCountOf(rows, usual);
+      rowAt[i] = fast;
+      const count = signatureCountOf(rows, fast);
       for (let index = 0; index < count; index += 1) {
-        const key = keyOfNext(keyidOf(bytes, rows, usual, index));
+        const key = keyOfNext(keyidOf(bytes, rows, fast, index));
         if (key === undefined) continue;
-        const at = signatureAt(bytes, rows, usual, index);
-        const event = eventOf(bytes, rows, usual);
+        const at = signatureAt(bytes, rows, fast, index);
+        const event = eventOf(bytes, rows, fast);
         const end = closingQuote(bytes, at);
         verdicts.push(signatures.addAt(key, event, bytes, at, end, verdicts.length));
       }
-      usual += 1;
+      fast += 1;
       continue;
     }
     const isKept = examined.size < MAX_EXAMINED;
@@ -163,8 +163,8 @@ export function examineBlock(
     }
   }
   signatures.flush(verdicts);
-  if (usual > 0) scanner.relate(rowAt, leaves);
-  const rows = scanner.rows.slice(0, usual * ROW_WIDTH);
+  if (fast > 0) scanner.relate(rowAt, leaves);
+  const rows = scanner.rows.slice(0, fast * ROW_WIDTH);
   const first = rowAt.indexOf(0);
   const ordinal = first === -1 ? 0 : (rows[SEQ_LOW]! - first) & (SEQ_BASE - 1);
   const hasNodes = first !== -1 && !hasBlank;

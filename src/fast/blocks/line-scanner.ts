@@ -1,5 +1,5 @@
 /**
- * Finds the usual records among the lines of a block, and the hashes of lines: in WebAssembly, into whose memory a block is copied once,
+ * Finds the scannable records among the lines of a block, and the hashes of lines: in WebAssembly, into whose memory a block is copied once,
  * or in JavaScript for small blocks and where there is none. Both say the same.
  */
 
@@ -9,9 +9,9 @@ import { sha256Latin1 } from '../../base/bytes/sha256.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import { leafHash } from '../../format/tree/compact-range.js';
 import { SCAN_WASM } from '../scan/generated/scan-wasm.js';
-import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/quick-identity.js';
-import { relate } from '../scan/quick-relate.js';
-import { ROW_WIDTH, scanRecord } from '../scan/quick-scan.js';
+import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/identity.js';
+import { relate } from '../scan/relate.js';
+import { ROW_WIDTH, scanRecord } from '../scan/scan.js';
 
 /** Looks at the lines of one block at a time. */
 export interface LineScanner {
@@ -25,7 +25,7 @@ export interface LineScanner {
   /** The RFC 6962 leaf hash of the line `[start, end)`, a binary string. A line is hashed before or after it is scanned. */
   leafHash(start: number, end: number): string;
   /**
-   * Whether the line `[start, end)` is a usual record and its ids are true: then row `at` says what is where.
+   * Whether the line `[start, end)` is a scannable record and its ids are true: then row `at` says what is where.
    *
    * @param at - 0, or at most one more than that of a row that was filled.
    */
@@ -33,7 +33,7 @@ export interface LineScanner {
   /** The rows that were filled, until the next block. */
   readonly rows: Int32Array;
   /**
-   * Fills what is not of the scan into the rows (`quick-relate.ts`), once all lines were scanned.
+   * Fills what is not of the scan into the rows (`relate.ts`), once all lines were scanned.
    *
    * @param rowAt - For each line its row, or -1.
    * @param leaves - The leaf hashes of all lines, 32 bytes each.
@@ -54,12 +54,12 @@ const NEWLINE = 0x0a;
 
 let plain: LineScanner | undefined;
 /** `null` where there can be none. */
-let quick: LineScanner | undefined | null;
+let fast: LineScanner | undefined | null;
 
 /** Who looks at blocks of so many bytes. */
 export function scannerFor(length: number): LineScanner {
-  if (length >= WORTHWHILE_BYTES && quick === undefined) quick = makeWasmScanner() ?? null;
-  if (length >= WORTHWHILE_BYTES && quick) return quick;
+  if (length >= WORTHWHILE_BYTES && fast === undefined) fast = makeWasmScanner() ?? null;
+  if (length >= WORTHWHILE_BYTES && fast) return fast;
   return (plain ??= makePlainScanner());
 }
 
@@ -119,7 +119,7 @@ interface Engine {
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
 }
 
-/** See `assembly/quick-scan.ts`. */
+/** See `assembly/scan.ts`. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   heapBase(): number;
@@ -137,7 +137,7 @@ const HASH_BYTES = 32;
 const PADDING = 128;
 /** Longer lines, whose views with the prefix of a leaf would not be kept, are hashed where they are. */
 const MAX_COPIED_BYTES = MAX_KEPT_LENGTH - 1;
-/** A usual record has more bytes. */
+/** A scannable record has more bytes. */
 const LEAST_RECORD_BYTES = 256;
 const INT_BYTES = 4;
 const ROW_BYTES = INT_BYTES * ROW_WIDTH;

@@ -7,11 +7,12 @@ import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import type { WorkerThread } from '../../base/platform/platform.js';
-import { type ExaminedLine, type Layout, usualLine } from '../../format/record/examine-line.js';
+import type { ExaminedLine, Layout } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import type { LedgerPlace, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import type { KnownLine, LineKnowledge } from '../../rules/verify/line-knowledge.js';
+import { scannedLineOf } from '../scan/scanned-line.js';
 import { type BlockInput, type LongLine, openBlocks } from './block-reader.js';
 import { BlockTask } from './block-task.js';
 import {
@@ -32,11 +33,11 @@ export interface KnownLines {
   /** The line that was gone on to. */
   readonly line: KnownLine;
   /** The same as a line of facts; undefined where it takes no place, or nothing is known of it. */
-  readonly usual: UsualLine | undefined;
+  readonly fast: FastLine | undefined;
 }
 
 /** A line whose row, hash and verdicts are known, where it has them. */
-export interface UsualLine {
+export interface FastLine {
   readonly facts: BlockFacts;
   /** Those of the block. */
   readonly bytes: Uint8Array;
@@ -298,7 +299,7 @@ class Places {
 /** The one line of which nothing is known. */
 class LongLines implements KnownLines {
   readonly line: KnownLine;
-  readonly usual = undefined;
+  readonly fast = undefined;
   readonly #places: Places;
   #isPassed = false;
 
@@ -322,7 +323,7 @@ class LongLines implements KnownLines {
   }
 }
 
-class BlockLines implements KnownLines, UsualLine {
+class BlockLines implements KnownLines, FastLine {
   readonly facts: BlockFacts | ExaminedBlock;
   readonly bytes: Uint8Array;
   readonly segment: Segment;
@@ -356,7 +357,7 @@ class BlockLines implements KnownLines, UsualLine {
     return true;
   }
 
-  get usual(): UsualLine | undefined {
+  get fast(): FastLine | undefined {
     return this.#isTerminated ? this : undefined;
   }
 
@@ -397,7 +398,8 @@ export class BlockKnowledge implements LineKnowledge {
   examine(layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined {
     const facts = this.#facts;
     const row = facts.rowAt[this.#index] as number;
-    if (row !== -1) return layout === 'bare' ? undefined : usualLine(this.#bytes, facts.rows, row, isBrief);
+    if (row !== -1)
+      return layout === 'bare' ? undefined : scannedLineOf(this.#bytes, facts.rows, row, isBrief);
     const full = 'examined' in facts ? facts.examined.get(this.#index) : undefined;
     return layout === undefined || full?.layout === layout ? full : undefined;
   }

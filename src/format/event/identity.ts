@@ -5,7 +5,7 @@ import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { takeScratch } from '../../base/bytes/slab.js';
 import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
-import { listNames, PlainWriter, type Replace, sortNames, UNUSUAL } from '../../base/json/plain-writer.js';
+import { listNames, PlainWriter, type Replace, sortNames, NOT_PLAIN } from '../../base/json/plain-writer.js';
 import { type Digest, digestFromBase64url } from '../../base/value/digest.js';
 
 /** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
@@ -68,7 +68,7 @@ const COMMA = 0x2c;
 /**
  * Both ids of a payload, and the event that it makes with them: written once, and hashed where it lies.
  *
- * @param payloadOfAny - The payload where its parts are not usual.
+ * @param payloadOfAny - The payload where its parts are not scannable.
  * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
  */
 export function completePayload(
@@ -76,13 +76,16 @@ export function completePayload(
   payloadOfAny: () => object,
   room: Room = NO_ROOM,
 ): CompleteEvent {
-  const complete = writer.use(() => completeUsual(parts, room), parts.replace);
-  return complete === UNUSUAL ? completeAny(payloadOfAny(), room) : complete;
+  const complete = writer.use(() => completePlain(parts, room), parts.replace);
+  return complete === NOT_PLAIN ? completeAny(payloadOfAny(), room) : complete;
 }
 
-function completeUsual({ members, defaults = {} }: PayloadParts, room: Room): CompleteEvent | typeof UNUSUAL {
+function completePlain(
+  { members, defaults = {} }: PayloadParts,
+  room: Room,
+): CompleteEvent | typeof NOT_PLAIN {
   const names = listNames(members);
-  if (names === undefined) return UNUSUAL;
+  if (names === undefined) return NOT_PLAIN;
   let added = NOTHING;
   for (const name of Object.keys(defaults)) {
     if (names.includes(name)) continue;
@@ -105,9 +108,9 @@ function completeUsual({ members, defaults = {} }: PayloadParts, room: Room): Co
     const isUsual = added.includes(name)
       ? writer.named(name, defaults[name], 1)
       : writer.member(members, name, 1);
-    if (!isUsual) return UNUSUAL;
+    if (!isUsual) return NOT_PLAIN;
   }
-  if (writer.at === start + 1) return UNUSUAL;
+  if (writer.at === start + 1) return NOT_PLAIN;
   if (idAt < 0) idAt = writer.at;
   if (digestAt < 0) digestAt = writer.at;
   writer.byte(CLOSE);

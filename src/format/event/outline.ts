@@ -1,6 +1,6 @@
 /**
- * What verification's rules ask of an event, and no more. Of a usual record it is read from the bytes where it lies
- * (`fast/scan/quick-line.ts`), of any other from the event as it was parsed: the rules see no other difference.
+ * What verification's rules ask of an event, and no more. Of a scannable record it is read from the bytes where it lies
+ * (`fast/scan/scanned-line.ts`), of any other from the event as it was parsed: the rules see no other difference.
  *
  * Ids are base64url, other digests texts, `alg:b64`, by which they are compared.
  */

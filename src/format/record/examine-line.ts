@@ -4,6 +4,7 @@
  * depends on earlier lines is `verify/`'s.
  */
 
+import { glanceAt, readScannedLine } from '#fast/line';
 import { allocateScratch } from '../../base/bytes/concat.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import type { ValueFault } from '../../base/fault.js';
@@ -11,8 +12,6 @@ import { diagnoseCanonical } from '../../base/json/diagnose.js';
 import { MemberMarks, scanCanonical } from '../../base/json/scan.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { toDigestText } from '../../base/value/digest.js';
-import { copyQuickLine, glanceAt, QuickLine, readQuickLine } from '../../fast/scan/quick-line.js';
-import { MAX_META_BYTES } from '../../fast/scan/quick-scan.js';
 import type { EventIdentity } from '../event/identity.js';
 import { type AuthorizationTerms, outlineEvent, type OutlineOf } from '../event/outline.js';
 import { type EventTypes, type TypeName, typeNameOf } from '../event/typed-event.js';
@@ -20,8 +19,7 @@ import type { FindingCode } from '../finding/catalog.js';
 import { checkEvent, checkRecord } from '../schema/check.js';
 import { MAX_SIGNATURES } from '../signature/dsse.js';
 import { findMember, hashEvent, type Span } from './event-bytes.js';
-
-export { MAX_META_BYTES } from '../../fast/scan/quick-scan.js';
+import { MAX_META_BYTES } from './line-splitter.js';
 
 /** Whether lines are records, or bare events with no record around them (SPEC §4). */
 export type Layout = 'records' | 'bare';
@@ -99,6 +97,9 @@ export type WellFormedLine<T extends TypeName = TypeName> = {
 
 /** The facts of a line, and its event where it is asked for. `type` tells which. */
 export type ExaminedLine = WellFormedLine | (OtherFacts & HasJson);
+
+/** What a scanned line says: all facts, and the event where it is asked for. */
+export type ScannedFacts = CommonFacts & HasJson & Pick<LineFacts, 'type' | 'wellFormed'>;
 
 /** What the record around an event says. */
 type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
@@ -184,8 +185,7 @@ function toLine(record: RecordFacts, event: EventFacts, json?: JsonObject): Exam
  * @param line - The very bytes that the facts are of; unchanged as long as the event may be asked for.
  */
 export function withEvent(facts: LineFacts | ExaminedLine, line: Uint8Array): ExaminedLine {
-  const made: HasJson =
-    facts instanceof Line || facts instanceof QuickLine ? facts : new Line(facts, facts, line);
+  const made: HasJson = 'json' in facts ? facts : new Line(facts, facts, line);
   return made as ExaminedLine;
 }
 
@@ -208,40 +208,29 @@ const NO_EVENT: EventFacts = {
 const marks = new MemberMarks();
 
 /**
- * Examines one line: usual records the quick way, all others fully.
+ * Examines one line: scannable records the fast path, all others fully.
  *
  * @param line - The line's bytes without `\n`, at most 65,535 and at least one.
  * @param layout - The layout of the ledger; `undefined` to take it from this line.
  */
 export function examineLine(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
-  const quick = layout === 'bare' ? undefined : glanceAt(line);
-  return quick === undefined ? examineFully(line, layout) : asPlainData(quick, line);
+  const fast = layout === 'bare' ? undefined : glanceAt(line);
+  return fast === undefined ? examineFully(line, layout) : asPlainData(fast, line);
 }
 
 /** As {@link examineLine}; what it gives is not plain data and costs less. */
 export function examineLazily(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
-  const quick = layout === 'bare' ? undefined : readQuickLine(line);
-  return (quick as HasJson | undefined as ExaminedLine | undefined) ?? examineFully(line, layout);
+  const fast = layout === 'bare' ? undefined : readScannedLine(line);
+  return (fast as HasJson | undefined as ExaminedLine | undefined) ?? examineFully(line, layout);
 }
 
-/**
- * The line of a usual record, of which it is known what is where.
- *
- * @param bytes - Those that row `at` is about.
- * @param isBrief - Whether they and the rows stay as they are as long as anything may be asked.
- */
-export function usualLine(bytes: Uint8Array, rows: Int32Array, at: number, isBrief: boolean): ExaminedLine {
-  const line: HasJson = isBrief ? new QuickLine(bytes, rows, at) : copyQuickLine(bytes, rows, at);
-  return line as ExaminedLine;
-}
-
-function asPlainData(quick: QuickLine, line: Uint8Array): ExaminedLine {
+function asPlainData(fast: ScannedFacts, line: Uint8Array): ExaminedLine {
   const bytes = allocateScratch(line.length);
   bytes.set(line);
-  return new Line(quick, quick, bytes) as HasJson as ExaminedLine;
+  return new Line(fast, fast, bytes) as HasJson as ExaminedLine;
 }
 
-/** What the quick way is held against, and what says what is wrong with a line. */
+/** What the fast path is held against, and what says what is wrong with a line. */
 export function examineFully(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   if (scanCanonical(line, 0, line.length, marks) !== -1) {
     return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);

@@ -9,6 +9,9 @@ import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
 /** The longest line, in bytes without its `\n` (SPEC §4: a tlog-tiles entry). */
 export const MAX_LINE_BYTES = 65_535;
 
+/** The most bytes that a record's `meta` may have (SPEC §4). */
+export const MAX_META_BYTES = 4_096;
+
 /** One line. `bytes` is a view that the next call of the splitter may overwrite. */
 export interface RawLine {
   /** The line without its `\n`; for a line that is too long, its first {@link MAX_LINE_BYTES} bytes. */

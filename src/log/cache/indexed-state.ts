@@ -32,7 +32,7 @@ import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { Links, PendingLink, RequestEntry } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
-import { outcomesOfUsual } from '../../rules/verify/signatures.js';
+import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
 import {
   type FoldRoots,
@@ -145,8 +145,8 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
-/** What is found at a usual line. */
-const USUAL = { own: [], waiting: undefined } as const;
+/** What is found at a scannable line. */
+const NO_FINDINGS_OWN = { own: [], waiting: undefined } as const;
 
 /** See the head of this file. */
 export class IndexedState {
@@ -278,10 +278,10 @@ export class IndexedState {
         this.#noteFindings(result);
         if (line.length > 0 && line.terminated) this.#noteLast(line, segment);
       },
-      afterUsualLine: (line, segment, examined, verdict) => {
+      afterFastLine: (line, segment, examined, verdict) => {
         for (const grant of records.above) this.#grants.touch(grant);
         const signatures = this.#noteSigners(examined);
-        records.afterLine(line, segment, { examined, signatures, verdict, ...USUAL });
+        records.afterLine(line, segment, { examined, signatures, verdict, ...NO_FINDINGS_OWN });
         this.#noteLast(line, segment);
       },
     };
@@ -297,10 +297,10 @@ export class IndexedState {
     return sha256Base64url(Buffer.from(`${files}\n${ordinal} ${this.#entries.names.toIndex(file)}`));
   }
 
-  /** What became of the signatures of a usual line, of which each is valid and by a key that signed before. */
+  /** What became of the signatures of a scannable line, of which each is valid and by a key that signed before. */
   #noteSigners(examined: WellFormedLine): readonly SignatureOutcome[] {
     const { signers, seals } = this.state;
-    const outcomes = outcomesOfUsual(this.state, examined);
+    const outcomes = validOutcomes(this.state, examined);
     if (outcomes.length === 0) return outcomes;
     const keyids = outcomes.map(({ keyid }) => keyid);
     for (const keyid of keyids) signers.set(keyid, signers.get(keyid) as SignerTally);

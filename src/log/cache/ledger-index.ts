@@ -4,10 +4,10 @@
  * the root that it says. What does not fit is rebuilt. Who can write the folder can lie in it; so it must be nobody else's.
  */
 
+import { BlockSteps } from '#fast/step';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
-import { BlockSteps } from '../../fast/blocks/block-steps.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
@@ -325,7 +325,7 @@ export async function catchUpWith(
     const { file, firstSeq } = stored;
     for (const line of stored.lines) {
       if (state.lines + steps.waiting >= lines) break;
-      await steps.take(line, { file, firstSeq });
+      await steps.apply(line, { file, firstSeq });
     }
     if (state.lines - saved >= BATCH_LINES && isTailSound(state)) await keep();
     if (state.lines + steps.waiting >= lines) break;

@@ -29,7 +29,7 @@ import {
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
-import { hypotheticalExecution } from './hypothetical-execution.js';
+import { dryRun } from './dry-run.js';
 
 /** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
 export interface AuthorizationRequest {
@@ -230,7 +230,7 @@ function linkIntent(
 /** What the action would break if it were executed at once: its rates and its concurrency above all. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
   const { toolName, now, meters = [], resources = [] } = request;
-  const facts = { ...hypotheticalExecution(toolName, now, meters), resources };
+  const facts = { ...dryRun(toolName, now, meters), resources };
   // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant).findings;

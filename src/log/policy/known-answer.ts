@@ -12,7 +12,7 @@ import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended } from '../writer/ledger.js';
 import { boundOf, type Denial, judgeImported, judgeSoundness } from './deciding-bound.js';
 import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
-import { hypotheticalExecution } from './hypothetical-execution.js';
+import { dryRun } from './dry-run.js';
 
 /** An answer that the ledger has. */
 export interface KnownAnswer {
@@ -106,7 +106,7 @@ function answer(
 /** What keeps an action for good from being begun. */
 function judgeBeginning(action: Action, now: string, honoured: readonly string[] | undefined): Denial[] {
   const { grant, toolName } = action;
-  const { findings } = judgeExecution(hypotheticalExecution(toolName, now, []), action, grant);
+  const { findings } = judgeExecution(dryRun(toolName, now, []), action, grant);
   return [
     ...(grant === undefined ? [] : judgeSoundness(grant)),
     ...judgeImported(grant, action, honoured),

@@ -31,7 +31,7 @@ import {
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
-import { hypotheticalExecution } from './hypothetical-execution.js';
+import { dryRun } from './dry-run.js';
 
 /** An authorization under which something may be executed now. */
 export interface Permission {
@@ -409,7 +409,7 @@ function judge(
   const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
-    const facts = hypotheticalExecution(toolName, now, used);
+    const facts = dryRun(toolName, now, used);
     return judgeExecution(
       {
         ...facts,

@@ -169,7 +169,7 @@ async function openStore(
       onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
     });
   } catch (error) {
-    if (running.state.lines === 0) await discardUnbegun(store);
+    if (running.state.lines === 0) await discardEmptyLedger(store);
     throw error;
   }
   try {
@@ -202,7 +202,7 @@ async function openStore(
 }
 
 /** Takes away what waiting for the turn has made, unless somebody else has it. */
-async function discardUnbegun(store: LedgerStore): Promise<void> {
+async function discardEmptyLedger(store: LedgerStore): Promise<void> {
   try {
     const turn = await store.acquire({ timeoutMs: 0 });
     await store.discard().finally(() => turn.release());

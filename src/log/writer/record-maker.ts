@@ -1,5 +1,6 @@
 /** Makes records: completes what is given, signs it, and puts it in its place, where the rules let it stand. */
 
+import { type FastEvent, LINE_ROOM, placeFastEvent, scanFastEvent } from '#fast/step';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { MAX_DEPTH } from '../../base/json/scan.js';
@@ -23,7 +24,6 @@ import { type Signer, signEvent, signingKeyOf } from '../../format/signature/sig
 import type { AdmissionRules } from './admission.js';
 import type { NextLink } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
-import { LINE_ROOM, placeMade, readMade, type UsualEvent } from './made-line.js';
 import { type Entry, nowOf, type OpeningOptions } from './options.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
@@ -47,8 +47,8 @@ interface Written {
   readonly bytes: Uint8Array;
   /** See `CompleteEvent`. */
   readonly depth: number | undefined;
-  /** The line that is made around it, where it is a usual one. */
-  readonly usual: UsualEvent | undefined;
+  /** The line that is made around it, where it is a scannable one. */
+  readonly fast: FastEvent | undefined;
 }
 
 /** See the head of this file. */
@@ -81,7 +81,7 @@ export class RecordMaker {
   prepare(entry: Entry): Prepared {
     // As it is now: what its owner does with it before it is written is no matter.
     const written = this.#write(entry.event);
-    const { line, bytes, depth, usual } = written;
+    const { line, bytes, depth, fast } = written;
     if (line.type === 'genesis' && line.eventId !== this.#running.genesis.event_id.b64) {
       throw new NorthrootError(
         'GENESIS_MISPLACED',
@@ -91,7 +91,7 @@ export class RecordMaker {
     const { meta, given } = this.#readCompanions(entry, line);
     const isAnew = entry.isAnew === true;
     const refusesExisting = entry.refusesExisting === true;
-    return { line, bytes, depth, usual, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
+    return { line, bytes, depth, fast, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
   }
 
   /** Of an event that has to be a record of its own: another that follows those that are there. */
@@ -135,7 +135,7 @@ export class RecordMaker {
     this.#rules.assertFits(prepared.line);
     const { nextLink } = this.#running;
     return isUsual(prepared, signatures)
-      ? toUsualLine(prepared, signatures, nextLink)
+      ? toFastLine(prepared, signatures, nextLink)
       : toLine(prepared, signatures, nextLink);
   }
 
@@ -230,13 +230,13 @@ const NO_SIGNATURES: readonly SignatureEntry[] = [];
 /** @throws EventError when its shape or its values are not valid. */
 function readWhole(complete: CompleteEvent): Written {
   const { bytes, whole, depth } = complete;
-  const usual = readMade(whole);
-  if (usual !== undefined) return { line: usual.line, bytes, depth, usual };
+  const fast = scanFastEvent(whole);
+  if (fast !== undefined) return { line: fast.line, bytes, depth, fast };
   return {
     line: factsOfWritten(readWritten(complete) as object as JsonObject, bytes),
     bytes,
     depth,
-    usual,
+    fast,
   };
 }
 
@@ -262,13 +262,13 @@ function isUsual({ meta, depth, given }: Prepared, signatures: readonly Signatur
   return signatures.every(({ keyid, sig }) => KEYID.test(keyid) && SIGNATURE.test(sig));
 }
 
-function toUsualLine(
-  { line, usual, bytes: eventBytes }: Prepared,
+function toFastLine(
+  { line, fast, bytes: eventBytes }: Prepared,
   signatures: readonly SignatureEntry[],
   { prev, seq }: NextLink,
 ): MadeLine {
-  const placed = usual && placeMade(usual, prev, seq, signatures[0]);
-  if (placed !== undefined) return { ...placed, usual };
+  const placed = fast && placeFastEvent(fast, prev, seq, signatures[0]);
+  if (placed !== undefined) return { ...placed, fast };
   const bytes = formatWithin({ bytes: eventBytes, meta: undefined }, signatures, prev, seq);
   const json = line.json() as JsonObject;
   return { bytes, examined: examineMade(json, spanOf(eventBytes), { seq, prev, signatures }) };

@@ -4,11 +4,11 @@
  * may be sealed. It knows no files: only a store and a cache of states.
  */
 
+import { BlockSteps, type FastEvent, type LineSteps, WriterFastPath } from '#fast/step';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { toDigestText } from '../../base/value/digest.js';
-import { BlockSteps, type LineSteps } from '../../fast/blocks/block-steps.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { type ExaminedLine, examineLine, type WellFormedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
@@ -25,8 +25,6 @@ import { positionOf } from '../store/position.js';
 import { misplacedSegment } from '../store/segments.js';
 import type { ChainTip, NextLink } from './chain-tip.js';
 import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
-import type { UsualEvent } from './made-line.js';
-import { MadeSteps } from './made-steps.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 /** What one record gave. */
@@ -40,8 +38,8 @@ export interface Judged {
 export interface MadeLine {
   readonly bytes: Uint8Array;
   readonly examined: WellFormedLine;
-  /** Where it is the line of a usual record, made around this one. */
-  readonly usual?: UsualEvent | undefined;
+  /** Where it is the line of a scannable record, made around this one. */
+  readonly fast?: FastEvent | undefined;
 }
 
 /** What is said of a record that no rule finds anything at. */
@@ -104,8 +102,8 @@ export class RunningVerification {
   #toldAt: StorePosition | undefined;
   /** Up to where records were acknowledged: what stands before it must stand there for good. */
   #acknowledged: StorePosition | undefined;
-  /** The quick steps over records of our own, where they may be taken. */
-  #made: MadeSteps | undefined;
+  /** The fast steps over records of our own, where they may be taken. */
+  #fastPath: WriterFastPath | undefined;
   /** Where the next record of our own goes. */
   #next: NextPlace = { file: '', line: 1, byteOffset: 0 };
 
@@ -119,7 +117,7 @@ export class RunningVerification {
 
   /** The verification by the ledger's own keys; another object may take its place at a turn. */
   get state(): VerifyState {
-    this.#made?.settle();
+    this.#fastPath?.flush();
     return this.#own.state;
   }
 
@@ -130,7 +128,7 @@ export class RunningVerification {
 
   /** What decisions rest on: the state under the trust policy, where there is one, and else the same. */
   get deciding(): VerifyState {
-    this.#made?.settle();
+    this.#fastPath?.flush();
     return this.#deciding.state;
   }
 
@@ -149,7 +147,7 @@ export class RunningVerification {
   /** The same, as far as a record says it. */
   get nextLink(): NextLink {
     const { chain } = this.#own.state;
-    return { seq: chain.seq, prev: this.#made?.prev ?? chain.prev };
+    return { seq: chain.seq, prev: this.#fastPath?.prev ?? chain.prev };
   }
 
   /** How many records are known to be on disk: the next one's `seq`. */
@@ -261,12 +259,12 @@ export class RunningVerification {
   }
 
   /** Takes the line of a record that is about to be appended. */
-  add({ bytes: line, examined, usual }: MadeLine): Judged {
+  add({ bytes: line, examined, fast }: MadeLine): Judged {
     const bytes = line.subarray(0, -1);
     const { file, line: number, byteOffset: offset } = this.#next;
     this.#next = { file, line: number + 1, byteOffset: offset + line.length };
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
-    const sound = usual && this.#made?.take(usual, raw, file);
+    const sound = fast && this.#fastPath?.tryApply(fast, raw, file);
     if (sound !== undefined) {
       return { findings: NO_FINDINGS, verdict: sound };
     }
@@ -286,9 +284,9 @@ export class RunningVerification {
   async begin(): Promise<void> {
     const { state } = this.#own;
     // What others wrote meanwhile may have changed what it remembers.
-    this.#made?.leave();
-    if (this.#made?.state !== state)
-      this.#made = this.#deciding === this.#own ? MadeSteps.of(state) : undefined;
+    this.#fastPath?.leave();
+    if (this.#fastPath?.state !== state)
+      this.#fastPath = this.#deciding === this.#own ? WriterFastPath.of(state) : undefined;
     this.#next = await this.#store.nextPlace(state.chain.seq);
   }
 
@@ -389,7 +387,7 @@ export class RunningVerification {
     const isDeep = !view.isOwn || this.depth === 'all' || state.observer !== undefined;
     state.assumedSignatures = isDeep ? 'none' : 'ordinary';
     if (view.isOwn) this.#torn = undefined;
-    this.#made?.leave();
+    this.#fastPath?.leave();
     const steps = new BlockSteps(this.#stepsOf(view));
     for await (const stored of this.#store.read(positionOf(state))) {
       signal?.throwIfAborted();
@@ -397,7 +395,7 @@ export class RunningVerification {
         const { file, firstSeq } = stored;
         for (const line of stored.lines) {
           signal?.throwIfAborted();
-          await steps.take(line, { file, firstSeq });
+          await steps.apply(line, { file, firstSeq });
         }
         continue;
       }
@@ -421,7 +419,7 @@ export class RunningVerification {
         const step = this.#step(view, line, segment, examined, known);
         if (isOwn) this.#noteStored(line, ordinal, step);
       },
-      afterUsual: (line, examined, verdict) => {
+      afterFast: (line, examined, verdict) => {
         if (!isOwn) return;
         const eventId = toDigestText(examined.eventId);
         this.#noteStored(line, state.lines - 1, { examined, eventId, findings: NO_FINDINGS, verdict });
@@ -503,7 +501,7 @@ export class RunningVerification {
   }
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine, known?: LineKnowledge): Step {
-    this.#made?.leave();
+    this.#fastPath?.leave();
     const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given, known);
     const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
     return { findings, own, waiting, verdict, eventId, examined };

@@ -1,6 +1,6 @@
 /**
  * Two questions of every record, whoever asks (SPEC §7): must it be signed, and at which instant are the keys that signed it judged?
- * Verification, its quick step and writers ask here.
+ * Verification, its fast step and writers ask here.
  */
 
 import { orderTimestamps } from '../../base/value/timestamp.js';

@@ -1,6 +1,6 @@
 /**
  * Actions that are open, or were denied, in rows of 256 bytes: what an execution is held against, as the bytes of the records say it.
- * Only actions of the usual form have room there (`UsualAction`); all others are packed (`action-table.ts`).
+ * Only actions of the usual form have room there (`ActionRow`); all others are packed (`action-table.ts`).
  */
 
 import { encodeBase64url } from '../../base/bytes/encoding.js';
@@ -64,7 +64,7 @@ const SCALES = 16;
 const PIECE_ROWS = 1_024;
 
 /** An action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
-export interface UsualAction {
+export interface ActionRow {
   /** Where the words of its id and its digests stand; -1 for a user intent that is absent. */
   words: Int32Array;
   id: number;
@@ -106,7 +106,7 @@ export class ActionRows {
   }
 
   /** Puts an action into a free row; -1 where it has no room in one. */
-  add(action: UsualAction): number {
+  add(action: ActionRow): number {
     const { bytes, words, unitCount, units, time, timeEnd } = action;
     if (unitCount > MAX_ROW_UNITS) return -1;
     const file = this.#names.numberOf(action.file);

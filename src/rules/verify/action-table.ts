@@ -1,7 +1,7 @@
 /**
  * The actions of a verification in memory: each packed into one text of a byte a character, some 250 bytes with its id and its place in the
  * table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
- * Those that the quick step puts in (`usual-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
+ * Those that the fast step puts in (`fast-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
  */
 
 import { encodeBase64url, writeBase64url } from '../../base/bytes/encoding.js';

@@ -10,6 +10,6 @@ export interface LineObserver {
   beforeLine(examined: ExaminedLine | undefined): void;
   /** Called with every line, when the state is as it is after it. */
   afterLine(line: RawLine, segment: SegmentName, result: LineResult): void;
-  /** Called instead with a line that the quick step (`usual-step.ts`) went over: it says nothing of what it changed in place. */
-  afterUsualLine(line: RawLine, segment: SegmentName, examined: WellFormedLine, verdict: EventVerdict): void;
+  /** Called instead with a line that the fast step (`fast-step.ts`) went over: it says nothing of what it changed in place. */
+  afterFastLine(line: RawLine, segment: SegmentName, examined: WellFormedLine, verdict: EventVerdict): void;
 }

@@ -3,13 +3,10 @@
  * asynchronous about verification is here.
  */
 
+import { defaultThreads, FastStep, isFastPathOn, readBlocks, rememberKeys } from '#fast/step';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
-import { rememberKeys } from '../../fast/blocks/known-keys.js';
-import { defaultThreads, readBlocks } from '../../fast/blocks/read-blocks.js';
-import { isQuickPathOn } from '../../fast/scan/quick-line.js';
-import { UsualStep } from '../../fast/usual-step.js';
 import {
   type Finding,
   type FindingContext,
@@ -32,7 +29,7 @@ import { EventIndex } from './event-index.js';
 import type { KnownLine } from './line-knowledge.js';
 import type { FoldedFinding } from './line-result.js';
 import { viewPredecessor } from './predecessor.js';
-import { outcomesOfUsual } from './signatures.js';
+import { validOutcomes } from './signatures.js';
 import { startVerification, type VerifyState } from './state.js';
 import { beginReading, type SavedVerification, type VerifiedPrefix } from './verified-prefix.js';
 import type { VerifiedRecord } from './verified-record.js';
@@ -281,12 +278,12 @@ export async function runVerification(
   };
   let above: Grant | undefined;
   let grantIds = chainIds(above);
-  const tellUsual = (each: KnownLine, { verdict, grant }: UsualStep): Promise<void> | undefined => {
+  const reportFast = (each: KnownLine, { verdict, grant }: FastStep): Promise<void> | undefined => {
     const examined = each.known?.examine('records', false);
-    if (examined?.wellFormed !== true) throw new Error('a usual line is malformed');
+    if (examined?.wellFormed !== true) throw new Error('a scannable line is malformed');
     // Most are under the grant of the one before.
     if (grant !== above) [above, grantIds] = [grant, chainIds(grant)];
-    const signatures = outcomesOfUsual(state, examined);
+    const signatures = validOutcomes(state, examined);
     return tell(each, { examined, verdict, findings: [], signatures, grantIds });
   };
   const onProgress = (): void => options.onProgress?.(state.bytes, source.size);
@@ -307,28 +304,28 @@ export async function runVerification(
   });
   // Who is told of each record is told of findings that fold, too.
   const canFold = options.show === undefined && onRecord === undefined;
-  const usualStep = isQuickPathOn() ? UsualStep.of(state, { canFold }) : undefined;
+  const fastStep = isFastPathOn() ? FastStep.of(state, { canFold }) : undefined;
   try {
     if (source.openScratch !== undefined) index?.bound(maxMemory, source.openScratch);
     for await (const lines of blocks) {
       while (lines.next()) {
-        const { usual } = lines;
-        if (usualStep !== undefined && usual !== undefined && toSkip === 0) {
-          if (usualStep.take(usual)) {
-            if (usualStep.treeSize < anchors.nextSize && onRecord === undefined) continue;
-            usualStep.settle();
+        const { fast } = lines;
+        if (fastStep !== undefined && fast !== undefined && toSkip === 0) {
+          if (fastStep.tryApply(fast)) {
+            if (fastStep.treeSize < anchors.nextSize && onRecord === undefined) continue;
+            fastStep.flush();
             if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
-            const told = onRecord && tellUsual(lines.line, usualStep);
+            const told = onRecord && reportFast(lines.line, fastStep);
             if (told !== undefined) await told;
             continue;
           }
-          usualStep.settle();
-          usualStep.forget();
+          fastStep.flush();
+          fastStep.reset();
         }
         const told = take(lines.line);
         if (told !== undefined) await told;
       }
-      usualStep?.settle();
+      fastStep?.flush();
       onProgress();
     }
   } catch (error) {

@@ -88,8 +88,8 @@ export function checkSignatures(
   }
 }
 
-/** What became of the signatures of a usual line, of which each is valid and by a key that was entitled. */
-export function outcomesOfUsual(
+/** What became of the signatures of a scannable line, of which each is valid and by a key that was entitled. */
+export function validOutcomes(
   state: Pick<VerifyState, 'keyring' | 'links'>,
   line: WellFormedLine,
 ): readonly SignatureOutcome[] {

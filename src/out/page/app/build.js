@@ -10,11 +10,13 @@ import { build, transformSync } from 'esbuild';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const out = here('../../../../dist/out/page/');
 
-/** The platform that is not Node's. */
-const platform = {
-  name: 'platform',
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /^#platform$/ }, () => ({ path: here('../../../base/platform/web.ts') })),
+/** The platform that is not Node's, and the fast path. */
+const seams = {
+  name: 'seams',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^#platform$/ }, () => ({ path: here('../../../base/platform/web.ts') }));
+    onResolve({ filter: /^#fast\// }, ({ path }) => ({ path: here(`../../../${path.slice(1)}.ts`) }));
+  },
 };
 
 mkdirSync(out, { recursive: true });
@@ -29,7 +31,7 @@ for (const name of ['app', 'core']) {
     legalComments: 'none',
     minify: true,
     write: false,
-    plugins: [platform],
+    plugins: [seams],
     logLevel: 'silent',
   });
   if (warnings.length > 0) throw new Error(warnings.map(({ text }) => text).join('\n'));

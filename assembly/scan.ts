@@ -1,11 +1,11 @@
 /**
- * `scanRecord` of `src/fast/scan/quick-scan.ts` in WebAssembly: the bytes of a block lie in its memory, and the lines of it are scanned where
- * they are. Beside it `relate` of `src/fast/scan/quick-relate.ts`, and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled
+ * `scanRecord` of `src/fast/scan/scan.ts` in WebAssembly: the bytes of a block lie in its memory, and the lines of it are scanned where
+ * they are. Beside it `relate` of `src/fast/scan/relate.ts`, and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled
  * by `build.js`; `src/fast/blocks/line-scanner.ts` is the only caller.
  */
 
-import { endOfExtension } from './quick-extension';
-import { Bytes, Rows, after } from './quick-primitives';
+import { endOfExtension } from './extension';
+import { Bytes, Rows, after } from './primitives';
 import {
   ADJUSTMENT,
   AUTHORIZATION,
@@ -19,23 +19,23 @@ import {
   PAYLOAD_DIGEST,
   ROW_WIDTH,
   TYPE,
-} from './quick-row';
+} from './row';
 import {
   B64_TO_END,
   BEFORE_EVENT_ID,
   BEFORE_PAYLOAD_DIGEST,
   EVENT_MEMBER,
   MAX_LINE_BYTES,
-} from './quick-tables';
-import { relate } from './quick-relate';
-import { endOfEvent, endOfRecord, typeOf } from './quick-walk';
+} from './tables';
+import { relate } from './relate';
+import { endOfEvent, endOfRecord, typeOf } from './walk';
 
 export { hashNodes } from './tree-nodes';
 
 /**
  * @param block - The address of the bytes of which row and line are places.
  * @param to - The address of the row, which is filled.
- * @returns Whether it is a usual record; *no* means nothing.
+ * @returns Whether it is a scannable record; *no* means nothing.
  */
 export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   const bytes = changetype<Bytes>(block);
@@ -85,7 +85,7 @@ export function copyLine(block: usize, start: i32, end: i32, to: usize): void {
   memory.copy(to, block + start, end - start);
 }
 
-/** `relate` of `src/fast/scan/quick-relate.ts`. */
+/** `relate` of `src/fast/scan/relate.ts`. */
 export function relateRows(block: usize, rows: usize, rowAt: usize, leaves: usize, lines: i32): void {
   relate(
     changetype<Bytes>(block),

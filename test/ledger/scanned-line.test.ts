@@ -1,9 +1,9 @@
-/** The quick way of examining a line says what the full one says, or nothing: on every fixture, and on whatever is near a record. */
+/** The fast path of examining a line says what the full one says, or nothing: on every fixture, and on whatever is near a record. */
 
 import { describe, expect, test } from 'vitest';
 import { examineFully, examineLazily, examineLine } from '../../src/format/record/examine-line.js';
-import { readQuickLine, useQuickPath } from '../../src/fast/scan/quick-line.js';
-import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/quick-scan.js';
+import { readScannedLine, useFastPath } from '../../src/fast/scan/scanned-line.js';
+import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/scan.js';
 import { times } from '../slow.js';
 import {
   WHOLE_EVENTS,
@@ -15,21 +15,21 @@ import {
   lineOf,
   makeRandom,
   recordOf,
-} from './quick-kit.js';
+} from './scan-kit.js';
 
 const SEED = Number(process.env['SEED'] ?? 20_261_122);
 
 /** Of half a million lines. */
 const TIMEOUT = times(60_000, 1_200_000);
 
-describe('usual records', () => {
+describe('scannable records', () => {
   test.each(WHOLE_EVENTS.map((event) => [event['event_type'] as string, event] as const))(
     '%s with every member is one',
     (_, event) => {
       for (const meta of [undefined, { a: 'b', trace: 'ü\n' }]) {
         const line = lineOf(recordOf(event, true, meta && { meta }));
         expect(holdAgainst(line)).toBe(true);
-        const quick = readQuickLine(line);
+        const quick = readScannedLine(line);
         expect(quick?.json()).toEqual(examineFully(line, 'records').json());
       }
     },
@@ -50,7 +50,7 @@ describe('usual records', () => {
   test('one that is wrong in its ids alone is examined fully', () => {
     const line = lineOf(recordOf(WHOLE_EVENTS[1], false));
     expect(scanRecord(line, 0, line.length, new Int32Array(ROW_WIDTH), 0)).toBe(true);
-    expect(readQuickLine(line)).toBeUndefined();
+    expect(readScannedLine(line)).toBeUndefined();
     const { faults } = examineLine(line, undefined);
     expect(faults.map(({ code }) => code)).toEqual(['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH']);
   });
@@ -73,12 +73,12 @@ describe('usual records', () => {
     expect(examineLine(lineOf(recordOf(WHOLE_EVENTS[3], true)), 'bare').faults).not.toEqual([]);
   });
 
-  test('the quick way can be left', () => {
+  test('the fast path can be left', () => {
     const line = lineOf(recordOf(WHOLE_EVENTS[3], true));
-    useQuickPath(false);
-    expect(readQuickLine(line)).toBeUndefined();
-    useQuickPath(true);
-    expect(readQuickLine(line)).toBeDefined();
+    useFastPath(false);
+    expect(readScannedLine(line)).toBeUndefined();
+    useFastPath(true);
+    expect(readScannedLine(line)).toBeDefined();
   });
 });
 

@@ -1,9 +1,9 @@
 /**
- * The step over a usual record in which no rule finds anything, or only that it is late, as others before it were: the same changes to the
+ * The step over a scannable record in which no rule finds anything, or only that it is late, as others before it were: the same changes to the
  * state as `verifyLine` makes, without the objects that findings need. It first looks at everything and changes nothing; where it is not sure that a record is sound it says no, and
  * `verifyLine` is asked, which alone defines what a step does. So it can only ever save time.
  *
- * What it counts it keeps to itself as numbers, until {@link UsualStep.settle}.
+ * What it counts it keeps to itself as numbers, until {@link FastStep.settle}.
  */
 
 import { isDigestAt } from '../base/bytes/base64url-at.js';
@@ -23,7 +23,7 @@ import type { Judgement } from '../rules/bounds/judgement.js';
 import { type SigningRule, signingRuleOf } from '../rules/trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../rules/trust/keyring.js';
 import { judgingInstant, mustBeSigned } from '../rules/trust/record-signing.js';
-import { type ActionRows, MAX_ROW_UNITS, type UsualAction } from '../rules/verify/action-rows.js';
+import { type ActionRows, MAX_ROW_UNITS, type ActionRow } from '../rules/verify/action-rows.js';
 import { ActionTable } from '../rules/verify/action-table.js';
 import { TIME_CAUSE } from '../rules/verify/authorizations.js';
 import { findUnsealed } from '../rules/verify/checkpoints.js';
@@ -34,15 +34,15 @@ import { START_TYPE } from '../rules/verify/starts.js';
 import type { SignerTally, VerifyState } from '../rules/verify/state.js';
 import { BlockTexts, keyidIn } from './blocks/block-texts.js';
 import type { BlockFacts } from './blocks/examine-block.js';
-import type { UsualLine } from './blocks/read-blocks.js';
+import type { FastLine } from './blocks/read-blocks.js';
 import { VALID } from './blocks/verdicts.js';
 import { BoundsView, MAX_SCALE, rescale, type ScaledAccount, type UnitBounds } from './scaled-account.js';
-import { MeterReader, readDigits, recallText } from './scan/quick-line.js';
-import * as row from './scan/quick-scan.js';
-import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from './scan/quick-tables.js';
+import { MeterReader, readDigits, recallText } from './scan/scanned-line.js';
+import * as row from './scan/scan.js';
+import { B64_IN_DIGEST, B64_LENGTH, LOW_DIGITS } from './scan/tables.js';
 
 const HASH_BYTES = 32;
-/** What is never usual here: releases, and digests of another kind. */
+/** What is never on the fast path: releases, and digests of another kind. */
 const NOT_SOUND = row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
 /** Under what the findings fold that events are late. */
 const LATE = foldCause('TIME_REGRESSION', CODE_PAGES.TIME_REGRESSION.severity, TIME_CAUSE);
@@ -81,7 +81,7 @@ interface Change {
 }
 
 /** See the head of this file. */
-export class UsualStep {
+export class FastStep {
   readonly #state: VerifyState;
   readonly #canFold: boolean;
   readonly #events: EventIndex;
@@ -109,7 +109,7 @@ export class UsualStep {
   #isLate = false;
   /**
    * Where the latest time of an event stands, and whether that is the event of the line before. As all places in a block, it means
-   * something until {@link UsualStep.settle}.
+   * something until {@link FastStep.settle}.
    */
   #isTipLatest = false;
   #latest: Uint8Array = NO_BYTES;
@@ -143,7 +143,7 @@ export class UsualStep {
   #view: BoundsView | undefined;
   #windows: Judgement | undefined;
   readonly #position = { file: '', line: 0, seq: 0 };
-  readonly #draft: UsualAction;
+  readonly #draft: ActionRow;
 
   private constructor(state: VerifyState, events: EventIndex, actions: ActionTable, canFold: boolean) {
     this.#canFold = canFold;
@@ -184,19 +184,19 @@ export class UsualStep {
   static of(
     state: VerifyState,
     { isTold = false, canFold = false }: { readonly isTold?: boolean; readonly canFold?: boolean } = {},
-  ): UsualStep | undefined {
+  ): FastStep | undefined {
     const { events, links, observer } = state;
     if (!(events instanceof EventIndex && links.actions instanceof ActionTable)) return undefined;
     if (observer !== undefined && !isTold) return undefined;
-    return new UsualStep(state, events, links.actions, canFold);
+    return new FastStep(state, events, links.actions, canFold);
   }
 
   /**
    * Steps over a line.
    *
-   * @returns False where `verifyLine` is to be asked, after {@link UsualStep.settle} and {@link UsualStep.forget}; nothing was changed then.
+   * @returns False where `verifyLine` is to be asked, after {@link FastStep.settle} and {@link FastStep.forget}; nothing was changed then.
    */
-  take(line: UsualLine): boolean {
+  tryApply(line: FastLine): boolean {
     const { facts, bytes, index } = line;
     const { rows, leaves } = facts;
     const at = facts.rowAt[index]!;
@@ -248,22 +248,22 @@ export class UsualStep {
    * Steps over a line, and tells the state's observer of it.
    *
    * @param examined - What the line says.
-   * @returns Its verdict; undefined where {@link UsualStep.take} gives false.
+   * @returns Its verdict; undefined where {@link FastStep.take} gives false.
    */
-  takeTold(usual: UsualLine, line: RawLine, examined: WellFormedLine): 'ok' | 'denied' | undefined {
+  tryApplyObserved(fast: FastLine, line: RawLine, examined: WellFormedLine): 'ok' | 'denied' | undefined {
     const { observer } = this.#state;
     observer?.beforeLine(examined);
-    if (!this.take(usual)) return undefined;
+    if (!this.tryApply(fast)) return undefined;
     const { verdict } = this;
     if (observer !== undefined) {
-      this.settle();
-      observer.afterUsualLine(line, usual.segment, examined, verdict);
+      this.flush();
+      observer.afterFastLine(line, fast.segment, examined, verdict);
     }
     return verdict;
   }
 
   /** Puts what was counted into the state: before anybody else looks at it, and before the bytes of the block change. */
-  settle(): void {
+  flush(): void {
     for (const account of this.#changed) account.store();
     this.#changed.length = 0;
     if (!this.#hasStepped) return;
@@ -287,13 +287,13 @@ export class UsualStep {
     return index === -1 ? undefined : this.#state.links.grants.at(index);
   }
 
-  /** How many leaves the tree has, those among them that {@link UsualStep.settle} adds to it. */
+  /** How many leaves the tree has, those among them that {@link FastStep.settle} adds to it. */
   get treeSize(): number {
     return this.#state.tree.size + this.#leavesTo - this.#leavesFrom;
   }
 
-  /** Forgets what other lines than the usual ones can change. */
-  forget(): void {
+  /** Forgets what other lines than the scannable ones can change. */
+  reset(): void {
     // To clear an empty map makes a new one of it: of a ledger of lines that are no records that is a fifth of the time.
     for (const map of [this.#signers, this.#authorizationRules, this.#ownRules, this.#otherRules]) {
       if (map.size > 0) map.clear();
@@ -372,7 +372,7 @@ export class UsualStep {
   }
 
   /** Step 9: who signed, where all of them were entitled to, and are known to have signed before. */
-  #findSigners({ facts, bytes, index }: UsualLine, base: number, principal: string, type: number): boolean {
+  #findSigners({ facts, bytes, index }: FastLine, base: number, principal: string, type: number): boolean {
     const { rows, verdicts, verdictsAt } = facts;
     const state = this.#state;
     const first = verdictsAt[index]!;
@@ -491,7 +491,7 @@ export class UsualStep {
   }
 
   /** An action of which no rule finds anything (SPEC §8, rules 3, 4, 5 and 14). */
-  #judgeAction(line: UsualLine, base: number, principal: string): boolean {
+  #judgeAction(line: FastLine, base: number, principal: string): boolean {
     const { bytes, facts, segment } = line;
     const { rows } = facts;
     const isLinked = rows[base + row.LINK]! !== 0;
@@ -776,7 +776,7 @@ export class UsualStep {
     return pending.has(decodeLatin1(bytes, id, id + B64_LENGTH));
   }
 
-  #applyLinks({ segment, number }: UsualLine): void {
+  #applyLinks({ segment, number }: FastLine): void {
     const { keyring } = this.#state;
     if (this.#isLate) foldOne(this.#state, LATE);
     if (this.#isOwn && !keyring.hasAuthority) this.#state.selfIssuable += 1;
@@ -829,7 +829,7 @@ export class UsualStep {
     this.#leavesFrom = to;
   }
 
-  #advance(line: UsualLine, base: number, leaves: Uint8Array): void {
+  #advance(line: FastLine, base: number, leaves: Uint8Array): void {
     const { bytes, index, length, facts, segment } = line;
     const { rows } = facts;
     const state = this.#state;

@@ -8,7 +8,7 @@ import { canonicalBytes, canonicalTextOfAny } from '../../src/base/json/canonica
 import { CANONICAL_PROFILE_ID } from '../../src/base/json/profile.js';
 import { readDigestTexts } from '../../src/format/event/references.js';
 import { examineLine, examineMade, type ExaminedLine } from '../../src/format/record/examine-line.js';
-import { LINE_ROOM, placeMade, readMade } from '../../src/log/writer/made-line.js';
+import { LINE_ROOM, placeFastEvent, scanFastEvent } from '../../src/fast/writer/fast-line.js';
 import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
 import { EVENT_START, formatRecordAround } from '../../src/format/record/record.js';
 import { canonicalValue } from '../json/arbitrary.js';
@@ -69,7 +69,7 @@ const usualDraft = fc.oneof(
     })),
 );
 
-describe('the line of a usual record that was made here', () => {
+describe('the line of a scannable record that was made here', () => {
   const signature = around.signatures[0];
 
   it('is the one that is written otherwise, and says what it says', () => {
@@ -77,12 +77,12 @@ describe('the line of a usual record that was made here', () => {
     fc.assert(
       fc.property(usualDraft, fc.boolean(), fc.nat(), (given, isSigned, more) => {
         const { whole, bytes } = writeDraft(given, defaults, LINE_ROOM);
-        const made = readMade(whole);
+        const made = scanFastEvent(whole);
         if (made === undefined) return;
         usual += 1;
         const seq = more % 2 === 0 ? more : Number.MAX_SAFE_INTEGER - more;
         const signatures = isSigned ? [signature] : [];
-        const placed = placeMade(made, 'E'.repeat(43), seq, signatures[0]);
+        const placed = placeFastEvent(made, 'E'.repeat(43), seq, signatures[0]);
         const line = formatRecordAround(bytes, { prev: 'E'.repeat(43), seq, signatures });
         expect(Buffer.from(placed?.bytes ?? []).equals(line)).toBe(true);
         const examined = examineLine(line.subarray(0, -1), 'records');
@@ -97,8 +97,8 @@ describe('the line of a usual record that was made here', () => {
     const place = (length: number): number | undefined => {
       const text = 'x'.repeat(length);
       const { whole } = writeDraft({ event_type: 'x.made', text }, defaults, LINE_ROOM);
-      const made = readMade(whole);
-      return made && placeMade(made, 'E'.repeat(43), 9, signature)?.bytes.length;
+      const made = scanFastEvent(whole);
+      return made && placeFastEvent(made, 'E'.repeat(43), 9, signature)?.bytes.length;
     };
     const most = 60_000 + MAX_LINE_BYTES + 1 - (place(60_000) ?? 0);
     expect(place(most)).toBe(MAX_LINE_BYTES + 1);

@@ -1,10 +1,10 @@
 /**
- * The line of a usual record that is made here: the event is written with room around it, looked at once, before its place is known, and
+ * The line of a scannable record that is made here: the event is written with room around it, looked at once, before its place is known, and
  * the rest of the line is put into the room when it is. What is said of it then is what `examineLine` says of the line.
  */
 
 import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
-import { QuickLine } from '../../fast/scan/quick-line.js';
+import { ScannedLine } from '../scan/scanned-line.js';
 import {
   LINE_END,
   ROW_WIDTH,
@@ -14,8 +14,8 @@ import {
   SEQ_LOW,
   SIGNATURE_COUNT,
   SIGNATURES,
-} from '../../fast/scan/quick-scan.js';
-import { BEFORE_KEYID } from '../../fast/scan/quick-tables.js';
+} from '../scan/scan.js';
+import { BEFORE_KEYID } from '../scan/tables.js';
 import type { Room } from '../../format/event/identity.js';
 import type { SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
@@ -44,7 +44,7 @@ const AFTER_SEQ_SIGNED = encodeLatin1(UNPLACED_SIGNED.slice(BEFORE_SEQ + 1));
 export const LINE_ROOM: Room = { before: EVENT_START, after: MAX_TAIL };
 
 /** An event, and the line that it will be in. */
-export interface UsualEvent {
+export interface FastEvent {
   /** What the line says, but for its place and its signatures. */
   readonly line: WellFormedLine;
   readonly whole: Uint8Array;
@@ -57,8 +57,8 @@ const ROWS_AT_ONCE = 64;
 let rows = new Int32Array(0);
 let used = 0;
 
-/** An event in {@link LINE_ROOM} whose ids are true, where it is a usual one. */
-export function readMade(whole: Uint8Array): UsualEvent | undefined {
+/** An event in {@link LINE_ROOM} whose ids are true, where it is a scannable one. */
+export function scanFastEvent(whole: Uint8Array): FastEvent | undefined {
   whole.set(HEAD);
   whole.set(UNPLACED_BYTES, whole.length - MAX_TAIL);
   if (used * ROW_WIDTH === rows.length) {
@@ -68,7 +68,7 @@ export function readMade(whole: Uint8Array): UsualEvent | undefined {
   // Without its `\n`.
   const end = whole.length - MAX_TAIL + UNPLACED.length - 1;
   if (!scanRecord(whole, 0, end, rows, used)) return undefined;
-  const line = new QuickLine(whole, rows, used) as object as WellFormedLine;
+  const line = new ScannedLine(whole, rows, used) as object as WellFormedLine;
   used += 1;
   return { line, whole, rows, at: used - 1 };
 }
@@ -78,8 +78,8 @@ export function readMade(whole: Uint8Array): UsualEvent | undefined {
  *
  * @param signature - By a key's thumbprint, and of 64 bytes.
  */
-export function placeMade(
-  { line, whole, rows: own, at }: UsualEvent,
+export function placeFastEvent(
+  { line, whole, rows: own, at }: FastEvent,
   prev: string,
   seq: number,
   signature: SignatureEntry | undefined,

@@ -1,9 +1,9 @@
-/** What stands where in the row of a usual record: numbers, which can be handed to another thread. `scanRecord` fills it. */
+/** What stands where in the row of a scannable record: numbers, which can be handed to another thread. `scanRecord` fills it. */
 
 /** How many numbers a record's row has. */
 export const ROW_WIDTH = 104;
 
-/** The types of usual records; 0 is none. */
+/** The types of scannable records; 0 is none. */
 export const AUTHORIZATION = 1;
 export const EXECUTION = 2;
 export const ADJUSTMENT = 3;
@@ -51,7 +51,7 @@ export const ENDED_AT = 32;
 export const PLACES_END = 34;
 
 /*
- * Not of the scan but of `quick-relate.ts`: the first rows of the block, counted from 0, that are known to have the same principal, tool,
+ * Not of the scan but of `relate.ts`: the first rows of the block, counted from 0, that are known to have the same principal, tool,
  * link and first keyid; and the bytes of digests, eight numbers each: of the event's id, of the link, and, in an authorization and an
  * execution all of whose digests are SHA-256, of the intent, the parameters and the user's intent, where they are there.
  */
@@ -67,7 +67,7 @@ export const USER_INTENT_WORDS = 96;
 
 /*
  * The first four meters, each in as many numbers: the digits of its amount but for the last eight, or -1 where they are more than 15; these
- * last ones; how many of all are behind the point; where its unit stands. And, not of the scan but of `quick-relate.ts`, four times the first
+ * last ones; how many of all are behind the point; where its unit stands. And, not of the scan but of `relate.ts`, four times the first
  * row of the block that is known to have the same unit, and which of its meters has it.
  */
 export const AMOUNTS = 56;
@@ -95,11 +95,11 @@ export const HAS_ERROR_CODE = 1 << 11;
 /** One of the digests that have a place in the row is not SHA-256. */
 export const HAS_OTHER_DIGEST = 1 << 13;
 /**
- * Not of the scan but of `quick-relate.ts`: the line directly before this one, in the same block, is a usual record too; `prev` is its
+ * Not of the scan but of `relate.ts`: the line directly before this one, in the same block, is a scannable record too; `prev` is its
  * leaf hash, `seq` is its own plus one, and `ledger_id` is the same as its own, or neither has one.
  */
 export const IS_CHAINED = 1 << 12;
-/** Likewise: it is a usual record too, and `occurred_at` is not earlier than its own, and as long. */
+/** Likewise: it is a scannable record too, and `occurred_at` is not earlier than its own, and as long. */
 export const IS_IN_ORDER = 1 << 14;
 /**
  * Likewise: `started_at` and `ended_at` are there, and `ended_at` is not earlier than `started_at`, and `occurred_at` neither; all three

@@ -13,7 +13,7 @@ const MAX_START_BYTES = 65_536;
  *
  * @throws NorthrootError as the file system does.
  */
-export async function isUnbegun(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+export async function isEmptyLedger(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
   switch (await fileSystem.kindOf(path)) {
     case 'missing':
       return true;

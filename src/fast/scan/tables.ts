@@ -1,8 +1,8 @@
-/** The forms of usual records as tables of numbers, which is what their scan goes by. */
+/** The forms of scannable records as tables of numbers, which is what their scan goes by. */
 
 import { encodeLatin1 } from '../../base/bytes/text.js';
 import { MAX_METERS } from '../../base/value/meter.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { MAX_LINE_BYTES, MAX_META_BYTES } from '../../format/record/line-splitter.js';
 import { MAX_SIGNATURES } from '../../format/signature/dsse.js';
 import {
   ENDED_AT,
@@ -31,12 +31,9 @@ import {
   STARTED_AT,
   TOOL,
   USER_INTENT,
-} from './quick-row.js';
+} from './row.js';
 
-export { MAX_LINE_BYTES, MAX_METERS, MAX_SIGNATURES };
-
-/** The most bytes that a record's `meta` may have (SPEC §4). */
-export const MAX_META_BYTES = 4_096;
+export { MAX_LINE_BYTES, MAX_META_BYTES, MAX_METERS, MAX_SIGNATURES };
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -379,7 +376,7 @@ export const SEQ_BASE = 2 ** 30;
 /** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
 export const BEFORE_EVENT_ID = 36;
 export const BEFORE_PAYLOAD_DIGEST = 42;
-/** So many texts of each kind are remembered, and so many kinds there are (`quick-relate.ts`). */
+/** So many texts of each kind are remembered, and so many kinds there are (`relate.ts`). */
 export const REMEMBERED = 512;
 export const SEEN_KINDS = 5;
 /** 43 characters, `"` and `}`. */

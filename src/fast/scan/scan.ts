@@ -1,20 +1,20 @@
 /**
- * The usual record, recognised over its bytes: canonical form (SPEC §1), shape and values (§2–§4) in one pass that makes no objects.
+ * The scannable record, recognised over its bytes: canonical form (SPEC §1), shape and values (§2–§4) in one pass that makes no objects.
  *
  * It says *yes* only where `examineFully` finds no fault but perhaps the identity's, and *no* wherever it is not sure: of grants, genesis,
  * keys and checkpoints, of amounts other than whole numbers and decimals, of whatever is unusual, and of all that is wrong. So *no*
  * means nothing; the line is then examined fully. Canonical JSON has its keys in one order, so the members of a record are expected in
  * that order.
  *
- * Of a usual record it keeps in a row of numbers where those members lie that verification asks for. A row can be sent to another
- * thread, and `QuickLine` reads it.
+ * Of a scannable record it keeps in a row of numbers where those members lie that verification asks for. A row can be sent to another
+ * thread, and `ScannedLine` reads it.
  */
 
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { MemberMarks, scanCanonical } from '../../base/json/scan.js';
 import { isKnownEventType } from '../../format/schema/check.js';
-import { endOfExtension } from './quick-extension.js';
-import { after, isText } from './quick-primitives.js';
+import { endOfExtension } from './extension.js';
+import { after, isText } from './primitives.js';
 import {
   EVENT_END,
   EVENT_START,
@@ -25,7 +25,7 @@ import {
   ROW_WIDTH,
   TOOL,
   TYPE,
-} from './quick-row.js';
+} from './row.js';
 import {
   AUTHORIZATION_MEMBER,
   ENVELOPE,
@@ -37,11 +37,11 @@ import {
   TEXT_AT,
   TEXTS,
   TOOL_MEMBER,
-} from './quick-tables.js';
-import { endOfEvent, endOfRecord, endOfValue, typeOf } from './quick-walk.js';
+} from './tables.js';
+import { endOfEvent, endOfRecord, endOfValue, typeOf } from './walk.js';
 
-export * from './quick-row.js';
-export { MAX_META_BYTES, SEQ_BASE } from './quick-tables.js';
+export * from './row.js';
+export { SEQ_BASE } from './tables.js';
 
 /** Free when the line was scanned: the row has the places. */
 const marks = new MemberMarks();
@@ -51,7 +51,7 @@ const marks = new MemberMarks();
  *
  * @param bytes - `[start, end)` of them is the line, without `\n`.
  * @param rows - Row `at`, {@link ROW_WIDTH} numbers, is filled; what it holds after *no* means nothing.
- * @returns Whether it is a usual record.
+ * @returns Whether it is a scannable record.
  */
 export function scanRecord(
   bytes: Uint8Array,

@@ -1,19 +1,19 @@
 /**
- * The quick step (`fast/usual-step.ts`) over records that are made here, one at a time. Their signatures were made or verified when they
+ * The fast step (`fast-step.ts`) over records that are made here, one at a time. Their signatures were made or verified when they
  * were admitted; everything else the step asks of the line, as it does when a ledger is verified.
  */
 
 import { writeLatin1 } from '../../base/bytes/text.js';
-import { VALID } from '../../fast/blocks/verdicts.js';
-import { isQuickPathOn, signatureCountOf } from '../../fast/scan/quick-line.js';
-import { relate } from '../../fast/scan/quick-relate.js';
-import { ROW_WIDTH } from '../../fast/scan/quick-row.js';
-import { UsualStep } from '../../fast/usual-step.js';
+import { VALID } from '../blocks/verdicts.js';
+import { isFastPathOn, signatureCountOf } from '../scan/scanned-line.js';
+import { relate } from '../scan/relate.js';
+import { ROW_WIDTH } from '../scan/row.js';
+import { FastStep } from '../fast-step.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import type { UsualEvent } from './made-line.js';
+import type { FastEvent } from './fast-line.js';
 
 const HASH_BYTES = 32;
 /** The step looks at the leaf of the line before: two lines take turns. */
@@ -22,9 +22,9 @@ const LINES = 2;
 const MAX_SIGNATURES = 1;
 
 /** See the head of this file. */
-export class MadeSteps {
+export class WriterFastPath {
   readonly state: VerifyState;
-  readonly #step: UsualStep;
+  readonly #step: FastStep;
   /** What is known of the two lines, as of those of a block. */
   readonly #facts = {
     lines: LINES,
@@ -42,15 +42,15 @@ export class MadeSteps {
   #index = 0;
   #prev: string | undefined;
 
-  private constructor(state: VerifyState, step: UsualStep) {
+  private constructor(state: VerifyState, step: FastStep) {
     this.state = state;
     this.#step = step;
   }
 
   /** The steps over lines that follow a state; undefined where each is `verifyLine`'s. */
-  static of(state: VerifyState): MadeSteps | undefined {
-    const step = isQuickPathOn() ? UsualStep.of(state, { isTold: true }) : undefined;
-    return step && new MadeSteps(state, step);
+  static of(state: VerifyState): WriterFastPath | undefined {
+    const step = isFastPathOn() ? FastStep.of(state, { isTold: true }) : undefined;
+    return step && new WriterFastPath(state, step);
   }
 
   /** The leaf hash of the last line, base64url; undefined where the state says it itself. */
@@ -59,11 +59,11 @@ export class MadeSteps {
   }
 
   /**
-   * Steps over the line of a usual record that was placed.
+   * Steps over the line of a scannable record that was placed.
    *
-   * @returns Its verdict; undefined where `verifyLine` is to be asked, after {@link MadeSteps.leave}: nothing was changed then.
+   * @returns Its verdict; undefined where `verifyLine` is to be asked, after {@link WriterFastPath.leave}: nothing was changed then.
    */
-  take({ rows, at, line: examined }: UsualEvent, line: RawLine, file: string): EventVerdict | undefined {
+  tryApply({ rows, at, line: examined }: FastEvent, line: RawLine, file: string): EventVerdict | undefined {
     const count = signatureCountOf(rows, at);
     if (count > MAX_SIGNATURES) return undefined;
     const index = 1 - this.#index;
@@ -77,8 +77,8 @@ export class MadeSteps {
     facts.verdictsAt[index] = 0;
     facts.verdictsAt[index + 1] = count;
     const segment = { file, firstSeq: undefined };
-    const usual = { facts, bytes, segment, index, number, offset, length };
-    const verdict = this.#step.takeTold(usual, line, examined);
+    const fast = { facts, bytes, segment, index, number, offset, length };
+    const verdict = this.#step.tryApplyObserved(fast, line, examined);
     if (verdict === undefined) return undefined;
     this.#index = index;
     // Whoever is told of the line sees the state as it is after it.
@@ -87,15 +87,15 @@ export class MadeSteps {
   }
 
   /** Puts what was counted into the state, before anybody else looks at it. */
-  settle(): void {
+  flush(): void {
     if (this.#prev === undefined) return;
-    this.#step.settle();
+    this.#step.flush();
     this.#prev = undefined;
   }
 
   /** The same before somebody else steps over a line. */
   leave(): void {
-    this.settle();
-    this.#step.forget();
+    this.flush();
+    this.#step.reset();
   }
 }

@@ -1,4 +1,4 @@
-/** What the tests of the quick way share: lines to begin with, ways to change them, and what it means that both ways say the same. */
+/** What the tests of the fast path share: lines to begin with, ways to change them, and what it means that both ways say the same. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -9,14 +9,14 @@ import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { examineFully, type ExaminedLine } from '../../src/format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
 import {
-  QuickLine,
+  ScannedLine,
   closingQuote,
   keyidOf,
   signatureAt,
   signatureCountOf,
-} from '../../src/fast/scan/quick-line.js';
-import { hasTrueIdentity } from '../../src/fast/scan/quick-identity.js';
-import { ROW_WIDTH, TYPE, scanRecord } from '../../src/fast/scan/quick-scan.js';
+} from '../../src/fast/scan/scanned-line.js';
+import { hasTrueIdentity } from '../../src/fast/scan/identity.js';
+import { ROW_WIDTH, TYPE, scanRecord } from '../../src/fast/scan/scan.js';
 import { FIXTURES } from '../fixtures/cases.js';
 
 /** Numbers in [0, 1), the same for the same seed. */
@@ -388,9 +388,9 @@ const rows = new Int32Array(3 * ROW_WIDTH);
 const around = Buffer.alloc(80_000, '"}],{"a":"b\\u0000');
 
 /**
- * Holds what the quick way says of a line against what the full one says.
+ * Holds what the fast path says of a line against what the full one says.
  *
- * @returns Whether it took the line for a usual record: `true` also where its ids are not true.
+ * @returns Whether it took the line for a scannable record: `true` also where its ids are not true.
  * @throws Error that shows the line where they differ.
  */
 export function holdAgainst(line: Buffer): boolean {
@@ -411,7 +411,7 @@ export function holdAgainst(line: Buffer): boolean {
   );
   if (others.length > 0 || !full.wellFormed) fail(line, JSON.stringify(others));
   if (isTrue !== (full.faults.length === 0)) fail(line, `true ids: ${isTrue}`);
-  const quick = new QuickLine(around, rows, 1);
+  const quick = new ScannedLine(around, rows, 1);
   const said = factsOf(quick as object as ExaminedLine);
   const expected = factsOf(full);
   if (!isDeepStrictEqual(said, expected)) fail(line, `${JSON.stringify(said)}\n${JSON.stringify(expected)}`);
@@ -443,7 +443,7 @@ function saidBy(scanner: LineScanner, block: Uint8Array, start: number, end: num
   const ends = scanner.begin(block);
   const leaf = scanner.leafHash(start, end);
   const isTrue = scanner.scan(start, end, 0);
-  // A row is filled where the form is a usual record's; whether its ids are true comes after that.
+  // A row is filled where the form is a scannable record's; whether its ids are true comes after that.
   const row = scanner.rows[TYPE] === 0 ? [] : [...scanner.rows.subarray(0, ROW_WIDTH)];
   return { ends, leaf, isTrue, row };
 }

@@ -1,12 +1,12 @@
-/** The digests of usual records, over the rows that `scanRecord` filled: whether the two of an event are those of its content. */
+/** The digests of scannable records, over the rows that `scanRecord` filled: whether the two of an event are those of its content. */
 
 import { isTextAt } from '../../base/bytes/compare.js';
 import { PrefixViews } from '../../base/bytes/prefix-views.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeLatin1 } from '../../base/bytes/text.js';
 import { EVENT_ID_PREFIX } from '../../format/event/identity.js';
-import * as row from './quick-row.js';
-import { B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, MAX_LINE_BYTES } from './quick-tables.js';
+import * as row from './row.js';
+import { B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, MAX_LINE_BYTES } from './tables.js';
 
 const { ROW_WIDTH } = row;
 
@@ -28,7 +28,7 @@ export class PayloadViews {
 /** Made when it is first needed; free when both hashes were taken, before {@link hasTrueIdentity} returns. */
 let scratch: { readonly bytes: Uint8Array; readonly views: PayloadViews } | undefined;
 
-/** Room for any payload, since no longer line is a usual record. */
+/** Room for any payload, since no longer line is a scannable record. */
 function makeScratch(): NonNullable<typeof scratch> {
   const bytes = new Uint8Array(PREFIX.length + MAX_LINE_BYTES);
   bytes.set(PREFIX);

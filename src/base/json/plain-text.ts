@@ -15,7 +15,7 @@ const MAX_PLAIN_DIGITS = 15;
  * The value of a text in which ingestion finds nothing; undefined where it may find something, or where there is a number and
  * `mayHaveNumbers` is false.
  */
-export function parseQuick(bytes: Uint8Array, mayHaveNumbers: boolean): JsonValue | undefined {
+export function parsePlain(bytes: Uint8Array, mayHaveNumbers: boolean): JsonValue | undefined {
   let [colons, depth, isAscii] = [0, 0, true];
   const { length } = bytes;
   for (let at = 0; at < length; at += 1) {

@@ -1,27 +1,27 @@
-/** Records that are made here are stepped over the quick way or by `verifyLine`: what is written, told and kept is the same. */
+/** Records that are made here are stepped over the fast path or by `verifyLine`: what is written, told and kept is the same. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize } from 'node:v8';
 import { afterEach, expect, test, vi } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
-import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import type { Signer } from '../../src/format/signature/signer.js';
 import { saveVerification } from '../../src/log/cache/saved-state.js';
-import { UsualStep } from '../../src/fast/usual-step.js';
+import { FastStep } from '../../src/fast/fast-step.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { ledgerNearBounds } from '../verify/near-bounds.js';
 import { openUnsigned, readBytes, readRecords, signer, temporaryFolder } from './support.js';
 
 afterEach(() => {
-  useQuickPath(true);
+  useFastPath(true);
   vi.restoreAllMocks();
 });
 
 interface Way {
-  readonly isQuick: boolean;
+  readonly isFast: boolean;
   readonly index: boolean;
 }
 
@@ -30,14 +30,14 @@ async function append(
   bytes: Buffer,
   by: Signer | undefined,
   most: number,
-  { isQuick, index }: Way,
+  { isFast, index }: Way,
 ): Promise<{ path: string; written: Buffer; told: unknown; state: unknown }> {
   const path = join(temporaryFolder(), 'ledger.jsonl');
   writeFileSync(path, bytes);
   const [, ...records] = readRecords(path);
   writeFileSync(path, bytes.subarray(0, bytes.indexOf('\n') + 1));
   if (index) mkdirSync(`${path}.index`);
-  useQuickPath(isQuick);
+  useFastPath(isFast);
   const ledger = await openUnsigned(path, { index, signer: by, signingThreads: 0, lockTimeoutMs: 10_000 });
   const told: unknown[] = [];
   for (let at = 0; at < records.length; at += most) {
@@ -69,17 +69,17 @@ test(
   { timeout: times(120_000, 1_800_000) },
   async () => {
     const random = makeRandom(Number(process.env['SEED'] ?? 20_261_125));
-    const take = vi.spyOn(UsualStep.prototype, 'take');
+    const take = vi.spyOn(FastStep.prototype, 'tryApply');
     let [taken, all] = [0, 0];
     for (let n = 0; n < Number(process.env['COUNT'] ?? times(6, 1_000)); n += 1) {
       const by = n % 3 === 0 ? signer : undefined;
       const bytes = ledgerNearBounds(random, by, 60);
       const most = 1 + Math.floor(random() * 30);
-      const expected = await append(bytes, by, most, { isQuick: false, index: false });
+      const expected = await append(bytes, by, most, { isFast: false, index: false });
       take.mockClear();
-      const quick = await append(bytes, by, most, { isQuick: true, index: false });
+      const quick = await append(bytes, by, most, { isFast: true, index: false });
       expect({ ...quick, path: '' }, bytes.toString('base64')).toEqual({ ...expected, path: '' });
-      const indexed = await append(bytes, by, most, { isQuick: true, index: true });
+      const indexed = await append(bytes, by, most, { isFast: true, index: true });
       const { written, told } = expected;
       expect({ written: indexed.written, told: indexed.told }).toEqual({ written, told });
       taken += take.mock.results.filter(({ value }) => value === true).length;

@@ -1,8 +1,8 @@
-/** Whether usual records are read the quick way or all are examined fully changes nothing that is said of a ledger. */
+/** Whether scannable records are read the fast path or all are examined fully changes nothing that is said of a ledger. */
 
 import { afterEach, expect, test } from 'vitest';
-import { useQuickPath } from '../../src/fast/scan/quick-line.js';
-import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/quick-scan.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
+import { ROW_WIDTH, scanRecord } from '../../src/fast/scan/scan.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { VerifiedRecord } from '../../src/rules/verify/verified-record.js';
 import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
@@ -10,7 +10,7 @@ import { linesOf, rememberingBackend } from './support.js';
 
 const backend = rememberingBackend();
 
-afterEach(() => useQuickPath(true));
+afterEach(() => useFastPath(true));
 
 /** What a follower may keep of a record. */
 function keptOf({ examined, grantIds, verdict, signatures, findings }: VerifiedRecord): () => unknown {
@@ -26,8 +26,8 @@ function keptOf({ examined, grantIds, verdict, signatures, findings }: VerifiedR
 test.each(CASES)('$ledger $trust $witness_policy $checkpoints $predecessor $now', async (fixture) => {
   const now = fixture.now ?? '2026-11-22T00:00:00Z';
   const path = `${FIXTURES}${fixture.ledger}`;
-  const reportOf = async (isQuick: boolean, follow: boolean): Promise<string> => {
-    useQuickPath(isQuick);
+  const reportOf = async (isFast: boolean, follow: boolean): Promise<string> => {
+    useFastPath(isFast);
     const options = { backend, ...optionsOf(fixture), now };
     const kept: (() => unknown)[] = [];
     const onRecord = (record: VerifiedRecord): undefined => {
@@ -42,7 +42,7 @@ test.each(CASES)('$ledger $trust $witness_policy $checkpoints $predecessor $now'
   expect(JSON.parse(await reportOf(true, true))).toEqual(JSON.parse(await reportOf(false, true)));
 });
 
-/** The events that the quick way knows; grants are read from the event. */
+/** The events that the fast path knows; grants are read from the event. */
 function isMeant(line: Buffer): boolean {
   const { event } = JSON.parse(line.toString()) as { event: Record<string, unknown> };
   const { event_type: type, authorization } = event;

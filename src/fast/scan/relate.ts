@@ -1,7 +1,7 @@
 /**
- * What the usual records of a block have to do with each other: which has the same principal, tool, link, keyid or unit as one before
+ * What the scannable records of a block have to do with each other: which has the same principal, tool, link, keyid or unit as one before
  * it, so that whoever goes through them in order cuts out each text once; whether each follows upon the one before it, and its own times
- * upon each other; and the bytes of their digests. Compiled twice, as `quick-walk.ts` is.
+ * upon each other; and the bytes of their digests. Compiled twice, as `walk.ts` is.
  */
 
 import {
@@ -12,8 +12,8 @@ import {
   forgetSeen,
   isDigest,
   isSameText,
-} from './quick-primitives.js';
-import type { Bytes, Int, Rows } from './quick-primitives.js';
+} from './primitives.js';
+import type { Bytes, Int, Rows } from './primitives.js';
 import {
   AMOUNTS,
   AMOUNT_WIDTH,
@@ -52,10 +52,10 @@ import {
   UNIT,
   USER_INTENT,
   USER_INTENT_WORDS,
-} from './quick-row.js';
-import { B64_IN_DIGEST, B64_LENGTH, BEFORE_KEYID, REMEMBERED, SEQ_BASE } from './quick-tables.js';
+} from './row.js';
+import { B64_IN_DIGEST, B64_LENGTH, BEFORE_KEYID, REMEMBERED, SEQ_BASE } from './tables.js';
 
-/* The kinds of texts, which are remembered apart; `SEEN_KINDS` of `quick-tables.ts` is their number. */
+/* The kinds of texts, which are remembered apart; `SEEN_KINDS` of `tables.ts` is their number. */
 const PRINCIPALS = 0;
 const TOOLS = 1;
 const LINKS = 2;

@@ -1,14 +1,14 @@
-/** The quick step over sound usual records leaves the state that `verifyLine` leaves, and is what most lines are stepped over by. */
+/** The fast step over sound scannable records leaves the state that `verifyLine` leaves, and is what most lines are stepped over by. */
 
 import { deserialize } from 'node:v8';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytesSource } from '../../src/log/fs/source.js';
-import { useQuickPath } from '../../src/fast/scan/quick-line.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
-import { UsualStep } from '../../src/fast/usual-step.js';
+import { FastStep } from '../../src/fast/fast-step.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
-import { makeRandom } from '../ledger/quick-kit.js';
+import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { makeSigner } from '../docs/ledger-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
@@ -21,13 +21,13 @@ const SIGNER = makeSigner();
 const OPTIONS: VerifyOptions = { backend, now: '2026-11-22T00:00:00Z', threads: 1 };
 
 afterEach(() => {
-  useQuickPath(true);
+  useFastPath(true);
   vi.restoreAllMocks();
 });
 
 /** All that a verification of the bytes knows at the end. */
-async function stateOf(bytes: Uint8Array, isQuick: boolean, options: VerifyOptions = {}): Promise<unknown> {
-  useQuickPath(isQuick);
+async function stateOf(bytes: Uint8Array, isFast: boolean, options: VerifyOptions = {}): Promise<unknown> {
+  useFastPath(isFast);
   const { state, kept } = await runVerification(bytesSource(bytes, 'ledger'), { ...OPTIONS, ...options });
   const saved = saveVerification({ state, findings: kept });
   return deserialize(saved.subarray(saved.indexOf(0x0a) + 1));
@@ -56,7 +56,7 @@ test(
   { timeout: times(60_000, 1_800_000) },
   async () => {
     const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
-    const take = vi.spyOn(UsualStep.prototype, 'take');
+    const take = vi.spyOn(FastStep.prototype, 'tryApply');
     let [taken, asked] = [0, 0];
     for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 10_000)); n += 1) {
       const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
@@ -75,7 +75,7 @@ describe('a ledger of a thousand records', () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
 
   test('is stepped over by it, but for what is not usual', async () => {
-    const take = vi.spyOn(UsualStep.prototype, 'take');
+    const take = vi.spyOn(FastStep.prototype, 'tryApply');
     await stateOf(bytes, true);
     const taken = take.mock.results.filter(({ value }) => value === true).length;
     expect(taken).toBeGreaterThan(0.9 * linesOf(bytes).length);
@@ -89,8 +89,8 @@ describe('a ledger of a thousand records', () => {
       expect(await stateOf(begin, true)).toEqual(expected);
       const { state, kept } = await runVerification(bytesSource(begin, 'ledger'), OPTIONS);
       const saved = saveVerification({ state, findings: kept });
-      const goOn = (isQuick: boolean): Promise<unknown> =>
-        stateOf(bytes, isQuick, { from: restoreVerification(saved, backend) });
+      const goOn = (isFast: boolean): Promise<unknown> =>
+        stateOf(bytes, isFast, { from: restoreVerification(saved, backend) });
       expect(await goOn(true)).toEqual(await goOn(false));
     }
   });
@@ -109,8 +109,8 @@ describe('a ledger of a thousand records', () => {
       const checkpoints = [1, 2, 100, 333, 512, 777].map((size) => anchorAt(changed, SIGNER, size));
       const expected = await stateOf(changed, false, { checkpoints });
       expect(await stateOf(changed, true, { checkpoints })).toEqual(expected);
-      const roots = async (isQuick: boolean): Promise<unknown> => {
-        useQuickPath(isQuick);
+      const roots = async (isFast: boolean): Promise<unknown> => {
+        useFastPath(isFast);
         const { ending } = await runVerification(bytesSource(changed, 'ledger'), { ...OPTIONS, checkpoints });
         return ending.anchors.map(({ relation, root }) => [relation, root]);
       };
@@ -119,7 +119,7 @@ describe('a ledger of a thousand records', () => {
   });
 
   test('is stepped over by it for whoever is told of each record, too', async () => {
-    const take = vi.spyOn(UsualStep.prototype, 'take');
+    const take = vi.spyOn(FastStep.prototype, 'tryApply');
     let told = 0;
     const onRecord = (): undefined => {
       told += 1;

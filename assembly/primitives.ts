@@ -1,12 +1,12 @@
 /**
- * What `src/fast/scan/quick-walk.ts` stands on when it is compiled to WebAssembly: the same as `src/fast/scan/quick-primitives.ts`, of which
+ * What `src/fast/scan/walk.ts` stands on when it is compiled to WebAssembly: the same as `src/fast/scan/primitives.ts`, of which
  * see what each function is. Bytes and rows are addresses, and 128 bytes behind the last of the lines can be read.
  *
  * What is rare is not here: texts with anything but ASCII that stands for itself. A line with such a text is not taken, and JavaScript
  * looks at it.
  */
 
-import { SEQ_HIGH, SEQ_LOW } from './quick-row';
+import { SEQ_HIGH, SEQ_LOW } from './row';
 import {
   CLASS,
   ENDS_43,
@@ -18,7 +18,7 @@ import {
   REMEMBERED,
   SEEN_KINDS,
   ZERO,
-} from './quick-tables';
+} from './tables';
 
 export type Int = i32;
 

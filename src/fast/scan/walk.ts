@@ -1,6 +1,6 @@
 /**
- * The grammar of usual records, as a walk over their bytes. This file is compiled twice: as all others, and to WebAssembly by
- * `assembly/build.js`, with what it imports replaced (`assembly/quick-primitives.ts`). So it is written in what TypeScript and
+ * The grammar of scannable records, as a walk over their bytes. This file is compiled twice: as all others, and to WebAssembly by
+ * `assembly/build.js`, with what it imports replaced (`assembly/primitives.ts`). So it is written in what TypeScript and
  * AssemblyScript have in common: numbers are whole and of 32 bits, and nothing is an object but bytes and rows.
  */
 
@@ -15,8 +15,8 @@ import {
   isPlain,
   isText,
   writeSeq,
-} from './quick-primitives.js';
-import type { Bytes, Int, Rows } from './quick-primitives.js';
+} from './primitives.js';
+import type { Bytes, Int, Rows } from './primitives.js';
 import {
   ADJUSTMENT,
   AUTHORIZATION,
@@ -41,7 +41,7 @@ import {
   IS_ABANDONED,
   HAS_ERROR_CODE,
   HAS_OTHER_DIGEST,
-} from './quick-row.js';
+} from './row.js';
 import {
   MAX_META_BYTES,
   QUOTE,
@@ -126,7 +126,7 @@ import {
   LOW_DIGITS,
   MAX_METERS,
   MAX_SIGNATURES,
-} from './quick-tables.js';
+} from './tables.js';
 
 /** By the name of the event's first member. */
 export function typeOf(bytes: Bytes, event: Int): Int {
@@ -330,7 +330,7 @@ function endOfList(m: Int, bytes: Bytes, from: Int, rows: Rows, base: Int): Int 
   return next === CLOSE_BRACKET ? at : -1;
 }
 
-/** A whole number that is not negative, of so many digits at most; other forms of numbers are not usual. */
+/** A whole number that is not negative, of so many digits at most; other forms of numbers are not scannable. */
 export function endOfInteger(bytes: Bytes, at: Int, most: Int): Int {
   if (bytes[at] === ZERO) return at + 1;
   let i = at;
@@ -533,7 +533,7 @@ function endOfMeta(bytes: Bytes, from: Int): Int {
 
 /**
  * Behind the `:` of a name, which comes after the one at `before`, where that is not negative. Names with escapes or beyond ASCII have
- * another order than their bytes: they are not usual.
+ * another order than their bytes: they are not scannable.
  */
 export function endOfName(bytes: Bytes, at: Int, before: Int): Int {
   if (bytes[at] !== QUOTE) return -1;

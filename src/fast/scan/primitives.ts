@@ -1,8 +1,8 @@
-/** What the walk over usual records stands on, as JavaScript does it best; `assembly/quick-primitives.ts` is the same for WebAssembly. */
+/** What the walk over scannable records stands on, as JavaScript does it best; `assembly/primitives.ts` is the same for WebAssembly. */
 
 import { hasSameBytes } from '../../base/bytes/compare.js';
 import { endOfString, PLAIN } from '../../base/json/scan.js';
-import { SEQ_HIGH, SEQ_LOW } from './quick-row.js';
+import { SEQ_HIGH, SEQ_LOW } from './row.js';
 import {
   B64_LENGTH,
   BACKSLASH,
@@ -16,7 +16,7 @@ import {
   SEEN_KINDS,
   SEQ_BASE,
   ZERO,
-} from './quick-tables.js';
+} from './tables.js';
 
 export { decodeDigestAt as decodeDigest, isDigestAt as isDigest } from '../../base/bytes/base64url-at.js';
 export { bytesAscend } from '../../base/json/scan.js';

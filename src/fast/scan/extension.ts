@@ -1,12 +1,12 @@
 /**
- * The grammar of usual records of extension types (SPEC §3), which may hold any JSON, as a walk over their bytes; compiled twice, as
- * `quick-walk.ts` is. Only what is plain is taken: names of ASCII without escapes, whole numbers, and no deep nesting. Of all other events
- * that are not of northroot's own types `quick-scan.ts` has a slower way.
+ * The grammar of scannable records of extension types (SPEC §3), which may hold any JSON, as a walk over their bytes; compiled twice, as
+ * `walk.ts` is. Only what is plain is taken: names of ASCII without escapes, whole numbers, and no deep nesting. Of all other events
+ * that are not of northroot's own types `scan.ts` has a slower way.
  */
 
-import { after, endOfText, isText } from './quick-primitives.js';
-import type { Bytes, Int, Rows } from './quick-primitives.js';
-import { EVENT_TYPE, TOOL } from './quick-row.js';
+import { after, endOfText, isText } from './primitives.js';
+import type { Bytes, Int, Rows } from './primitives.js';
+import { EVENT_TYPE, TOOL } from './row.js';
 import {
   ACTION_MEMBER,
   AUTHORIZATION_MEMBER,
@@ -30,8 +30,8 @@ import {
   TRUE,
   X_DOT,
   ZERO,
-} from './quick-tables.js';
-import { endOfInteger, endOfName, endOfValue } from './quick-walk.js';
+} from './tables.js';
+import { endOfInteger, endOfName, endOfValue } from './walk.js';
 
 /** So many containers may lie within each other in a member: fewer than canonical JSON allows. */
 const MAX_NESTED = 32;

@@ -1,5 +1,5 @@
 /**
- * A usual record as {@link scanRecord} found it: a row of numbers and the bytes that they are places in. Texts are cut out when they
+ * A scannable record as {@link scanRecord} found it: a row of numbers and the bytes that they are places in. Texts are cut out when they
  * are asked for; nothing is parsed unless somebody wants the event itself.
  */
 
@@ -19,12 +19,12 @@ import type {
 } from '../../format/event/outline.js';
 import type { EventTypes, TypeName } from '../../format/event/typed-event.js';
 import type { Span } from '../../format/record/event-bytes.js';
-import type { SignatureEntry } from '../../format/record/examine-line.js';
+import type { ExaminedLine, ScannedFacts, SignatureEntry } from '../../format/record/examine-line.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
-import { hasTrueIdentity } from './quick-identity.js';
-import { slotOf } from './quick-relate.js';
-import * as row from './quick-scan.js';
-import { B64_LENGTH, BEFORE_KEYID, REMEMBERED } from './quick-tables.js';
+import { hasTrueIdentity } from './identity.js';
+import { slotOf } from './relate.js';
+import * as row from './scan.js';
+import { B64_LENGTH, BEFORE_KEYID, REMEMBERED } from './tables.js';
 
 const { ROW_WIDTH, scanRecord } = row;
 
@@ -100,7 +100,7 @@ function digestTextAt(bytes: Uint8Array, at: number): string {
   return (digestTexts[slot] = `${SHA256_PREFIX}${decodeLatin1(bytes, b64, end)}`);
 }
 
-/** Goes through the meters of a usual record, in their order. */
+/** Goes through the meters of a scannable record, in their order. */
 export class MeterReader {
   /** Of the meter that was read last: its unit, where its digits lie, and how many of them are behind the point. */
   unit = '';
@@ -158,7 +158,7 @@ const TYPE_NAMES: readonly TypeName[] = ['other', 'authorization', 'execution', 
  * An examined line without faults, over a row that {@link scanRecord} filled and whose ids are true ({@link hasTrueIdentity}). Bytes
  * and row must stay as they are as long as anything may be asked.
  */
-export class QuickLine {
+export class ScannedLine {
   readonly layout = 'records';
   readonly wellFormed = true;
   readonly faults: readonly never[] = NO_FAULTS;
@@ -277,7 +277,7 @@ export class QuickLine {
       toolName: this.#recall(row.TOOL),
       params: digestTextAt(this.#bytes, this.#get(row.PARAMS)),
       reservation: this.#readAmounts(),
-      // Events with these members are not usual.
+      // Events with these members are not scannable.
       expiresAt: undefined,
       requestKey: undefined,
       system: undefined,
@@ -403,13 +403,13 @@ export class QuickLine {
 
 let isOn = true;
 
-/** Whether usual records are read the quick way; tests hold the two ways against each other. */
-export function useQuickPath(on: boolean): void {
+/** Whether scannable records are read the fast path; tests hold the two ways against each other. */
+export function useFastPath(on: boolean): void {
   isOn = on;
 }
 
 /** Whether they are. */
-export function isQuickPathOn(): boolean {
+export function isFastPathOn(): boolean {
   return isOn;
 }
 
@@ -417,21 +417,21 @@ export function isQuickPathOn(): boolean {
 const briefly = new Int32Array(ROW_WIDTH);
 
 /**
- * The line where it is a usual record and its ids are true, to be used up before the next one is asked for and before the bytes
+ * The line where it is a scannable record and its ids are true, to be used up before the next one is asked for and before the bytes
  * change.
  */
-export function glanceAt(line: Uint8Array): QuickLine | undefined {
-  return isOn ? readQuickly(line, briefly) : undefined;
+export function glanceAt(line: Uint8Array): ScannedLine | undefined {
+  return isOn ? scanLine(line, briefly) : undefined;
 }
 
 /** The same, for as long as anybody wants it. */
-export function readQuickLine(line: Uint8Array): QuickLine | undefined {
+export function readScannedLine(line: Uint8Array): ScannedLine | undefined {
   if (!isOn) return undefined;
-  const known = readQuickly(line, briefly);
+  const known = scanLine(line, briefly);
   if (known === undefined) return undefined;
   const bytes = allocateScratch(line.length);
   bytes.set(line);
-  return new QuickLine(bytes, briefly.slice(), 0);
+  return new ScannedLine(bytes, briefly.slice(), 0);
 }
 
 /** The event's bytes in the record of a row. */
@@ -441,7 +441,7 @@ export function eventOf(bytes: Uint8Array, rows: Int32Array, at: number): Uint8A
 }
 
 /** The line of a row, for as long as anybody wants it: its bytes are copied, and what surrounds them is not kept. */
-export function copyQuickLine(bytes: Uint8Array, rows: Int32Array, at: number): QuickLine {
+export function copyScannedLine(bytes: Uint8Array, rows: Int32Array, at: number): ScannedLine {
   const copy = rows.slice(at * ROW_WIDTH, (at + 1) * ROW_WIDTH);
   const start = copy[row.LINE_START]!;
   const length = copy[row.LINE_END]! - start;
@@ -451,12 +451,28 @@ export function copyQuickLine(bytes: Uint8Array, rows: Int32Array, at: number): 
     const isCount = place === row.SIGNATURE_COUNT || place === row.METER_COUNT;
     if (!isCount && copy[place] !== 0) copy[place] = copy[place]! - start;
   }
-  return new QuickLine(line, copy, 0);
+  return new ScannedLine(line, copy, 0);
 }
 
-function readQuickly(line: Uint8Array, rows: Int32Array): QuickLine | undefined {
+/**
+ * The line of a scannable record, of which it is known what is where.
+ *
+ * @param bytes - Those that row `at` is about.
+ * @param isBrief - Whether they and the rows stay as they are as long as anything may be asked.
+ */
+export function scannedLineOf(
+  bytes: Uint8Array,
+  rows: Int32Array,
+  at: number,
+  isBrief: boolean,
+): ExaminedLine {
+  const line: ScannedFacts = isBrief ? new ScannedLine(bytes, rows, at) : copyScannedLine(bytes, rows, at);
+  return line as ExaminedLine;
+}
+
+function scanLine(line: Uint8Array, rows: Int32Array): ScannedLine | undefined {
   if (!scanRecord(line, 0, line.length, rows, 0)) return undefined;
-  return hasTrueIdentity(line, rows, 0) ? new QuickLine(line, rows, 0) : undefined;
+  return hasTrueIdentity(line, rows, 0) ? new ScannedLine(line, rows, 0) : undefined;
 }
 
 /** Digits that fit a number exactly need no text. */

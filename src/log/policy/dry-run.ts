@@ -9,7 +9,7 @@ import type { ExecutionFacts } from '../../rules/bounds/judge.js';
 const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
 
 /** An execution of a tool that begins `now` (a timestamp of SPEC §2) and uses this much. */
-export function hypotheticalExecution(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
+export function dryRun(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
   const start = parseTimestamp(now);
   return {
     toolName,
