@@ -24,6 +24,7 @@ export {
 } from '../log/writer/ledger.js';
 export { type CheckpointSchedule } from '../log/writer/checkpoint.js';
 
+export { isEmptyLedger } from '../log/writer/empty-ledger.js';
 export { StrictError } from '../log/writer/strict-error.js';
 
 export { repairLedger, type Repair } from '../log/writer/repair.js';
