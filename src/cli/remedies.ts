@@ -1,4 +1,4 @@
-/** What to do about findings, with the commands that do it; docs/codes.md says the same. */
+/** What to do about findings, with the commands that do it; docs/spec/codes.md says the same. */
 
 import { CODE_PAGES, type FindingCode, type Guide, printable } from '../api/index.js';
 import { withLedger } from './hints.js';

@@ -1,4 +1,4 @@
-/** What docs/format.md and docs/verification.md answer to those who write a second verifier from them. */
+/** What docs/spec/format.md and docs/spec/verification.md answer to those who write a second verifier from them. */
 
 import { describe, expect, it } from 'vitest';
 import {

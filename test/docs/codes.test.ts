@@ -1,4 +1,4 @@
-/** docs/codes.md is written from the catalogue and the command line's remedies: `UPDATE=1 npx vitest run test/docs/codes.test.ts` writes it anew. */
+/** docs/spec/codes.md is written from the catalogue and the command line's remedies: `UPDATE=1 npx vitest run test/docs/codes.test.ts` writes it anew. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { remedyFor } from '../../src/cli/remedies.js';
 import { CODE_PAGES, type FindingCode } from '../../src/api/index.js';
 import { anchorOf, headings, readText, root } from './markdown.js';
 
-const PATH = 'docs/codes.md';
+const PATH = 'docs/spec/codes.md';
 
 interface Page {
   readonly title: string;
@@ -23,7 +23,7 @@ const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [F
 
 const anchors = new Map(
   ['format', 'verification'].flatMap((name) =>
-    headings(readText(`docs/${name}.md`)).flatMap((heading) => {
+    headings(readText(`docs/spec/${name}.md`)).flatMap((heading) => {
       const number = /^(\d+(?:\.\d+)?)[. ]/.exec(heading)?.[1];
       return number === undefined ? [] : [[number, `${name}.md#${anchorOf(heading)}`] as const];
     }),
@@ -71,7 +71,7 @@ ${index.join('\n')}
 ${sections.join('\n')}`;
 }
 
-it('docs/codes.md is what `northroot explain` says', async () => {
+it('docs/spec/codes.md is what `northroot explain` says', async () => {
   const path = join(root, PATH);
   const text = await format(render(), { ...(await resolveConfig(path)), filepath: path });
   if (process.env['UPDATE'] === '1') writeFileSync(path, text);

@@ -1,4 +1,4 @@
-/** docs/format.md and the tables of docs/verification.md against the schemas, and the sections that comments cite. */
+/** docs/spec/format.md and the tables of docs/spec/verification.md against the schemas, and the sections that comments cite. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,8 +12,8 @@ interface Schema {
   readonly pattern?: string;
 }
 
-const format = readText('docs/format.md');
-const verification = readText('docs/verification.md');
+const format = readText('docs/spec/format.md');
+const verification = readText('docs/spec/verification.md');
 
 /** The schema at `file.json` or `file.json#/path`. */
 function schemaAt(reference: string): Schema {
@@ -52,7 +52,7 @@ describe('tables of members', () => {
     const documented = cases.map(([reference]) => reference.split(' + ')[0]);
     const documents = readdirSync(join(root, 'schemas')).filter((name) => /\.json$/.test(name));
     // The values have tables of their own; any-event.json has no members, it chooses among the others. What is not part of the
-    // format has documents of its own: docs/report.md, docs/bundle.md, docs/import.md, docs/reconcile.md.
+    // format has documents of its own: docs/report.md, docs/spec/bundle.md, docs/import.md, docs/reconcile.md.
     const others = [
       'common.json',
       'any-event.json',
@@ -67,8 +67,8 @@ describe('tables of members', () => {
 });
 
 describe('what no schema says', () => {
-  it('is what docs/beyond-schemas.json lists', () => {
-    const { rules } = JSON.parse(readText('docs/beyond-schemas.json')) as {
+  it('is what docs/spec/beyond-schemas.json lists', () => {
+    const { rules } = JSON.parse(readText('docs/spec/beyond-schemas.json')) as {
       rules: { rule: string; scope: string; codes: string[]; says: string }[];
     };
     const table = tables(format).find(({ before }) => before === '<!-- beyond-schemas -->');

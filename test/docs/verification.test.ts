@@ -1,4 +1,4 @@
-/** docs/verification.md: its tables against the code, and its choices against what verification does. */
+/** docs/spec/verification.md: its tables against the code, and its choices against what verification does. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ import {
 } from './ledger-kit.js';
 import { codeOf, readText, tablesOf } from './markdown.js';
 
-const document = readText('docs/verification.md');
+const document = readText('docs/spec/verification.md');
 const [a, b, c] = [makeSigner(), makeSigner(), makeSigner()];
 const pages = CODE_PAGES as Readonly<Record<string, { class: string; severity: string }>>;
 

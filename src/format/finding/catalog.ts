@@ -1,7 +1,7 @@
 /**
  * Every code that verification can give (SPEC §8): what it means, what usually causes it and what to do. Codes never
  * change their meaning within a major version. What to do is said to programs; the command line says it with its commands
- * (`cli/remedies.ts`), as docs/codes.md does.
+ * (`cli/remedies.ts`), as docs/spec/codes.md does.
  */
 
 /** How much a finding matters. */
