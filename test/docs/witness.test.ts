@@ -23,7 +23,7 @@ const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH'
 
 it('docs/guide/witness.md', async () => {
   expect(blocks.map(({ kind }) => kind)).toEqual([
-    ...['walk', 'walk', 'serve', 'walk', 'walk'],
+    ...['walk', 'serve', 'walk'],
     ...['walk', 'walk', 'walk', 'walk'],
   ]);
   let address = ADDRESS;
