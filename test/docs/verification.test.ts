@@ -1,4 +1,4 @@
-/** docs/spec/verification.md: its tables against the code, and its choices against what verification does. */
+/** docs/spec/verification.md: its lists and tables against the code, and its rules against what verification does. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,6 +42,15 @@ const document = readText('docs/spec/verification.md');
 const [a, b, c] = [makeSigner(), makeSigner(), makeSigner()];
 const pages = CODE_PAGES as Readonly<Record<string, { class: string; severity: string }>>;
 
+/** The findings of all numbered lists in order: an unmarked one is an error of class invalid. */
+const listed = [...document.matchAll(/^\d+\. (`[A-Z].*)$/gm)].flatMap(([, item = '']) => {
+  const [head = ''] = item.split(/: | → /);
+  return [...head.matchAll(/`([A-Z_0-9]{4,})`(?: \((\w+)\))?/g)].map(([, code = '', weight = 'invalid']) => ({
+    code,
+    weight,
+  }));
+});
+
 function table(heading: string, index = 0) {
   return tablesOf(document, heading)[index] ?? [];
 }
@@ -54,15 +63,44 @@ const keyEvent = event('key', { action: 'revoke', key: keyOf(c) });
 const MANAGER = { roles: ['event', 'checkpoint', 'admin'] } as const;
 const manager = (more: Partial<Key> = {}): Key => keyOf(a, { roles: [...MANAGER.roles], ...more });
 
-describe('the tables', () => {
-  it('of codes has every code once, in the order of the catalogue, with its weight', () => {
-    const rows = table('Codes');
-    expect(rows.map(([code = '']) => codeOf(code))).toEqual(Object.keys(pages));
-    for (const [cell = '', when = ''] of rows) {
-      const page = pages[codeOf(cell) ?? ''];
-      const said = /^(violation|warning|info);/.exec(when)?.[1] ?? 'invalid';
-      expect([cell, said]).toEqual([cell, page?.class === 'none' ? page.severity : page?.class]);
+describe('the lists and tables', () => {
+  it('of findings have every code of the catalogue, with its weight', () => {
+    expect([...new Set(listed.map(({ code }) => code))].sort()).toEqual(Object.keys(pages).sort());
+    const weightOf = (code: string) => {
+      const page = pages[code];
+      return page?.class === 'none' ? page.severity : page?.class;
+    };
+    const other = listed.filter(({ code, weight }) => weight !== weightOf(code));
+    // The one finding whose weight differs from that of its code.
+    expect(other).toEqual([{ code: 'KEY_UNKNOWN', weight: 'warning' }]);
+  });
+
+  it('of findings are in the order of the findings of the fixtures', () => {
+    const { cases } = JSON.parse(readText('fixtures/expected.json')) as {
+      cases: {
+        ledger: string;
+        findings: { code: string; line: number; severity: string; class: string }[];
+      }[];
+    };
+    let compared = 0;
+    for (const { ledger, findings } of cases) {
+      for (const [i, finding] of findings.entries()) {
+        const next = findings[i + 1];
+        // Reports sort by class and severity: only findings of one line and weight are in the order of the steps.
+        if (next?.line !== finding.line || next.class !== finding.class || next.severity !== finding.severity)
+          continue;
+        const places = (code: string) => listed.flatMap((each, at) => (each.code === code ? [at] : []));
+        const [from, to] = [Math.min(...places(finding.code)), Math.max(...places(next.code))];
+        compared += 1;
+        expect([ledger, finding.code, next.code, from <= to]).toEqual([
+          ledger,
+          finding.code,
+          next.code,
+          true,
+        ]);
+      }
     }
+    expect(compared).toBeGreaterThan(20);
   });
 
   it('of roles names the roles that sign each type', () => {
@@ -95,7 +133,7 @@ describe('the tables', () => {
   });
 
   it('of what is not checked', async () => {
-    const rows = table('9. The report', 4).map(([code = '']) => codeOf(code));
+    const rows = table('Not checked').map(([code = '']) => codeOf(code));
     const first = { event: genesis([manager()]), signers: [a] };
     const sealed = ledger(
       first,
