@@ -63,6 +63,5 @@ export const commandGuide: Guide = {
 
 /** What the results of statements say of it. */
 export const statementGuide: Guide = {
-  proof: (code) =>
-    code === 'KEY_UNKNOWN' ? 'give the public key of whoever signed it with --key' : undefined,
+  proof: (code) => (code === 'KEY_UNKNOWN' ? "give the signer's public key with --key" : undefined),
 };
