@@ -1,34 +1,34 @@
-/** What to do about findings, with the commands that do it; docs/codes.md says the same. */
+/** Remedies for findings, with the commands that apply them. */
 
 import { printable } from '../base/bytes/printable.js';
 import { CODE_PAGES, type FindingCode } from '../format/finding/catalog.js';
 import type { Guide } from '../out/text/guide.js';
 import { withLedger } from './hints.js';
 
-const DIFF = 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.';
+const DIFF = '`northroot diff LEDGER COPY` names the first record that differs.';
 
-/** Where a command helps; for all other codes the catalogue's remedy is right here, too. */
+/** Codes for which a command helps; the others keep the remedy of the catalogue. */
 const REMEDIES: Readonly<Partial<Record<FindingCode, string>>> = {
   LINE_TORN:
-    'Run `northroot repair LEDGER` (or append to it): the torn bytes are saved beside the ledger and cut off. If the file is a copy, copy it again.',
-  SCHEMA: 'Compare the place named with `northroot schema NAME`.',
+    '`northroot repair LEDGER` (or an append) saves the torn bytes beside the ledger and cuts them off. Fetch a copy again.',
+  SCHEMA: 'Compare the named place with `northroot schema NAME`.',
   CHECKPOINT_ROOT_MISMATCH: DIFF,
   CHECKPOINT_SIZE_MISMATCH: DIFF,
-  CHECKPOINT_MISSING: 'Whoever keeps the ledger makes one with `northroot checkpoint LEDGER`.',
+  CHECKPOINT_MISSING: 'Make one: `northroot checkpoint LEDGER`.',
   WITNESS_QUORUM:
-    'Collect them with `northroot checkpoint LEDGER --witness URL`; a witness that refuses may have seen another history.',
-  FORKED: 'Keep both. With the ledger as it was then, `northroot diff` names the first record that differs.',
+    'Collect them: `northroot checkpoint LEDGER --witness URL`. A witness that refuses may have seen another history.',
+  FORKED: 'Keep both copies; `northroot diff` names the first record that differs.',
   TAIL_UNSEALED: 'Make a checkpoint: `northroot checkpoint LEDGER`.',
   TILE_MISSING: 'Copy the tree again, or write it anew with `northroot tiles`.',
   TILE_UNEXPECTED: 'Remove it, or publish the next checkpoint with `northroot tiles`.',
-  EXECUTION_NOT_UNDER_GRANT: 'Adjust the grant that the execution was made under; `northroot why` shows it.',
+  EXECUTION_NOT_UNDER_GRANT: 'Adjust the grant that the execution used; `northroot why` shows it.',
   METER_CAP_EXCEEDED: '`northroot budget LEDGER` shows the accounts.',
-  ADJUSTMENT_EXCEEDED: '`northroot budget LEDGER` shows what counts as used; credit at most that.',
+  ADJUSTMENT_EXCEEDED: 'Credit at most the use that `northroot budget LEDGER` shows.',
   RESERVATION_OVER_CAP:
     '`northroot budget LEDGER` shows the accounts; release reservations that are not needed.',
 };
 
-/** What to do about findings of a code; `LEDGER` stands for the ledger. */
+/** The remedy for findings of a code. `LEDGER` is a placeholder for the path of the ledger. */
 export function remedyFor(code: FindingCode): string {
   return REMEDIES[code] ?? CODE_PAGES[code].remedy;
 }
@@ -65,6 +65,5 @@ export const commandGuide: Guide = {
 
 /** What the results of statements say of it. */
 export const statementGuide: Guide = {
-  proof: (code) =>
-    code === 'KEY_UNKNOWN' ? 'give the public key of whoever signed it with --key' : undefined,
+  proof: (code) => (code === 'KEY_UNKNOWN' ? "give the signer's public key with --key" : undefined),
 };

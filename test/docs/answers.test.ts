@@ -1,4 +1,4 @@
-/** What docs/format.md and docs/verification.md answer to those who write a second verifier from them. */
+/** Questions of a second implementer that docs/spec/format.md and docs/spec/verification.md answer. */
 
 import { describe, expect, it } from 'vitest';
 import {
@@ -65,13 +65,13 @@ const ownOf = async (bytes: Buffer) =>
   (await found(bytes)).filter((each) => !/^(PAYLOAD_DIGEST|EVENT_ID)_MISMATCH/.test(each));
 
 describe('the end', () => {
-  it('of an empty ledger demands nothing', async () => {
+  it('has no demands on an empty ledger', async () => {
     const trust = policy({ checkpoints: 'required', event_signatures: 'required' });
     const report = await verify(Buffer.alloc(0), { trust });
     expect([report.verdict, report.findings]).toEqual(['undecided', []]);
   });
 
-  it('is the line after the last; the tail and the age are told at the checkpoint', async () => {
+  it('is the line after the last; tail and age are reported at the checkpoint', async () => {
     const whole = ledger(first, sealed, signed(1), signed(2));
     expect(await found(whole)).toEqual(['TAIL_UNSEALED info in 2 none']);
     const old = { trust: policy({ checkpoint_max_age_seconds: 60 }), now: '2026-06-01T00:00:00Z' };
@@ -81,7 +81,7 @@ describe('the end', () => {
     expect(await found(without)).toEqual(['CHECKPOINT_MISSING in 3 none']);
   });
 
-  it('a checkpoint that the user holds meets policies, but has no date', async () => {
+  it('a held checkpoint meets policies, but has no date', async () => {
     const whole = ledger(first, signed(1));
     const checkpoints = [anchorOf(whole, a, 2)];
     const demanding = policy({ checkpoints: 'required', max_unsealed_records: 0 });
@@ -92,7 +92,7 @@ describe('the end', () => {
     ]);
   });
 
-  it('of what a revoked key signed a held checkpoint covers its part, and what is invalid is left out', async () => {
+  it('a held checkpoint covers its part of the records of a revoked key; invalid ones need no cover', async () => {
     const whole = ledger(two, signed(1, b), signed(2, b), signed(3, b), revoke(keyOf(b)));
     expect(await found(whole)).toEqual(['KEY_NOT_VALID_HERE in 2 /signatures/0 +2']);
     expect((await found(whole, { checkpoints: [anchorOf(whole, a, 3)] }))[0]).toBe(
@@ -105,7 +105,7 @@ describe('the end', () => {
     ]);
   });
 
-  it('a finding of the end makes the event at whose record it is invalid', async () => {
+  it('a finding at a record makes its event invalid', async () => {
     const witness = keyOf(b, { roles: ['witness'], name: 'w.example' });
     const trust = policy({ witness_threshold: 1 }, [all(a), witness]);
     const report = await verify(ledger(first, sealed), { trust });
@@ -113,7 +113,7 @@ describe('the end', () => {
     expect(report.counts.by_verdict).toMatchObject({ ok: 1, invalid: 1 });
   });
 
-  it('of a torn file is where the torn line begins', async () => {
+  it('is the start of the torn line in a torn file', async () => {
     const whole = ledger(first, signed(1));
     const { findings } = await verify(whole.subarray(0, -9), { trust: policy({ checkpoints: 'required' }) });
     const [torn, missing] = ['LINE_TORN', 'CHECKPOINT_MISSING'].map((code) =>
@@ -122,7 +122,7 @@ describe('the end', () => {
     expect(missing?.at).toEqual({ ...torn?.at, byte_length: 0 });
   });
 
-  it('a checkpoint whose record has no seq that can be read lends none to a finding', async () => {
+  it('a finding at a checkpoint without a usable seq has seq null', async () => {
     const [head = '', line = ''] = ledger(first, sealed).toString().split('\n');
     const record = JSON.parse(line) as object;
     const whole = Buffer.from(`${head}\n${canonicalText({ ...record, seq: 'x' })}\n${'{}'}\n`);
@@ -131,7 +131,7 @@ describe('the end', () => {
     expect(tail).toMatchObject({ seq: null, at: { line: 2 } });
   });
 
-  it('a ledger without an origin takes notes of any', async () => {
+  it('a ledger without origin accepts notes of any origin', async () => {
     const whole = ledger({ event: note(1) }, { event: note(2) });
     const checkpoints = [anchorOf(whole, a, 2, 'other.example/log')];
     expect(await found(whole, { trust: policy({}), checkpoints })).toEqual([
@@ -143,21 +143,21 @@ describe('the end', () => {
 describe('bounds', () => {
   const limited = grant({ concurrency_limit: int(1) });
 
-  it('evidence is missing once, for the nearest grant', async () => {
+  it('reports missing evidence once, for the nearest grant', async () => {
     const under = grant({ concurrency_limit: int(1) }, limited);
     expect(await found(unsigned(limited, under, execution(under, 1)))).toEqual([
       'EVIDENCE_MISSING in 4 /event/started_at',
     ]);
   });
 
-  it('a reservation of nothing goes over nothing', async () => {
+  it('a reservation of 0 exceeds no cap', async () => {
     const given = grant();
     const over = [given, execution(given, 11)];
     expect(await found(unsigned(...over, action(given, 0)))).toHaveLength(1);
     expect(await found(unsigned(...over, action(given, 1)))).toHaveLength(2);
   });
 
-  it('an empty list of resources lists none to touch, and bounds no delegated grant', async () => {
+  it('an empty list of resources allows none to executions, and bounds no delegated grant', async () => {
     const none = grant({ resources: [] });
     const resource = { kind: 'file', reference: 'x' };
     const touching = execution(none, 1, { resources_touched: [resource] });
@@ -166,7 +166,7 @@ describe('bounds', () => {
     ]);
   });
 
-  it('a release may be late, and is judged otherwise; only the first execution of an action is one', async () => {
+  it('a release may be late; only the first execution of an action is one', async () => {
     const given = grant({ expires_at: '2026-01-03T00:00:00Z' });
     const act = action(given, 1);
     const late = { occurred_at: '2026-02-01T00:00:00Z' };
@@ -192,7 +192,7 @@ describe('bounds', () => {
     ]);
   });
 
-  it('what an earlier execution waited for is told after the findings of the line itself', async () => {
+  it('reports a late authorization after the findings of its own line', async () => {
     const late = grant({}, grant({ max_delegation_depth: 3 }));
     expect(await found(unsigned(execution(late, 1), late))).toEqual([
       'GRANT_NOT_FOUND in 3 /event/authorization/grant_event_id',
@@ -200,7 +200,7 @@ describe('bounds', () => {
     ]);
   });
 
-  it('sums of rates are bounded within a window, at the instant of the execution', async () => {
+  it('bounds the sums of a rate per window, at the instant of the execution', async () => {
     const given = grant({ rate_limits: [{ unit: 'tokens.per_sec', amount: int(100) }] });
     const at = (second: number, i: number) => {
       const amount = { t: 'rat', n: '1', d: String(10n ** 38n + BigInt(2 * i + 1)) };
@@ -216,7 +216,7 @@ describe('bounds', () => {
 });
 
 describe('notes', () => {
-  it('a revoked key is told before its role, and one finding for each key', async () => {
+  it('reports revocation before role, and one finding per key', async () => {
     const byB = { event: checkpoint([b]), signers: [a] };
     expect(await found(ledger(two, byB))).toEqual(['KEY_NOT_FOR_ROLE in 2 /event/note']);
     expect(await found(ledger(two, revoke(keyOf(b)), byB))).toEqual(['KEY_NOT_VALID_HERE in 3 /event/note']);
@@ -229,7 +229,7 @@ describe('notes', () => {
     }
   });
 
-  it('may have characters from U+007F on, and none below U+0020', async () => {
+  it('may have characters from U+007F, and none below U+0020', async () => {
     const extended = (line: string) => {
       const make = ({ size, root, tip }: Before): AnyEvent => {
         const tree = formatCheckpoint({ origin: 'example.com/test', size, root, extensions: ['x'] });
@@ -252,7 +252,7 @@ describe('notes', () => {
       expect(await extended(`a${each}b`)).toEqual(['CHECKPOINT_NOTE_MALFORMED in 2 /event/note']);
   });
 
-  it('of attestations are judged where they name no checkpoint, and know no unknown key', async () => {
+  it('of attestations are judged without a checkpoint too, and report no unknown key', async () => {
     const lines = (by: Signer, suffix: string) =>
       attestation((text) => [signNote(`${text}${suffix}`, 'example.com/test', by)]);
     const unknown = { event: lines(c, ''), signers: [a] };
@@ -320,7 +320,7 @@ describe('findings', () => {
     ]);
   });
 
-  it('a held note of another origin is told of in the note, after its signatures, and its signers are named', async () => {
+  it('reports a held note of another origin in the note, after its signatures, and names its signers', async () => {
     const whole = ledger(first, signed(1));
     const right = anchorOf(whole, a, 2, 'example.com/other');
     const report = await verify(whole, { checkpoints: [right] });
@@ -355,7 +355,7 @@ describe('findings', () => {
     expect(await held(4)).toEqual([]);
   });
 
-  it('signers of a malformed event never need cover', async () => {
+  it('a malformed event needs no cover', async () => {
     const malformed = { ...note(1), event_type: 5 } as unknown as AnyEvent;
     const whole = ledger(two, { event: malformed, signers: [b] }, revoke(keyOf(b)));
     const report = await verify(whole);
@@ -364,7 +364,7 @@ describe('findings', () => {
     expect([revoked?.records, revoked?.rests_on]).toEqual([1, undefined]);
   });
 
-  it('an overdue checkpoint is told of at a record without an event, and not at what is no record', async () => {
+  it('reports an overdue checkpoint at a record without event, not at a line that is no record', async () => {
     const trust = policy({ checkpoint_max_records: 1 });
     const overdue = (await found(ledger(first, '{"seq":1}', 'x'), { trust })).filter((each) =>
       each.startsWith('CHECKPOINT_MISSING'),
@@ -372,7 +372,7 @@ describe('findings', () => {
     expect(overdue).toEqual(['CHECKPOINT_MISSING in 2 none']);
   });
 
-  it('a cause is counted whole: of a keyid of 256 characters findings fold, of a longer one not', async () => {
+  it('folds findings by a cause of up to 256 characters', async () => {
     const unknown = async (length: number) => {
       const signatures = [{ keyid: 'k'.repeat(length), sig: 'AAAA' }];
       const [one, other] = [1, 2].map((n) => ({ event: note(n), signatures }));
@@ -382,7 +382,7 @@ describe('findings', () => {
     expect(await unknown(257)).toHaveLength(2);
   });
 
-  it('an attestation by which a checkpoint seals moves the clock, to the time of the checkpoint', async () => {
+  it('an attestation that makes a checkpoint seal moves the clock to the time of the checkpoint', async () => {
     const until = all(b, { valid_until: '2026-01-10T00:00:00Z' });
     const begun = { event: genesis([all(a), until]), signers: [a] };
     const late = { event: checkpoint([c], { occurred_at: '2026-02-01T00:00:00Z' }), signers: [a] };
@@ -398,12 +398,12 @@ describe('findings', () => {
   });
 });
 
-describe('what was not checked', () => {
+describe('not_checked', () => {
   const codesOf = async (bytes: Buffer, options?: VerifyOptions) =>
     (await verify(bytes, options)).not_checked.map(({ code }) => code);
   const whole = ledger(first, signed(1));
 
-  it('ANCHOR_UNVERIFIED stands once for each note, and its lines are not counted as unverified ones', async () => {
+  it('has ANCHOR_UNVERIFIED once per held note, and does not count its lines', async () => {
     const checkpoints = [anchorOf(whole, c, 1), anchorOf(whole, c, 2)];
     const open = await codesOf(whole, { checkpoints });
     expect(open.filter((code) => code === 'ANCHOR_UNVERIFIED')).toHaveLength(2);
@@ -412,7 +412,7 @@ describe('what was not checked', () => {
     expect(await codesOf(inside)).toContain('NOTE_SIGNATURES_UNVERIFIED');
   });
 
-  it('SIGNATURES_MISSING is said where only what authority demands was unsigned', async () => {
+  it('has SIGNATURES_MISSING if only records under authority are unsigned', async () => {
     const optional = { signing: { events: 'optional', checkpoints: 'optional' } };
     const begun = genesis([all(a), keyOf(b, { roles: ['authority'] })], optional);
     const report = await verify(ledger({ event: begun, signers: [a] }, { event: grant() }));
@@ -420,7 +420,7 @@ describe('what was not checked', () => {
     expect(report.not_checked.map(({ code }) => code)).toContain('SIGNATURES_MISSING');
   });
 
-  it('CHECKPOINTS is left out where a note of this ledger is held, and not of the empty tree or another log', async () => {
+  it('omits CHECKPOINTS for a held note of this ledger, not for the empty tree or another log', async () => {
     const held = (size: number, origin?: string) =>
       codesOf(whole, { checkpoints: [anchorOf(whole, c, size, origin)] });
     expect(await codesOf(whole)).toContain('CHECKPOINTS');
@@ -429,7 +429,7 @@ describe('what was not checked', () => {
     expect(await held(1, 'example.com/other')).toContain('CHECKPOINTS');
   });
 
-  it('checkpoints.count has malformed ones, and a revocation is named by the seq that it claims', async () => {
+  it('counts malformed checkpoints, and names a revocation by its claimed seq', async () => {
     const malformed = { ...note(1), event_type: 'checkpoint' } as unknown as AnyEvent;
     const { checkpoints } = await verify(ledger(first, { event: malformed, signers: [a] }));
     expect(checkpoints).toMatchObject({ count: 1, last_tree_size: null });
@@ -437,7 +437,7 @@ describe('what was not checked', () => {
     expect(trust.revoked).toMatchObject([{ keyid: b.publicKey.keyid, revoked_at_seq: 7 }]);
   });
 
-  it('a key that several admins added owes itself to revoked keys where all of them are', async () => {
+  it('a key added by several admins rests on revoked keys only if all of them are revoked', async () => {
     const admins = { event: genesis([all(a), all(b)]), signers: [a] };
     const added = (signers: readonly Signer[]) => ({
       event: event('key', { action: 'add', key: all(c) }),
@@ -453,7 +453,7 @@ describe('what was not checked', () => {
     expect(await restsOn([a, b])).toEqual(['checkpoints_by_others']);
   });
 
-  it('a policy without keys checks no signature, and says that', async () => {
+  it('has SIGNATURES under a policy without keys', async () => {
     const report = await verify(ledger(first, signed(1)), { trust: policy({}, []) });
     const codes = report.not_checked.map(({ code }) => code);
     expect(codes).toContain('SIGNATURES');
@@ -463,7 +463,7 @@ describe('what was not checked', () => {
 });
 
 describe('keys', () => {
-  it('a revocation goes by the keyid alone, and one of no key never folds', async () => {
+  it('a revocation uses only the keyid, and one of an unknown key never folds', async () => {
     const other = keyOf(b, { public_key: keyOf(c).public_key });
     expect(await found(ledger(two, revoke(other), signed(1, b)))).toEqual([
       'KEY_NOT_VALID_HERE in 3 /signatures/0',
@@ -475,19 +475,19 @@ describe('keys', () => {
     ]);
   });
 
-  it('what a policy pins is added without a word', async () => {
+  it('adding a pinned key gives no finding', async () => {
     const add = { event: event('key', { action: 'add', key: keyOf(b) }), signers: [a] };
     expect(await found(ledger(first, add), { trust: policy({}, [all(a), keyOf(b)]) })).toEqual([]);
     expect(await found(ledger(two, add))).toEqual(['SCHEMA in 2 /event/key/keyid']);
   });
 
-  it('one that stands twice in genesis is a fault under every policy', async () => {
+  it('a key twice in genesis is a fault under every policy', async () => {
     const twice = ledger({ event: genesis([all(a), all(a)]), signers: [a] });
     for (const trust of [undefined, policy({})])
       expect(await found(twice, trust && { trust })).toEqual(['SCHEMA in 1 /event/keys/1/keyid']);
   });
 
-  it('a quorum above what the policy pins is refused, whoever might be added', () => {
+  it('refuses a quorum above the number of pinned keys', () => {
     const text = (quorum: number) => Buffer.from(JSON.stringify(policy({ checkpoint_quorum: quorum })));
     expect(() => parseTrustPolicy(text(2))).toThrow(
       expect.objectContaining({ code: 'TRUST_POLICY_INVALID' }),
@@ -496,16 +496,16 @@ describe('keys', () => {
   });
 });
 
-describe('what is readable of a record that is not well-formed', () => {
+describe('a malformed record', () => {
   const [head = '', line = ''] = ledger(first, signed(1)).toString().split('\n');
   const record = JSON.parse(line) as { prev: object; signatures: readonly object[] };
   const changed = (members: object) => Buffer.from(`${head}\n${canonicalText({ ...record, ...members })}\n`);
 
-  it('a digest with a further member is used', async () => {
+  it('its digest with a further member is usable', async () => {
     expect(await found(changed({ prev: { ...record.prev, x: '1' } }))).toEqual(['SCHEMA in 2 /prev/x']);
   });
 
-  it('a keyid of another form is looked up, and of 17 signatures none is judged', async () => {
+  it('a malformed keyid is unknown, and of 17 signatures none is judged', async () => {
     const odd = [{ keyid: 'nobody', sig: 'AAAA' }];
     expect(await found(changed({ signatures: odd }))).toEqual([
       'SCHEMA in 2 /signatures/0/keyid',
@@ -516,7 +516,7 @@ describe('what is readable of a record that is not well-formed', () => {
     expect((await verify(copies(16))).trust.signatures).toMatchObject({ valid: 2, invalid: 0 });
   });
 
-  it('of an event of no version, or of another, only the envelope is checked', async () => {
+  it('checks only the envelope of an event without version, or of another', async () => {
     const given = grant();
     const wrong = { ...execution(given, 1), outcome: 'never' };
     const without: Record<string, unknown> = { ...wrong };
@@ -528,7 +528,7 @@ describe('what is readable of a record that is not well-formed', () => {
     expect(await ownOf(unsigned(given, wrong))).toEqual(['SCHEMA in 3 /event/outcome']);
   });
 
-  it('a first event of no type is no missing genesis, and is counted under none', async () => {
+  it('a first event without type is no missing genesis, and counts under no type', async () => {
     const typed = (type: unknown) =>
       ledger({ event: { ...note(1), event_type: type } as unknown as AnyEvent });
     expect(await ownOf(typed(5))).toEqual(['SCHEMA in 1 /event/event_type']);
@@ -536,7 +536,7 @@ describe('what is readable of a record that is not well-formed', () => {
     expect(await ownOf(typed('x.other'))).toEqual(['GENESIS_MISSING in 1 /event/event_type']);
   });
 
-  it('each warning of a hygiene report that is out of order is one fault', async () => {
+  it('each hygiene warning out of order is one fault', async () => {
     const hygiene = (warnings: readonly string[]) => {
       const report = { status: 'Lossy', warnings, metrics: {}, profile_id: 'northroot-jcs-v1' };
       return { ...grant(), hygiene: report };
@@ -561,7 +561,7 @@ describe('what is readable of a record that is not well-formed', () => {
     ]);
   });
 
-  it('a long name is cut in a pointer', async () => {
+  it('cuts a long name in a pointer', async () => {
     const long = { ...grant(), ['y'.repeat(300)]: 1 };
     expect(await ownOf(unsigned(long))).toEqual([`SCHEMA in 2 /event/${'y'.repeat(256)}…`]);
   });

@@ -1,4 +1,4 @@
-/** What SECURITY.md says of who can still do what, and docs/verification.md of binding: attacks, and near misses that are ok. */
+/** What SECURITY.md says of who can still do what, and docs/spec/verification.md of binding: attacks, and near misses that are ok. */
 
 import { describe, expect, it } from 'vitest';
 import type { AnyEvent, Key, Signer, TrustPolicy } from '../../src/api/index.js';

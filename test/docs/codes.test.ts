@@ -1,14 +1,13 @@
-/** docs/codes.md is written from the catalogue and the command line's remedies: `UPDATE=1 npx vitest run test/docs/codes.test.ts` writes it anew. */
+/** docs/spec/codes.md is generated from the catalogue: `UPDATE=1 npx vitest run test/docs/codes.test.ts`. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
-import { remedyFor } from '../../src/cli/remedies.js';
 import { CODE_PAGES, type FindingCode } from '../../src/api/index.js';
 import { anchorOf, headings, readText, root } from './markdown.js';
 
-const PATH = 'docs/codes.md';
+const PATH = 'docs/spec/codes.md';
 
 interface Page {
   readonly title: string;
@@ -17,13 +16,14 @@ interface Page {
   readonly section: string;
   readonly meaning: string;
   readonly cause: string;
+  readonly remedy: string;
 }
 
 const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [FindingCode, Page][];
 
 const anchors = new Map(
   ['format', 'verification'].flatMap((name) =>
-    headings(readText(`docs/${name}.md`)).flatMap((heading) => {
+    headings(readText(`docs/spec/${name}.md`)).flatMap((heading) => {
       const number = /^(\d+(?:\.\d+)?)[. ]/.exec(heading)?.[1];
       return number === undefined ? [] : [[number, `${name}.md#${anchorOf(heading)}`] as const];
     }),
@@ -38,40 +38,29 @@ function link(section: string): string {
   });
 }
 
-/** What a finding of the code does to the verdict. */
+/** The effect of a finding of the code on the verdict. */
 function weight({ class: findingClass, severity }: Page): string {
-  return findingClass === 'none' ? severity : `${severity}, ${findingClass}`;
+  if (findingClass === 'none') return severity;
+  return severity === 'error' ? findingClass : `${severity} or ${findingClass}`;
 }
 
 function render(): string {
-  const index = pages.map(
-    ([code, page]) => `| [${code}](#${anchorOf(code)}) | ${page.title} | ${weight(page)} |`,
-  );
   const sections = pages.map(
     ([code, page]) => `## ${code}
 
-${page.title[0]?.toUpperCase()}${page.title.slice(1)}. (${weight(page)}; ${link(page.section)})
+${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${link(page.section)}). ${page.meaning}
 
-${page.meaning}
-
-- Usual cause: ${page.cause}
-- What to do: ${remedyFor(code)}
+**Cause:** ${page.cause} **Remedy:** ${page.remedy}
 `,
   );
   return `# Codes
 
-Every code that a finding can have: what it means, what usually causes it, what to do. When exactly each is given, and where it points, is in [verification.md](verification.md#codes). A code never changes its meaning within a major version. \`northroot explain CODE\` says the same.
-
-This file is generated from \`src/format/finding/catalog.ts\` and \`src/cli/remedies.ts\`.
-
-| code | what was found | weight |
-| --- | --- | --- |
-${index.join('\n')}
+The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given and where it points. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. Generated from \`src/format/finding/catalog.ts\`.
 
 ${sections.join('\n')}`;
 }
 
-it('docs/codes.md is what `northroot explain` says', async () => {
+it('docs/spec/codes.md matches the catalogue', async () => {
   const path = join(root, PATH);
   const text = await format(render(), { ...(await resolveConfig(path)), filepath: path });
   if (process.env['UPDATE'] === '1') writeFileSync(path, text);

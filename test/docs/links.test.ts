@@ -6,13 +6,15 @@ import { expect, it } from 'vitest';
 import { anchorOf, headings, readText, root } from './markdown.js';
 
 const DOCUMENTS = [
-  'docs/format.md',
-  'docs/verification.md',
-  'docs/codes.md',
-  'docs/witness.md',
+  'docs/spec/format.md',
+  'docs/spec/verification.md',
+  'docs/spec/codes.md',
+  'docs/spec/proofs.md',
+  'docs/spec/bundle.md',
+  'docs/guide/witness.md',
   'docs/report.md',
   'docs/ci.md',
-  'docs/ed25519-verdicts.md',
+  'docs/spec/ed25519-verdicts.md',
   'ARCHITECTURE.md',
   'SECURITY.md',
   'CONTRIBUTING.md',

@@ -1,4 +1,4 @@
-/** docs/verification.md: its tables against the code, and its choices against what verification does. */
+/** docs/spec/verification.md: its lists and tables against the code, and its rules against what verification does. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,9 +38,18 @@ import {
 } from './ledger-kit.js';
 import { codeOf, readText, tablesOf } from './markdown.js';
 
-const document = readText('docs/verification.md');
+const document = readText('docs/spec/verification.md');
 const [a, b, c] = [makeSigner(), makeSigner(), makeSigner()];
 const pages = CODE_PAGES as Readonly<Record<string, { class: string; severity: string }>>;
+
+/** The findings of all numbered lists in order: an unmarked one is an error of class invalid. */
+const listed = [...document.matchAll(/^\d+\. (`[A-Z].*)$/gm)].flatMap(([, item = '']) => {
+  const [head = ''] = item.split(/: | → /);
+  return [...head.matchAll(/`([A-Z_0-9]{4,})`(?: \((\w+)\))?/g)].map(([, code = '', weight = 'invalid']) => ({
+    code,
+    weight,
+  }));
+});
 
 function table(heading: string, index = 0) {
   return tablesOf(document, heading)[index] ?? [];
@@ -54,15 +63,44 @@ const keyEvent = event('key', { action: 'revoke', key: keyOf(c) });
 const MANAGER = { roles: ['event', 'checkpoint', 'admin'] } as const;
 const manager = (more: Partial<Key> = {}): Key => keyOf(a, { roles: [...MANAGER.roles], ...more });
 
-describe('the tables', () => {
-  it('of codes has every code once, in the order of the catalogue, with its weight', () => {
-    const rows = table('Codes');
-    expect(rows.map(([code = '']) => codeOf(code))).toEqual(Object.keys(pages));
-    for (const [cell = '', when = ''] of rows) {
-      const page = pages[codeOf(cell) ?? ''];
-      const said = /^(violation|warning|info);/.exec(when)?.[1] ?? 'invalid';
-      expect([cell, said]).toEqual([cell, page?.class === 'none' ? page.severity : page?.class]);
+describe('the lists and tables', () => {
+  it('of findings have every code of the catalogue, with its weight', () => {
+    expect([...new Set(listed.map(({ code }) => code))].sort()).toEqual(Object.keys(pages).sort());
+    const weightOf = (code: string) => {
+      const page = pages[code];
+      return page?.class === 'none' ? page.severity : page?.class;
+    };
+    const other = listed.filter(({ code, weight }) => weight !== weightOf(code));
+    // The one finding whose weight differs from that of its code.
+    expect(other).toEqual([{ code: 'KEY_UNKNOWN', weight: 'warning' }]);
+  });
+
+  it('of findings are in the order of the findings of the fixtures', () => {
+    const { cases } = JSON.parse(readText('fixtures/expected.json')) as {
+      cases: {
+        ledger: string;
+        findings: { code: string; line: number; severity: string; class: string }[];
+      }[];
+    };
+    let compared = 0;
+    for (const { ledger, findings } of cases) {
+      for (const [i, finding] of findings.entries()) {
+        const next = findings[i + 1];
+        // Reports sort by class and severity: only findings of one line and weight are in the order of the steps.
+        if (next?.line !== finding.line || next.class !== finding.class || next.severity !== finding.severity)
+          continue;
+        const places = (code: string) => listed.flatMap((each, at) => (each.code === code ? [at] : []));
+        const [from, to] = [Math.min(...places(finding.code)), Math.max(...places(next.code))];
+        compared += 1;
+        expect([ledger, finding.code, next.code, from <= to]).toEqual([
+          ledger,
+          finding.code,
+          next.code,
+          true,
+        ]);
+      }
     }
+    expect(compared).toBeGreaterThan(20);
   });
 
   it('of roles names the roles that sign each type', () => {
@@ -94,8 +132,8 @@ describe('the tables', () => {
     expect(reports.map(({ verdict, exit_status: status }) => [verdict, status])).toEqual(statuses);
   });
 
-  it('of what is not checked', async () => {
-    const rows = table('9. The report', 4).map(([code = '']) => codeOf(code));
+  it('of codes that were not checked is complete and in order', async () => {
+    const rows = table('Not checked').map(([code = '']) => codeOf(code));
     const first = { event: genesis([manager()]), signers: [a] };
     const sealed = ledger(
       first,
@@ -186,20 +224,20 @@ describe('bytes', () => {
 describe('lines and chain', () => {
   const lines = unsigned(note(1), note(2)).toString().split('\n');
 
-  it('a blank line takes no place', async () => {
+  it('a blank line is not counted', async () => {
     const report = await verify(Buffer.from(['', lines[0], lines[1], '', lines[2], ''].join('\n')));
     expect(report.findings.map(brief)).toEqual(['LINE_BLANK in 1', 'LINE_BLANK in 4']);
     expect(report.ledger.records).toBe(3);
   });
 
-  it('a torn line takes no place, whatever it holds', async () => {
+  it('a torn line is not counted', async () => {
     const report = await verify(Buffer.from(lines.slice(0, 3).join('\n')));
     expect(report.findings.map(brief)).toEqual(['LINE_TORN in 3']);
     expect(report.ledger.records).toBe(2);
     expect(report.ledger.bytes).toBe(Buffer.byteLength(lines.slice(0, 3).join('\n')));
   });
 
-  it('a line that is too long takes its place and is chained', async () => {
+  it('a line that is too long is counted and chained', async () => {
     const long = `"${'a'.repeat(65_534)}"`;
     const report = await verify(ledger({ event: genesis() }, long, { event: note(1) }));
     expect(report.findings.map(brief)).toEqual(['LINE_TOO_LONG in 2']);
@@ -209,7 +247,7 @@ describe('lines and chain', () => {
     ]);
   });
 
-  it('an unreadable first line is no missing genesis, and what comes after it is misplaced', async () => {
+  it('an unreadable first line is no missing genesis, and a genesis after it is misplaced', async () => {
     expect(await codes(ledger('{', { event: note(1) }))).toEqual(['NOT_JSON in 1']);
     expect(await codes(ledger('{', { event: genesis() }))).toEqual([
       'NOT_JSON in 1',
@@ -276,7 +314,7 @@ describe('signatures and trust', () => {
     expect([report.verdict, report.trust.signatures.valid]).toEqual(['ok', 1]);
   });
 
-  it('beside a good signature others are warnings, a wrong one never', async () => {
+  it('in a signed record other signatures are warnings, an invalid one never', async () => {
     const keys = [keyOf(a), keyOf(b, { principals: ['agent:b*'] })];
     const first = { event: genesis(keys), signers: [a] };
     expect(await codes(ledger(first, { event: note(1), signers: [a, b, c] }))).toEqual([
@@ -305,7 +343,7 @@ describe('signatures and trust', () => {
     expect(report.verdict).toBe('ok');
   });
 
-  it('a signature that stands twice counts once', async () => {
+  it('a repeated signature counts once', async () => {
     const { trust } = await verify(ledger({ event: genesis([keyOf(a)]), signers: [a, a] }));
     expect([trust.signatures.valid, trust.signers[0]?.records]).toEqual([1, 1]);
   });
@@ -361,7 +399,7 @@ describe('signatures and trust', () => {
     ]);
   });
 
-  it('bare events do not meet a policy that wants signatures or lists origins', async () => {
+  it('bare events do not meet a policy that requires signatures or lists origins', async () => {
     const bytes = bare(note(1), note(2));
     expect(await codes(bytes, { trust: policy() })).toEqual([]);
     const required = await verify(bytes, { trust: policy({ require: { event_signatures: 'required' } }) });
@@ -381,7 +419,7 @@ describe('linkage and bounds', () => {
     expect(await codes(unsigned(given, execution(given, 11)))).toEqual(['METER_CAP_EXCEEDED in 3']);
   });
 
-  it('what goes over is counted', async () => {
+  it('counts use above a cap', async () => {
     const report = await verify(
       unsigned(given, execution(given, 11), execution(given, 1, { provider: 'p' })),
     );
@@ -389,7 +427,7 @@ describe('linkage and bounds', () => {
     expect(report.grants[0]).toMatchObject({ executions: 2, meters: [{ used: int(12), left: int(-2) }] });
   });
 
-  it('an execution within its reservation is not blamed for those of others', async () => {
+  it('an execution within its reservation is not judged by other reservations', async () => {
     const [first, second] = [action(given, 6), action(given, 5, { policy_id: 'q' })];
     expect(await codes(unsigned(given, first, second, execution(first, 6)))).toEqual([
       'RESERVATION_OVER_CAP in 4',
@@ -410,7 +448,7 @@ describe('linkage and bounds', () => {
     expect(report.open_authorizations).toEqual([]);
   });
 
-  it('a release gives back and is no execution', async () => {
+  it('a release gives its reservation back and is no execution', async () => {
     const late = grant({ expires_at: '2026-01-03T00:00:00Z' });
     const reserved = action(late, 4);
     const release = { outcome: 'failure', error_code: 'ABANDONED', occurred_at: '2026-01-09T00:00:00Z' };
@@ -434,7 +472,7 @@ describe('linkage and bounds', () => {
     expect(await codes(unsigned(denied, execution(denied, 0, other)))).toEqual(['PRINCIPAL_MISMATCH in 3']);
   });
 
-  it('an authorization that comes later is told from one that never comes', async () => {
+  it('distinguishes a later authorization from an absent one', async () => {
     const report = await verify(unsigned(execution(given, 1), given, note(1)));
     expect(report.findings.map(brief)).toEqual(['AUTH_AFTER_EXECUTION in 2']);
     expect(report.findings[0]?.related?.[0]?.line).toBe(3);
@@ -466,7 +504,7 @@ describe('linkage and bounds', () => {
 });
 
 describe('findings and report', () => {
-  it('seq and event_id are null where the line does not say them', async () => {
+  it('seq and event_id are null if the line has no usable ones', async () => {
     const { findings } = await verify(ledger('{', canonicalText({ seq: -1 })));
     expect(findings.length).toBeGreaterThan(2);
     for (const finding of findings) expect([finding.seq, finding.event_id]).toEqual([null, null]);
@@ -486,20 +524,20 @@ describe('findings and report', () => {
     for (const { actual = '' } of findings) expect(actual.length).toBeLessThanOrEqual(1_024);
   });
 
-  it('nothing but blank and torn lines is invalid, nothing at all undecided', async () => {
+  it('a ledger of blank and torn lines is invalid, an empty one undecided', async () => {
     expect((await verify(Buffer.from('\n'))).verdict).toBe('invalid');
     expect((await verify(Buffer.from('{'))).verdict).toBe('invalid');
     expect((await verify(Buffer.alloc(0))).verdict).toBe('undecided');
   });
 });
 
-describe('checkpoints and keys that come and go', () => {
+describe('checkpoints and key events', () => {
   const first = { event: genesis([manager()]), signers: [a] };
   const by = (signer: Signer, each: AnyEvent) => ({ event: each, signers: [signer] });
   const change = (action: 'add' | 'revoke', key: Key) => event('key', { action, key });
   const seal = (...signers: Signer[]) => ({ event: checkpoint(signers), signers: signers.slice(0, 1) });
 
-  it('a checkpoint is of what stands before it', async () => {
+  it('a checkpoint covers the records before it', async () => {
     const wrong = (members: object) =>
       codes(ledger(first, { event: checkpoint([a], members), signers: [a] }));
     expect(await wrong({})).toEqual([]);
@@ -519,7 +557,7 @@ describe('checkpoints and keys that come and go', () => {
     expect(await codes(ledger(first, other))).toEqual(['ORIGIN_MISMATCH in 2']);
   });
 
-  it('a note that nobody known signed seals nothing, and is an error where checkpoints are required', async () => {
+  it('a note without a known signer seals nothing, and is an error if checkpoints are required', async () => {
     const lines = [{ event: checkpoint([b]), signers: [a] }];
     const report = await verify(ledger(first, ...lines));
     expect(report.findings.map(brief)).toEqual(['KEY_UNKNOWN warning in 2']);
@@ -533,7 +571,7 @@ describe('checkpoints and keys that come and go', () => {
     ]);
   });
 
-  it('the tail is what stands after the checkpoint and its own record', async () => {
+  it('the tail follows the record of the checkpoint', async () => {
     const report = await verify(ledger(first, seal(a), by(a, note(1)), by(a, note(2))));
     expect(report.findings.map(brief)).toEqual(['TAIL_UNSEALED info in 2']);
     expect(report.checkpoints).toMatchObject({ count: 1, last_tree_size: 1, unsealed: 2 });
@@ -545,7 +583,7 @@ describe('checkpoints and keys that come and go', () => {
     expect(await codes(bytes, most(1))).toEqual(['TAIL_UNSEALED in 2']);
   });
 
-  it('a key counts from its event on, and no more from its revocation on', async () => {
+  it('a key counts after its event, until its revocation', async () => {
     const add = by(a, change('add', keyOf(b)));
     const revoke = by(a, change('revoke', keyOf(b)));
     expect(await codes(ledger(first, by(b, note(1)), add, by(b, note(2))))).toEqual(['KEY_UNKNOWN in 2']);
@@ -559,7 +597,7 @@ describe('checkpoints and keys that come and go', () => {
     expect(await codes(ledger(...whole, again))).toEqual(['SCHEMA in 6', 'TAIL_UNSEALED info in 4']);
   });
 
-  it('what a revoked key signed needs a checkpoint, which may come later', async () => {
+  it('records of a revoked key need a checkpoint, which may come later', async () => {
     const add = by(a, change('add', keyOf(b)));
     const revoke = by(a, change('revoke', keyOf(b)));
     const bare = [first, add, by(b, note(1)), by(b, note(2)), revoke];
@@ -576,7 +614,7 @@ describe('checkpoints and keys that come and go', () => {
     expect(mended.trust.revoked?.[0]?.rests_on).toBe('checkpoints_by_others');
   });
 
-  it('under a policy the pinned admins decide, and what is pinned stays', async () => {
+  it('under a policy the pinned admins decide, and pinned keys stay', async () => {
     const add = by(a, change('add', keyOf(b)));
     const bytes = ledger(first, add, by(b, note(1)));
     expect(await codes(bytes, { trust: policy({ keys: [manager()] }) })).toEqual([]);
@@ -629,7 +667,7 @@ describe('checkpoints and keys that come and go', () => {
     expect(await codes(ledger(first), { witnessPolicy: quorum })).toEqual(['CHECKPOINT_MISSING in 2']);
   });
 
-  it('the age of checkpoints, in records and in time', async () => {
+  it('bounds the age of checkpoints, in records and in time', async () => {
     const need = (require: TrustPolicy['require']) =>
       policy({ keys: [manager()], ...(require && { require }) });
     const often = { trust: need({ checkpoint_max_records: 2 }) };
@@ -647,7 +685,7 @@ describe('checkpoints and keys that come and go', () => {
     expect(await codes(bytes, { trust, now: '2026-01-01T23:58:59Z' })).toEqual(['CHECKPOINT_MISSING in 2']);
   });
 
-  it('what the user holds finds what was cut off or changed', async () => {
+  it('held checkpoints find cut and changed ledgers', async () => {
     const bytes = ledger(first, by(a, note(1)), by(a, note(2)));
     const checkpoints = [anchorOf(bytes, a)];
     const lines = bytes.toString().split('\n');

@@ -1,4 +1,4 @@
-/** The commands of docs/witness.md are run as they stand, in its order, with a port that is free. */
+/** The commands of docs/guide/witness.md are run as they stand, in its order, with a port that is free. */
 
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { afterAll, expect, it } from 'vitest';
 import { readText, root } from './markdown.js';
 
 const ADDRESS = '127.0.0.1:8787';
-const blocks = [...readText('docs/witness.md').matchAll(/^```sh (\w+)\n(.*?)^```$/gms)].map(
+const blocks = [...readText('docs/guide/witness.md').matchAll(/^```sh (\w+)\n(.*?)^```$/gms)].map(
   ([, kind = '', text = '']) => ({ kind, text }),
 );
 const folder = mkdtempSync(join(tmpdir(), 'northroot-witness-docs-'));
@@ -21,9 +21,9 @@ writeFileSync(
 chmodSync(join(folder, 'bin', 'northroot'), 0o755);
 const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}` };
 
-it('docs/witness.md', async () => {
+it('docs/guide/witness.md', async () => {
   expect(blocks.map(({ kind }) => kind)).toEqual([
-    ...['walk', 'walk', 'serve', 'walk', 'walk'],
+    ...['walk', 'serve', 'walk'],
     ...['walk', 'walk', 'walk', 'walk'],
   ]);
   let address = ADDRESS;

@@ -1,5 +1,5 @@
 /**
- * The worked bytes of docs/format.md, recomputed block by block with node:crypto alone, as a second implementation would; and
+ * The worked bytes of docs/spec/format.md, recomputed block by block with node:crypto alone, as a second implementation would; and
  * then verified by this one.
  */
 
@@ -8,12 +8,12 @@ import { describe, expect, it } from 'vitest';
 import { verifyLedger } from '../../src/api/index.js';
 import { namedBlocks, readText } from './markdown.js';
 
-const blocks = namedBlocks(readText('docs/format.md'));
+const blocks = namedBlocks(readText('docs/spec/format.md'));
 const used = new Set(['patterns']);
 
 function block(name: string): string {
   const text = blocks.get(name);
-  if (text === undefined) throw new Error(`docs/format.md has no block ${name}`);
+  if (text === undefined) throw new Error(`docs/spec/format.md has no block ${name}`);
   used.add(name);
   return text;
 }
@@ -44,7 +44,7 @@ const privateKey = createPrivateKey({
 });
 const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32);
 
-describe('the worked bytes of docs/format.md', () => {
+describe('the worked bytes of docs/spec/format.md', () => {
   it('the key has the keyid and the forms that are shown', () => {
     expect(block('public-key-hex')).toBe(publicKey.toString('hex'));
     expect(block('public-key')).toBe(`ed25519:${publicKey.toString('base64url')}`);

@@ -45,9 +45,9 @@ const documents = new Map(
 for (const document of documents.values()) ajv.addSchema(document);
 const compiled = (name: string) => ajv.getSchema(`${BASE}${name}`) as ValidateFunction;
 
-/** What no schema says, as docs/beyond-schemas.json lists it. */
+/** What no schema says, as docs/spec/beyond-schemas.json lists it. */
 const beyond = JSON.parse(
-  readFileSync(new URL('../../docs/beyond-schemas.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../docs/spec/beyond-schemas.json', import.meta.url), 'utf8'),
 ) as { rules: { rule: string; scope: string; codes: string[] }[] };
 const codesOf = (...scopes: string[]) =>
   beyond.rules.filter(({ scope }) => scopes.includes(scope)).flatMap(({ codes }) => codes);
@@ -230,7 +230,7 @@ json.dump([[takes(p, text) for text in texts] for p in patterns], sys.stdout)`;
   });
 });
 
-describe('docs/beyond-schemas.json', () => {
+describe('docs/spec/beyond-schemas.json', () => {
   it('names every code that a schema does not say', () => {
     const bySchema = ['SCHEMA', 'TIMESTAMP_INVALID', 'QUANTITY_INVALID', 'METER_NEGATIVE', 'PROFILE_UNKNOWN'];
     const said = new Set([

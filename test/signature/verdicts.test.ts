@@ -14,7 +14,7 @@ import { VECTOR_SETS } from './vector-sets.js';
 type Frozen = Readonly<Record<string, { readonly cases: number; readonly accepted: readonly number[] }>>;
 
 const frozen = JSON.parse(readFileSync(new URL('ed25519-verdicts.json', import.meta.url), 'utf8')) as Frozen;
-const docs = readFileSync(new URL('../../docs/ed25519-verdicts.md', import.meta.url), 'utf8');
+const docs = readFileSync(new URL('../../docs/spec/ed25519-verdicts.md', import.meta.url), 'utf8');
 
 /** `1–3, 7` for 1, 2, 3 and 7. */
 function formatRanges(numbers: readonly number[]): string {

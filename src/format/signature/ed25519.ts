@@ -1,7 +1,7 @@
 /**
  * The one acceptance rule for Ed25519 signatures (SPEC §5), as far as it can be told before any curve arithmetic. With
  * this pre-check every backend that decides by the cofactorless equation [S]B = R + [k]A gives the same verdict. What it
- * accepts of the published vector sets is listed in docs/ed25519-verdicts.md.
+ * accepts of the published vector sets is listed in docs/spec/ed25519-verdicts.md.
  */
 
 import { tryDecodeHex } from '../../base/bytes/encoding.js';

@@ -1,5 +1,5 @@
 /**
- * The file of a bundle (docs/bundle.md): records of a ledger with what proves them, as one item of deterministic CBOR. This is the
+ * The file of a bundle (docs/spec/bundle.md): records of a ledger with what proves them, as one item of deterministic CBOR. This is the
  * form only: what a bundle says is judged by `verify-bundle.ts`.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Makes bundles (docs/bundle.md) from a ledger: the selected records, what they link to, and what proves all of them.
+ * Makes bundles (docs/spec/bundle.md) from a ledger: the selected records, what they link to, and what proves all of them.
  *
  * The ledger is read a few times: once to verify it and to note which record links to which, then for the lines that are wanted, and
  * at last for those and the hashes of the rest of the tree. In memory are the bundle itself and an index of ids.

@@ -1,5 +1,5 @@
 /**
- * Verifies a bundle (docs/bundle.md) with nothing but keys: its form, the exporter's signature, each record and what it links to, the
+ * Verifies a bundle (docs/spec/bundle.md) with nothing but keys: its form, the exporter's signature, each record and what it links to, the
  * proof of all of them against the checkpoint, whose signatures that has, and that the bundle holds what it says. It reads no file and
  * no clock but that of the verification, and asks no network.
  *
