@@ -3,17 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readText, root } from './markdown.js';
-
-const DOCUMENTS = [
-  'README.md',
-  'ARCHITECTURE.md',
-  'SECURITY.md',
-  'CONTRIBUTING.md',
-  ...readdirSync(join(root, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
-];
+import { documents, readText, root } from './markdown.js';
 
 /** What is made by running, such as `dist/`, need not be there. */
 const IGNORED = readText('.gitignore')
@@ -62,7 +52,7 @@ function exists(path: string): boolean {
   return NAMES.some((each) => matches.test(each));
 }
 
-it.each(DOCUMENTS)('%s names files and folders that are there', (document) => {
+it.each(documents)('%s names files and folders that are there', (document) => {
   expect(pathsIn(readText(document)).filter((path) => !exists(path))).toEqual([]);
 });
 
