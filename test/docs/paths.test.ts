@@ -47,7 +47,7 @@ function exists(path: string): boolean {
   if (IGNORED.includes(name)) return true;
   const pattern = name
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-    .replace(/\*|(?<=\/)[A-Z]{2,}(?=\\\.json|\/)/g, '[^/]+');
+    .replace(/\*|(?<=\/)[A-Z]{2,}(?=\\\.json|\/)|(?<=\/)NAME(?=\\\.|$)/g, '[^/]+');
   const matches = new RegExp(name.includes('/') ? `^${pattern}$` : `(?:^|/)${pattern}$`);
   return NAMES.some((each) => matches.test(each));
 }
