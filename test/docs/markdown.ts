@@ -1,6 +1,6 @@
 /** Reads the project's documents as far as the tests need it: code blocks, tables, headings, links. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,6 +9,12 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 export function readText(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
+
+/** The paths of all documents: those at the top, and all in `docs/`. */
+export const documents: readonly string[] = [
+  ...readdirSync(root),
+  ...(readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'));
 
 /** The contents of the blocks that begin with "```text NAME", without their last newline. */
 export function namedBlocks(text: string): Map<string, string> {

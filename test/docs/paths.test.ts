@@ -3,17 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readText, root } from './markdown.js';
-
-const DOCUMENTS = [
-  'README.md',
-  'ARCHITECTURE.md',
-  'SECURITY.md',
-  'CONTRIBUTING.md',
-  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
-];
+import { documents, readText, root } from './markdown.js';
 
 /** What is made by running, such as `dist/`, need not be there. */
 const IGNORED = readText('.gitignore')
@@ -57,12 +47,12 @@ function exists(path: string): boolean {
   if (IGNORED.includes(name)) return true;
   const pattern = name
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-    .replace(/\*|(?<=\/)[A-Z]{2,}(?=\\\.json|\/)/g, '[^/]+');
+    .replace(/\*|(?<=\/)[A-Z]{2,}(?=\\\.json|\/)|(?<=\/)NAME(?=\\\.|$)/g, '[^/]+');
   const matches = new RegExp(name.includes('/') ? `^${pattern}$` : `(?:^|/)${pattern}$`);
   return NAMES.some((each) => matches.test(each));
 }
 
-it.each(DOCUMENTS)('%s names files and folders that are there', (document) => {
+it.each(documents)('%s names files and folders that are there', (document) => {
   expect(pathsIn(readText(document)).filter((path) => !exists(path))).toEqual([]);
 });
 
