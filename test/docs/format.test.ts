@@ -52,7 +52,7 @@ describe('tables of members', () => {
     const documented = cases.map(([reference]) => reference.split(' + ')[0]);
     const documents = readdirSync(join(root, 'schemas')).filter((name) => /\.json$/.test(name));
     // The values have tables of their own; any-event.json has no members, it chooses among the others. What is not part of the
-    // format has documents of its own: docs/report.md, docs/bundle.md, docs/import.md, docs/reconcile.md.
+    // format has documents of its own: docs/guide/report.md, docs/bundle.md, docs/import.md, docs/guide/reconcile.md.
     const others = [
       'common.json',
       'any-event.json',

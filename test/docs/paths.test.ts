@@ -10,7 +10,7 @@ const DOCUMENTS = [
   'ARCHITECTURE.md',
   'SECURITY.md',
   'CONTRIBUTING.md',
-  ...readdirSync(join(root, 'docs'))
+  ...(readdirSync(join(root, 'docs'), { recursive: true }) as string[])
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
 ];
