@@ -3,7 +3,7 @@
  * read from the built declarations, in `dist/reference/NAME.md`. Fails when a value has no docstring. Needs a build.
  */
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
@@ -30,6 +30,7 @@ const checker = program.getTypeChecker();
 const printer = ts.createPrinter({ removeComments: true });
 const undocumented = new Set();
 
+rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 for (const { name, path } of entryPoints) {
   const file = program.getSourceFile(path);
