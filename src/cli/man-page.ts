@@ -115,12 +115,12 @@ export function renderCommandReference(program: Command): string {
     '',
     '## Options',
     '',
-    ...markdownTable(
-      ['option', 'meaning', 'commands'],
-      [...options.entries()]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([, { option, users }]) => [`\`${option.flags}\``, optionText(option), users.join(', ')]),
-    ),
+    ...[...options.entries()]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(
+        ([, { option, users }]) =>
+          `- \`${option.flags}\` (${users.join(', ')}): ${markdownText(optionText(option))}`,
+      ),
     '',
     '## Exit status',
     '',
@@ -136,13 +136,13 @@ export function renderCommandReference(program: Command): string {
   ].join('\n');
 }
 
-/** Cells are text of the program's own; what Markdown would read as markup or as the end of a cell is escaped outside code. */
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]): string => `| ${cells.map(markdownCell).join(' | ')} |`;
+  const line = (cells: readonly string[]): string => `| ${cells.map(markdownText).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)];
 }
 
-function markdownCell(text: string): string {
+/** Markup and ends of cells are escaped, except in code. The text is the program's own. */
+function markdownText(text: string): string {
   const escaped = text.startsWith('`') ? text : text.replace(/[*_<[]/g, '\\$&');
   return escaped.replaceAll('|', '\\|');
 }

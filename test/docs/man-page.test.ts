@@ -32,7 +32,7 @@ it('docs/reference/commands.md is what the commands say', async () => {
   expect(readFileSync(path, 'utf8')).toBe(reference);
   for (const { words, command } of leavesOf(program)) {
     expect(reference).toMatch(new RegExp(`^\\| \`${words}[ \`]`, 'm'));
-    for (const { flags } of command.options) expect(reference).toContain(`| \`${flags}\` `);
+    for (const { flags } of command.options) expect(reference).toContain(`- \`${flags}\` (`);
   }
 });
 
