@@ -43,6 +43,7 @@ const looks = [
   },
   { tool: 'ci.unused', command: ['npx', 'knip', '--exclude', 'types'], timeMs: 300_000 },
   { tool: 'ci.publint', command: ['npx', 'publint', '--strict'], env: unbuilt, timeMs: 300_000 },
+  { tool: 'ci.reference', command: ['node', '.ci/api-reference.js'], timeMs: 300_000 },
   { tool: 'ci.generated', command: ['node', 'schemas/generate.js', '--check'], timeMs: 300_000 },
   { tool: 'ci.assembly', command: ['node', 'assembly/build.js', '--check'], timeMs: 300_000 },
 ];

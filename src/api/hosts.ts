@@ -43,7 +43,16 @@ export { parseTimeZone, type TimeZone } from '../hosts/shared/local-time.js';
 export { principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';
 export { ReadingBuilder } from '../hosts/shared/reading.js';
 export type { SourceItem } from '../hosts/shared/host.js';
-export { amountOf, listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../hosts/shared/values.js';
+export {
+  amountOf,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+  timeOf,
+  timeOfText,
+  valueAt,
+} from '../hosts/shared/values.js';
 export {
   decodeSourceJson,
   type SourceNumber,

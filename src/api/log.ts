@@ -13,7 +13,7 @@ export { type KeyRevocation, type SavedKey as LedgerKey } from '../rules/trust/k
 export { openLedgerSource, streamSource, type SourceOptions } from '../log/fs/source.js';
 
 export { followLedger, type FollowOptions } from '../log/fs/follow.js';
-export { makeOrigin, type GenesisOptions } from '../log/writer/genesis.js';
+export { makeOrigin, ownKeyEntry, type GenesisOptions } from '../log/writer/genesis.js';
 export {
   Ledger,
   type Appended,

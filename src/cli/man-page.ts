@@ -1,10 +1,31 @@
-/** The manual page (troff, man(7)), made from the commands themselves: what `--help` says of each, in one document. */
+/**
+ * The command line in one document, rendered from the definitions of its commands: as a manual page (troff, man(7)) and as
+ * Markdown.
+ */
 
 import type { Command, Option } from 'commander';
 import { VERSION } from '../base/version.js';
 import { EXAMPLES, leavesOf } from './examples.js';
 
-/** The page of the whole program. */
+const EXIT_STATUSES = [
+  ['0', 'ok'],
+  ['1', 'invalid: evidence is broken or missing, or an event was refused'],
+  ['2', 'could not decide: usage, files, keys, nothing to verify, an internal error'],
+  ['3', 'violation: the evidence is intact, and a bound was broken; or a decision to deny'],
+] as const;
+
+const ENVIRONMENT = [
+  ['NORTHROOT_KEY', 'the file of the private key to sign with, where --key is not given'],
+  ['NO_COLOR', 'where it is set and not empty, nothing is coloured'],
+] as const;
+
+const FILES = [
+  ['LEDGER.key', "the ledger's own private key, as init makes it"],
+  ['LEDGER.checkpoint', 'the note of its last checkpoint'],
+  ['LEDGER.torn-OFFSET', 'what a crash left of a record at its end, saved when it was cut off'],
+] as const;
+
+/** The manual page of the whole program. */
 export function renderManPage(program: Command): string {
   const help = program.createHelp();
   const lines = [
@@ -39,39 +60,104 @@ export function renderManPage(program: Command): string {
       ];
     }),
     '.SH EXIT STATUS',
-    ...definitions([
-      ['0', 'ok'],
-      ['1', 'invalid: evidence is broken or missing, or an event was refused'],
-      ['2', 'could not decide: usage, files, keys, nothing to verify, an internal error'],
-      ['3', 'violation: the evidence is intact, and a bound was broken; or a decision to deny'],
-    ]),
+    ...definitions(EXIT_STATUSES),
     '.SH ENVIRONMENT',
-    ...definitions([
-      ['NORTHROOT_KEY', 'the file of the private key to sign with, where --key is not given'],
-      ['NO_COLOR', 'where it is set and not empty, nothing is coloured'],
-    ]),
+    ...definitions(ENVIRONMENT),
     '.SH FILES',
-    ...definitions([
-      ['LEDGER.key', "the ledger's own private key, as init makes it"],
-      ['LEDGER.checkpoint', 'the note of its last checkpoint'],
-      ['LEDGER.torn-OFFSET', 'what a crash left of a record at its end, saved when it was cut off'],
-    ]),
+    ...definitions(FILES),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function optionLines(option: Option): string[] {
-  const { flags, description, argChoices } = option;
-  const defaultValue: unknown = option.defaultValue;
-  const choices = argChoices === undefined ? [] : [`one of ${argChoices.join(', ')}`];
-  const isShown = typeof defaultValue === 'string' || typeof defaultValue === 'number';
-  const standard = isShown && defaultValue !== '' ? [`default ${defaultValue}`] : [];
-  const extra = [...choices, ...standard].join('; ');
+/**
+ * The same as Markdown, in tables to look up: each command once, and each option once with the commands that take it.
+ *
+ * @param program - The program, with all its commands.
+ * @returns The document, with a line feed at its end.
+ */
+export function renderCommandReference(program: Command): string {
+  const help = program.createHelp();
+  const leaves = leavesOf(program);
+  const groupOf = (command: Command): string =>
+    (command.parent === program ? command : command.parent)?.helpGroup() ?? '';
+  const groups = new Set(leaves.map(({ command }) => groupOf(command)));
+  const options = new Map<string, { option: Option; users: string[] }>();
+  for (const { words, command } of leaves)
+    for (const option of command.options) {
+      const key = `${option.long ?? option.flags} ${option.flags} ${optionText(option)}`;
+      const entry = options.get(key) ?? { option, users: [] };
+      entry.users.push(words);
+      options.set(key, entry);
+    }
   return [
-    '.TP',
-    `\\fB${escape(flags)}\\fR`,
-    escape(extra === '' ? description : `${description} (${extra})`),
-  ];
+    '# Commands',
+    '',
+    '<!-- Made from the commands: UPDATE=1 npx vitest run test/docs/man-page.test.ts -->',
+    '',
+    'Every command and option. `northroot COMMAND --help` and `man northroot` show them with examples.',
+    ...[...groups].flatMap((heading) => [
+      '',
+      `## ${heading.replace(/:$/, '')}`,
+      '',
+      ...markdownTable(
+        ['command', 'purpose'],
+        leaves
+          .filter(({ command }) => groupOf(command) === heading)
+          .map(({ command }) => [
+            `\`${help
+              .commandUsage(command)
+              .replace(/^northroot /, '')
+              .replace(' [options]', '')}\``,
+            command.summary() || command.description(),
+          ]),
+      ),
+    ]),
+    '',
+    '## Options',
+    '',
+    ...[...options.entries()]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(
+        ([, { option, users }]) =>
+          `- \`${option.flags}\` (${users.join(', ')}): ${markdownText(optionText(option))}`,
+      ),
+    '',
+    '## Exit status',
+    '',
+    ...markdownTable(['status', 'meaning'], EXIT_STATUSES),
+    '',
+    '## Environment and files',
+    '',
+    ...markdownTable(
+      ['name', 'meaning'],
+      [...ENVIRONMENT, ...FILES].map(([name, text]) => [`\`${name}\``, text]),
+    ),
+    '',
+  ].join('\n');
+}
+
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]): string => `| ${cells.map(markdownText).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)];
+}
+
+/** Markup and ends of cells are escaped, except in code. The text is the program's own. */
+function markdownText(text: string): string {
+  const escaped = text.startsWith('`') ? text : text.replace(/[*_<[]/g, '\\$&');
+  return escaped.replaceAll('|', '\\|');
+}
+
+function optionLines(option: Option): string[] {
+  return ['.TP', `\\fB${escape(option.flags)}\\fR`, escape(optionText(option))];
+}
+
+function optionText({ description, argChoices, defaultValue }: Option): string {
+  const value: unknown = defaultValue;
+  const choices = argChoices === undefined ? [] : [`one of ${argChoices.join(', ')}`];
+  const isShown = typeof value === 'string' || typeof value === 'number';
+  const standard = isShown && value !== '' ? [`default ${value}`] : [];
+  const extra = [...choices, ...standard].join('; ');
+  return extra === '' ? description : `${description} (${extra})`;
 }
 
 /** What the help says after the options, but for the examples. */

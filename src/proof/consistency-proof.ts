@@ -46,7 +46,7 @@ export function decodeConsistencyProof(bytes: Uint8Array): ProofFileResult<Consi
   return hashes.ok ? succeed({ oldSize, hashes: hashes.value, note: parts.value.note }) : hashes;
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED` */
+/** Parses the bytes of a consistency proof's file. @throws NorthrootError `PROOF_MALFORMED` */
 export function parseConsistencyProof(bytes: Uint8Array): ConsistencyProof {
   return orThrowMalformed(decodeConsistencyProof(bytes));
 }

@@ -62,7 +62,7 @@ export function decodeTlogProof(bytes: Uint8Array): ProofFileResult<TlogProof> {
   return hashes.ok ? succeed({ extra, index, hashes: hashes.value, note: parts.value.note }) : hashes;
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED` */
+/** Parses the bytes of a tlog-proof file. @throws NorthrootError `PROOF_MALFORMED` */
 export function parseTlogProof(bytes: Uint8Array): TlogProof {
   return orThrowMalformed(decodeTlogProof(bytes));
 }

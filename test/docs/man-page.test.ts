@@ -1,12 +1,16 @@
-/** man/northroot.1 is made from the commands: `UPDATE=1 npx vitest run test/docs/man-page.test.ts` writes it. */
+/**
+ * man/northroot.1 and docs/reference/commands.md are made from the commands: `UPDATE=1 npx vitest run
+ * test/docs/man-page.test.ts` writes them.
+ */
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { format } from 'prettier';
 import { expect, it } from 'vitest';
 import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
 import { EXPORT_KINDS } from '../../src/cli/exports/kinds.js';
 import { makeProgram } from '../../src/cli/main.js';
-import { renderManPage } from '../../src/cli/man-page.js';
+import { renderCommandReference, renderManPage } from '../../src/cli/man-page.js';
 import { hasProgram } from '../cli/runner.js';
 
 const PATH = 'man/northroot.1';
@@ -21,7 +25,18 @@ it('is what the commands say', () => {
   expect(readFileSync(PATH, 'utf8')).toBe(page);
 });
 
-it('tells of every command and option', () => {
+it('docs/reference/commands.md is what the commands say', async () => {
+  const path = 'docs/reference/commands.md';
+  const reference = await format(renderCommandReference(program), { parser: 'markdown' });
+  if (process.env['UPDATE'] === '1') writeFileSync(path, reference);
+  expect(readFileSync(path, 'utf8')).toBe(reference);
+  for (const { words, command } of leavesOf(program)) {
+    expect(reference).toMatch(new RegExp(`^\\| \`${words}[ \`]`, 'm'));
+    for (const { flags } of command.options) expect(reference).toContain(`- \`${flags}\` (`);
+  }
+});
+
+it('has every command and option', () => {
   for (const { words, command } of leavesOf(program)) {
     expect(page).toContain(`.SS ${words.replaceAll('-', '\\-')}`);
     for (const { flags } of command.options) expect(page).toContain(flags.replaceAll('-', '\\-'));

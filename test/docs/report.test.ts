@@ -1,14 +1,22 @@
-/** docs/report.md shows what `northroot report` prints. */
+/** docs/guide/report.md shows what `northroot report` prints: `UPDATE=1 npx vitest run test/docs/report.test.ts` writes it. */
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { commandGuide } from '../../src/cli/remedies.js';
 import { renderActivity, reportActivity, type ActivityGrouping } from '../../src/api/index.js';
 import { plainPaint } from '../../src/out/text/paint.js';
-import { readText } from './markdown.js';
+import { readText, root } from './markdown.js';
 
-it('the report in docs/report.md is the real one', async () => {
-  const [, ledger = '', by = '', output] =
-    /^```console\n\$ northroot report (\S+) --by (\S+)\n(.*?)^```$/ms.exec(readText('docs/report.md')) ?? [];
+const PATH = 'docs/guide/report.md';
+const BLOCK = /^```console\n\$ northroot report (\S+) --by (\S+)\n(.*?)^```$/ms;
+
+it('the report in docs/guide/report.md is the real one', async () => {
+  const text = readText(PATH);
+  const [block = '', ledger = '', by = '', shown = ''] = BLOCK.exec(text) ?? [];
   const report = await reportActivity(ledger, { by: by as ActivityGrouping });
-  expect(renderActivity(report, plainPaint, commandGuide)).toBe(output);
+  const output = renderActivity(report, plainPaint, commandGuide);
+  const updated = text.replace(block, () => block.replace(shown, () => output));
+  if (process.env['UPDATE'] === '1') writeFileSync(join(root, PATH), updated);
+  else expect(shown).toBe(output);
 });

@@ -73,7 +73,7 @@ export function addAuthorize(
     .option('--params <file>', 'the parameters, JSON; - for standard input')
     .option('--params-digest <digest>', 'their digest instead')
     .option('--intent <file>', 'the intent, JSON (default: the tool and its parameters)')
-    .option('--intent-digest <digest>', 'its digest instead')
+    .option('--intent-digest <digest>', 'the digest of the intent, in place of --intent')
     .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
     .option(
       '--expires <time>',

@@ -85,7 +85,7 @@ export function addGrant(
     )
     .argument('<ledger>', 'the file or folder')
     .option('--to <id>', 'who is granted, such as agent:a1; required')
-    .option('--principal <id>', 'the same as --to')
+    .option('--principal <id>', 'another name for --to')
     .option(
       '--tool <pattern>',
       "a tool such as fs.read, or a pattern such as 'fs.*'; may be given again",
@@ -124,7 +124,7 @@ export function addGrant(
     )
     .option('--parent <id>', 'delegate from this grant: its seq, its id, or a prefix of it')
     .option('--intent <text>', 'what it is for: a text, or @FILE with JSON; may be given again', collect)
-    .option('--intent-digest <digest>', 'its digest instead')
+    .option('--intent-digest <digest>', 'the digest of the intent, in place of --intent')
     .option(
       '--user-intent <text>',
       'what the user asked for, of which the intent is a part: a text, or @FILE',

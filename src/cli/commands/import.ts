@@ -103,7 +103,7 @@ export function addCheck(program: Command, run: Run): void {
     )
     .argument('<files...>', 'the files; - for standard input; a folder stands for the files in it')
     .addOption(
-      new Option('--as <profile>', 'what they are checked as').choices(CHECKERS.map(({ name }) => name)),
+      new Option('--as <profile>', 'the profile to check against').choices(CHECKERS.map(({ name }) => name)),
     );
   addReading(command).action((files: string[], options: ReadingOptions & { readonly as?: string }) =>
     run((context) => check(context, files, options)),

@@ -86,7 +86,7 @@ export function addKey(program: Command, run: Run): void {
       'the principals of the events that it signs, of grants the grantees; may be given again (default: *)',
       collect,
     )
-    .option('--name <name>', 'its name; a witness needs the one that it cosigns under')
+    .option('--name <name>', 'the name of the key; a witness needs the one that it cosigns under')
     .option('--valid-from <time>', 'not valid before', instant)
     .option('--valid-until <time>', 'not valid from then on', instant)
     .action((ledger: string, file: string, options: AddOptions) =>

@@ -26,7 +26,7 @@ export function addKeygen(program: Command, run: Run): void {
         'the algorithm (default: ed25519); ml-dsa-44 signs notes, and no records',
       ).choices(ALGORITHMS),
     )
-    .addOption(new Option('--alg <name>', 'the same').choices(ALGORITHMS).hideHelp())
+    .addOption(new Option('--alg <name>', 'another name for --type').choices(ALGORITHMS).hideHelp())
     .addOption(new Option('--form <form>', 'the form of the file').choices(['pem', 'jwk']).default('pem'))
     .action((options: { out?: string; type?: KeyAlgorithm; alg?: KeyAlgorithm; form: PrivateKeyForm }) =>
       run(async ({ terminal }) => {

@@ -64,7 +64,7 @@ export function validateEvent(event: object): EventFault[] {
   return faults;
 }
 
-/** @throws EventError when {@link validateEvent} finds anything. */
+/** Throws unless an event is valid. @throws EventError when {@link validateEvent} finds anything. */
 export function assertEvent(event: object): void {
   assertNone(validateEvent(event), event);
 }

@@ -64,7 +64,7 @@ export function decodeCheckpoint(bytes: Uint8Array, form?: NoteForm): NoteResult
   return checkpoint.ok ? succeed({ ...note.value, checkpoint: checkpoint.value }) : checkpoint;
 }
 
-/** @throws NorthrootError `NOTE_MALFORMED` */
+/** Parses a checkpoint: a signed note whose text is a C2SP tlog-checkpoint. @throws NorthrootError `NOTE_MALFORMED` */
 export function parseCheckpoint(bytes: Uint8Array): SignedCheckpoint {
   return orThrow(decodeCheckpoint(bytes));
 }

@@ -92,7 +92,7 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
   return succeed({ text: whole.slice(0, split + 1), signatures });
 }
 
-/** @throws NorthrootError `NOTE_MALFORMED` */
+/** Parses a C2SP signed note; no signature is verified. @throws NorthrootError `NOTE_MALFORMED` */
 export function parseNote(bytes: Uint8Array): SignedNote {
   return orThrow(decodeNote(bytes));
 }

@@ -51,7 +51,12 @@ export function readingLocalTimes<T>(
 const OFFSET = /^([+-])(\d\d):([0-5]\d)$/;
 const UTC: TimeZone = { name: 'UTC', offsetAt: () => 0 };
 
-/** @throws RangeError for what is neither UTC, an offset as `+02:00`, nor a zone of the IANA database as `Europe/Berlin` */
+/**
+ * Parses the name of a time zone.
+ *
+ * @param name - `UTC`, an offset such as `+02:00`, or a name of the IANA database such as `Europe/Berlin`.
+ * @throws RangeError for anything else.
+ */
 export function parseTimeZone(name: string): TimeZone {
   if (/^(?:utc|z)$/i.test(name)) return UTC;
   const [, sign, hours = '', minutes = ''] = OFFSET.exec(name) ?? [];

@@ -134,6 +134,7 @@ export interface CheckpointResult extends Appended {
 const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
 const DEFAULT_LINGER_MS = 30;
 const MAX_LINGER_MS = 1_000;
+/** The most threads that may sign ahead for one ledger. */
 export const MAX_SIGNING_THREADS = 16;
 
 /** What each option of `Ledger.open` may be. */

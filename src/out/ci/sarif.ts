@@ -25,8 +25,9 @@ import {
 import { escapeSarif, shown, toUri } from './escape.js';
 import { fingerprintFinding } from './fingerprint.js';
 
-/** GitHub takes no more runs in a file, and no more results in a run. */
+/** The most runs that GitHub accepts in one file. */
 export const MAX_SARIF_RUNS = 20;
+/** The most results that GitHub accepts in one run. */
 export const MAX_SARIF_RESULTS = 25_000;
 
 /** GitHub takes no larger file, in bytes, once it is compressed as it is when it is uploaded. */

@@ -12,7 +12,9 @@ import { VERSION } from '../../base/version.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { Report } from '../../rules/report/report.js';
 
+/** `_type` of an in-toto statement, version 1. */
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+/** `predicateType` of a SLSA verification summary, version 1. */
 export const VSA_TYPE = 'https://slsa.dev/verification_summary/v1';
 /** The payload type of the envelope that a statement is in. */
 export const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';

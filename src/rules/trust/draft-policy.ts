@@ -58,7 +58,13 @@ function canCosign({ name, public_key: text }: Key): boolean {
   return name !== undefined && isKeyName(name) && !text.startsWith('p256:');
 }
 
-/** @param origin - The log whose checkpoints the key signs, if it is known. */
+/**
+ * The names that other tools give a key.
+ *
+ * @param key - The key.
+ * @param origin - The log whose checkpoints the key signs, if it is known.
+ * @returns The fingerprints; `undefined` for a key that cannot be decoded.
+ */
 export function fingerprintsOf(key: Key, origin: string | undefined): Fingerprints | undefined {
   const decoded = decodeWireKey(key);
   if (!decoded.ok) return undefined;

@@ -1,4 +1,4 @@
-/** What the recorded runs give, as docs/hosts/cgf.md explains it. */
+/** What the recorded runs give. */
 
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';

@@ -1,4 +1,4 @@
-/** The recorded run, as docs/hosts/clasper.md explains it: what became of each item, what was found, and the accounts of the ledger. */
+/** The recorded run: what became of each item, what was found, and the accounts of the ledger. */
 
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';

@@ -1,4 +1,4 @@
-/** The recorded run of OpenClaw 2026.3.13: what becomes of it, as docs/hosts/openclaw.md explains it. */
+/** The recorded run of OpenClaw 2026.3.13: what becomes of it. */
 
 import { describe, expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';

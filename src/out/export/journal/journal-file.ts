@@ -45,7 +45,7 @@ export function formatJournalHeader(): Uint8Array {
   return HEADER.slice();
 }
 
-/** @throws RangeError for a payload of more than 16 MiB */
+/** The frame of one event: its header and its payload. @throws RangeError for a payload of more than 16 MiB */
 export function formatJournalFrame(payload: Uint8Array): Uint8Array {
   if (payload.length > MAX_FRAME_BYTES)
     throw new RangeError(`expected at most ${MAX_FRAME_BYTES} bytes of payload`);

@@ -1,6 +1,6 @@
 /**
  * A verified ledger as cost rows of FOCUS 1.2 (FinOps Open Cost and Usage Specification). What a ledger does not know is null where
- * FOCUS allows that, and `docs/exports.md` says what stands where it does not. Columns that begin with `x_` are northroot's.
+ * FOCUS allows that, and `docs/reference/exports.md` says what stands where it does not. Columns that begin with `x_` are northroot's.
  */
 
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
