@@ -116,7 +116,8 @@ describe.each([
     expect([whole.acknowledged.length, whole.ran.length]).toEqual([9, 2]);
     let random = 1;
     const chance = (): number => (random = (random * 16_807) % 2_147_483_647) / 2_147_483_647;
-    const met = { unrecorded: 0, acknowledged: 0 };
+    let unrecorded = 0;
+    const acknowledged = new Set<number>();
     await inLanes(samplePositions(all, count), async (lifetime) => {
       const path = copy(String(lifetime));
       const told = nothingTold();
@@ -124,12 +125,14 @@ describe.each([
       // How often the turn is taken depends on time: one that comes to its end had no fault.
       if (operations <= lifetime) expect(told.errors).toEqual([]);
       await expectRight(path, grantId, told);
-      met.unrecorded += told.unrecorded.length;
-      met.acknowledged += told.acknowledged.length;
+      unrecorded += told.unrecorded.length;
+      acknowledged.add(told.acknowledged.length);
     });
-    expect(met.acknowledged).toBeGreaterThan(count === Infinity ? 200 : 20);
+    // Programs died before, between and after their records; in how many groups these are written depends on time.
+    expect(Math.min(...acknowledged)).toBe(0);
+    expect(acknowledged.size).toBeGreaterThan(2);
     // A sample may miss the few operations between a function and its record.
-    if (count === Infinity) expect(met.unrecorded).toBeGreaterThan(0);
+    if (count === Infinity) expect(unrecorded).toBeGreaterThan(0);
   });
 });
 
