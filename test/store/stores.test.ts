@@ -150,3 +150,59 @@ test('a torn tail is saved beside the file, and cut off', async () => {
   expect(readFileSync(path, 'utf8')).toBe('one\ntwo\n');
   expect(readFileSync(`${path}.torn-4`, 'utf8')).toBe('tw');
 });
+
+test('a file that grew since it was read takes nothing in that turn, and the next one reads on', async () => {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  const store = await FileStore.open(path, { create: true });
+  const end = await append(store, START, ['one']);
+  await inTurn(store, async () => {
+    expect((await readFrom(store, end)).lines).toEqual([]);
+    // By a program that does not ask for the lock.
+    appendFileSync(path, 'two\n');
+    expect(await codeOf(store.appendIf(end, [lineOf('three')]))).toBe('LEDGER_CONFLICT');
+  });
+  expect(readFileSync(path, 'utf8')).toBe('one\ntwo\n');
+  const { lines, position } = await inTurn(store, () => readFrom(store, end));
+  expect(lines).toEqual(['two']);
+  await append(store, position, ['three']);
+  await store.close();
+  expect(readFileSync(path, 'utf8')).toBe('one\ntwo\nthree\n');
+});
+
+test('a file is synced before what another left in it is acknowledged, whoever wrote to it before', async () => {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  const fileSystem = new VolatileFileSystem();
+  const store = await FileStore.open(path, { create: true, fileSystem });
+  const end = await append(store, START, ['one']);
+  // By a writer that was killed before it had synced.
+  const file = await fileSystem.open(path, 'append');
+  await file.write(lineOf('two'));
+  await file.close();
+  await inTurn(store, async () => {
+    expect((await readFrom(store, end)).lines).toEqual(['two']);
+    await store.confirm();
+  });
+  await store.close();
+  fileSystem.failPower(() => 0);
+  expect(readFileSync(path, 'utf8')).toBe('one\ntwo\n');
+});
+
+test('a full segment is synced before a line is appended behind it, whoever filled it', async () => {
+  const path = join(temporaryFolder(), 'ledger/');
+  const fileSystem = new VolatileFileSystem();
+  const store = await FileStore.open(path, { create: true, segmentBytes: 8, fileSystem });
+  const end = await append(store, START, ['one']);
+  // By a writer that was killed before it had synced.
+  const file = await fileSystem.open(end.file, 'append');
+  await file.write(lineOf('two'));
+  await file.close();
+  await inTurn(store, async () => {
+    const { position } = await readFrom(store, end);
+    await store.nextPlace(position.size);
+    await store.appendIf(position, [lineOf('three')]);
+  });
+  await store.close();
+  fileSystem.failPower(() => 0);
+  expect(readFileSync(end.file, 'utf8')).toBe('one\ntwo\n');
+  expect(readFileSync(`${path}00000000000000000002.jsonl`, 'utf8')).toBe('three\n');
+});

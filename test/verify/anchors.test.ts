@@ -204,6 +204,7 @@ describe('anchors and keys', () => {
   maker.append(keyEvent('add', keyOf(next, { roles: ['event', 'checkpoint', 'admin'] })), log);
   const second = maker.text();
   maker.seal(next);
+  const third = maker.text();
   maker.append(keyEvent('revoke', LOG_KEY), next);
   const fourth = maker.text();
   const against = async (text: string, signer = log): Promise<Report> =>
@@ -212,6 +213,8 @@ describe('anchors and keys', () => {
   test('a key counts for what was before its revocation, and no later', async () => {
     expect(codesOf(await against(first))).toEqual(['TAIL_UNSEALED']);
     expect(codesOf(await against(second))).toEqual(['TAIL_UNSEALED']);
+    // The revocation is the first record that it does not cover.
+    expect(codesOf(await against(third))).toEqual(['TAIL_UNSEALED']);
     const late = await against(fourth);
     expect(codesOf(late)).toEqual(['KEY_NOT_VALID_HERE', 'TAIL_UNSEALED']);
     expect(late.findings[0]).toMatchObject({ seq: null, event_id: null, at: { file: 'kept.checkpoint' } });

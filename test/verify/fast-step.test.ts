@@ -6,14 +6,16 @@ import { bytesSource } from '../../src/log/fs/source.js';
 import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { FastStep } from '../../src/fast/fast-step.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
-import { makeSigner } from '../docs/ledger-kit.js';
+import { action, authorization, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
+import { DIGEST, brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
 import { makeOrigin, mutateLedger } from './mutation-kit.js';
-import { anchorAt } from './seal-kit.js';
+import { LedgerMaker, anchorAt, keyEvent } from './seal-kit.js';
 import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
 const backend = rememberingBackend();
@@ -70,6 +72,65 @@ test(
     expect(taken / asked).toBeLessThan(0.9);
   },
 );
+
+test('counts what is used under more grants than are remembered at once', async () => {
+  const grants = Array.from({ length: 1_030 }, (_, n) => grant({}, undefined, { policy_id: `p${n}` }));
+  const first = grants.map((each) => execution(each, 6));
+  const second = grants.map((each) => execution(each, 6, { outcome: 'unknown' }));
+  const bytes = unsigned(...grants, ...first, ...second);
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  const quick = await stateOf(bytes, true);
+  expect(take.mock.results.filter(({ value }) => value === true).length).toBeGreaterThan(1_024);
+  expect(quick).toEqual(await stateOf(bytes, false));
+});
+
+test.each([0, 1])('holds each of several signatures against its key: number %i', async (index) => {
+  const other = makeSigner();
+  const maker = new LedgerMaker();
+  maker.append(genesis([keyOf(SIGNER), keyOf(other)]), SIGNER);
+  for (const n of [1, 2, 3, 4]) maker.append(note(n), SIGNER, other);
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  await stateOf(maker.bytes, true);
+  expect(take.mock.results.at(-1)?.value).toBe(true);
+  const lines = linesOf(maker.bytes);
+  const [before = '', right = ''] = lines.slice(-2).map((line) => {
+    const { signatures } = JSON.parse(line.toString()) as { signatures: { sig: string }[] };
+    return signatures[index]?.sig;
+  });
+  const wrong = Buffer.from((lines.pop() as Buffer).toString().replace(right, before));
+  const bytes = ledgerOf([...lines, wrong]);
+  expect(await stateOf(bytes, true)).toEqual(await stateOf(bytes, false));
+  expect((await verifyLedger(bytes)).findings.map(brief)).toContain('SIGNATURE_INVALID in 5');
+});
+
+test('asks anew who may act without a grant once a key has authority', async () => {
+  const maker = new LedgerMaker();
+  maker.append(genesis([keyOf(SIGNER, { roles: ['event', 'admin'] })]), SIGNER);
+  const act = (name: string): unknown => maker.append(action(undefined, 1, { policy_id: name }), SIGNER);
+  for (const name of ['first', 'second', 'third']) act(name);
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  await stateOf(maker.bytes, true);
+  expect(take.mock.results.map(({ value }) => value as unknown).slice(-2)).toEqual([true, true]);
+  maker.append(keyEvent('add', keyOf(makeSigner(), { roles: ['authority'] })), SIGNER);
+  act('late');
+  expect(await stateOf(maker.bytes, true)).toEqual(await stateOf(maker.bytes, false));
+  const { findings } = await verifyLedger(maker.bytes);
+  expect(findings.map(brief)).toContain('KEY_NOT_FOR_ROLE in 6');
+});
+
+test.each([0, 200])('tells names apart that begin alike, with %i other records', async (others) => {
+  const long = Array.from({ length: 128 }, (_, n) => ((7 * n * n + 13 * n + 10) % 36).toString(36)).join('');
+  const acts = Array.from({ length: long.length }, (_, n) => {
+    const name = long.slice(0, long.length - n);
+    const each = { tool_name: name, tool_params_digest: DIGEST, meter_reservation: usd(1) };
+    return authorization({ kind: 'action', action: each }, { principal_id: `agent:${name}` });
+  });
+  const bytes = unsigned(...acts, ...Array.from({ length: others }, (_, n) => note(n)));
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  const quick = await stateOf(bytes, true);
+  expect(take.mock.results.filter(({ value }) => value === true).length).toBeGreaterThan(100);
+  expect(quick).toEqual(await stateOf(bytes, false));
+});
 
 describe('a ledger of a thousand records', () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');

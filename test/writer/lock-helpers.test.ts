@@ -172,4 +172,18 @@ describe.skipIf(!existsSync('/usr/bin/flock'))('waiting', () => {
     await opening;
     expect(told).toEqual(['LEDGER_WAITING']);
   });
+
+  test('leaves no helper behind that keeps the lock', async () => {
+    const path = await newLedger();
+    const release = await holdLock(path);
+    helpers.asked = [];
+    // The helper that need not wait is slow. Until it ends it has the writer's descriptor, and the lock with it.
+    replace(FLOCKS, script('[ "$1" = -n ] && exec sleep 1.5', 'exec /usr/bin/flock "$@"'));
+    const opening = open(path, []);
+    await vi.waitUntil(() => helpers.asked.length === 2, { timeout: 60_000 });
+    await release();
+    await opening;
+    helpers.instead.clear();
+    await (await openLedger(path, { lockTimeoutMs: 0 })).close();
+  });
 });

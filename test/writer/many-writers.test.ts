@@ -1,6 +1,7 @@
 /** Several writers that have one ledger open: what each sees of the others, what is told of it, and what a cache is asked for. */
 
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Turn } from '../../src/log/store/ledger-store.js';
 import { MemoryStore } from '../../src/log/store/memory-store.js';
@@ -206,6 +207,34 @@ function stateOf(path: string): VerifyState {
   return state;
 }
 
+test('a writer keeps its turn until its group is stored, however long that takes', async () => {
+  const store = new MemoryStore().open();
+  let isHeld = false;
+  const acquire = store.acquire.bind(store);
+  store.acquire = async (options) => {
+    const turn = await acquire(options);
+    isHeld = true;
+    const release = (): Promise<void> => {
+      isHeld = false;
+      return turn.release();
+    };
+    return { release };
+  };
+  const appendIf = store.appendIf.bind(store);
+  const held: boolean[] = [];
+  store.appendIf = async (end, lines) => {
+    await sleep(60);
+    await appendIf(end, lines);
+    held.push(isHeld);
+  };
+  const ledger = await LedgerClass.open(store, { ...OPTIONS, lingerMs: 20 });
+  for (const n of [1, 2, 3, 4]) await ledger.append({ event: draft(n) });
+  await ledger.close();
+  // The genesis is a group, too.
+  expect(held).toEqual([true, true, true, true, true]);
+  expect(isHeld).toBe(false);
+});
+
 describe('a cache of states', () => {
   test('is asked at each turn, and told of each group that is on disk', async () => {
     const stateCache = new TestCache();
@@ -282,6 +311,16 @@ describe('a cache of states', () => {
     expect(stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']);
     expect(await ledger.inspect(({ hasInvalid }) => hasInvalid)).toBe(false);
     await ledger.close();
+  });
+
+  test('is not given the state again that it could not keep', async () => {
+    const stateCache = new TestCache();
+    const ledger = await openLedger(newPath(), { stateCache, lingerMs: 0 });
+    stateCache.calls.length = 0;
+    stateCache.save = () => Promise.reject(new Error('no space'));
+    for (const n of [1, 2]) await ledger.append({ event: draft(n) });
+    await ledger.close();
+    expect(stateCache.calls).toEqual(['load 1', 'release', 'load none', 'release']);
   });
 
   test('may give a state that is further along; what is skipped is told of all the same', async () => {
