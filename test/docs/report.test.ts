@@ -1,4 +1,7 @@
-/** docs/guide/report.md shows what `northroot report` prints: `UPDATE=1 npx vitest run test/docs/report.test.ts` writes it. */
+/**
+ * docs/guide/report.md shows the first lines of what `northroot report` prints: `UPDATE=1 npx vitest run
+ * test/docs/report.test.ts` writes them.
+ */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,13 +12,14 @@ import { plainPaint } from '../../src/out/text/paint.js';
 import { readText, root } from './markdown.js';
 
 const PATH = 'docs/guide/report.md';
-const BLOCK = /^```console\n\$ northroot report (\S+) --by (\S+)\n(.*?)^```$/ms;
+const BLOCK = /^```console\n\$ northroot report (\S+) --by (\S+) \| head -n (\d+)\n(.*?)^```$/ms;
 
 it('the report in docs/guide/report.md is the real one', async () => {
   const text = readText(PATH);
-  const [block = '', ledger = '', by = '', shown = ''] = BLOCK.exec(text) ?? [];
+  const [block = '', ledger = '', by = '', count = '', shown = ''] = BLOCK.exec(text) ?? [];
   const report = await reportActivity(ledger, { by: by as ActivityGrouping });
-  const output = renderActivity(report, plainPaint, commandGuide);
+  const lines = renderActivity(report, plainPaint, commandGuide).split('\n');
+  const output = `${lines.slice(0, Number(count)).join('\n')}\n`;
   const updated = text.replace(block, () => block.replace(shown, () => output));
   if (process.env['UPDATE'] === '1') writeFileSync(join(root, PATH), updated);
   else expect(shown).toBe(output);

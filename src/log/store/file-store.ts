@@ -1,7 +1,21 @@
 /**
  * A ledger in files: one file, or a folder of segments of which the last is appended to (SPEC §4). The turn is a lock on the file or
  * folder that dies with the process (`log/fs/lock.ts`). The files are open for as long as the store is, so that a path that comes to
- * name another file is noticed; the lock is on a descriptor of its own, which is closed to give it back.
+ * name another file is noticed; the lock is on a descriptor of its own, which is closed to give it back. The life of a group, with its
+ * system calls:
+ *
+ *     open(PATH, O_RDWR|O_APPEND[|O_CREAT])    the descriptor to lock; a folder: open(PATH, O_RDONLY)
+ *     flock(2), LOCK_EX                        by a helper that inherits the descriptor
+ *     stat(PATH), fstat(fd)                    does the path still name this file? else again, or refused
+ *     [folder: readdir, open the newest segment]
+ *     pread …                                  from the last known line to the end
+ *     [torn tail: open(FILE.torn-OFFSET.new, O_CREAT|O_EXCL), write, fdatasync, link, unlink, fsync(folder), ftruncate, fdatasync]
+ *     [segment full or none: open(NEXT, O_CREAT|O_EXCL), fsync(folder)]
+ *     fstat                                    append if: is the end the expected one?
+ *     write(2)                                 all records, one call; more after a short write
+ *     fdatasync(2)                             of a new file its folder, too
+ *     fstat(fd), stat(PATH)                    does the path still name this file?
+ *     close                                    releases the lock
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
