@@ -1,8 +1,8 @@
 /**
- * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
- * this folder to `../src/format/key/generated/ed25519-wasm.ts`, and `scan.ts`, with what `../src/fast/scan` shares with it and the nodes of
- * trees, to `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`. `--check` writes nothing and exits with
- * status 1 when a file differs from what it would write.
+ * Compiles AssemblyScript to WebAssembly in base64 modules, so that nothing reads a file at run time: `ed25519.ts` to
+ * `../src/format/key/generated/ed25519-wasm.ts`, and `scan.ts`, with files of `../src/fast/scan`, to
+ * `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`. `--check` writes nothing and exits with status 1 if a file
+ * is stale.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ await compile('src/fast/scan/generated/scan-wasm.ts', 'SCAN_WASM', 'scan.ts', {
   ...(await tables()),
 });
 
-/** @param sources - The texts of `entry` and of what it imports, by their names. */
+/** @param sources - The texts of `entry` and its imports, by name. */
 async function compile(target, name, entry, sources) {
   let wasm;
   const { error, stderr } = await main(
@@ -37,7 +37,7 @@ async function compile(target, name, entry, sources) {
       ...['--enable', 'simd'],
       ...['--runtime', 'stub'],
       ...['--use', 'abort='],
-      // Sizes are of 32 bits.
+      // Sizes have 32 bits.
       ...['--disableWarning', '201'],
       '-O3',
       '--noAssert',
@@ -72,7 +72,7 @@ function write(target, text) {
   }
 }
 
-/** What is TypeScript as well: AssemblyScript has no types to import, and nothing that could be undefined. */
+/** A file that is also TypeScript: AssemblyScript has no type imports, and no possibly undefined elements. */
 function shared(name) {
   return here(`../src/fast/scan/${name}`)
     .replaceAll('import type {', 'import {')
@@ -80,7 +80,7 @@ function shared(name) {
     .replaceAll(']!', ']');
 }
 
-/** What the modules of tables export, as constants: numbers, and addresses of numbers. */
+/** The exports of the modules of tables, as constants: numbers, and addresses of numbers. */
 async function tables() {
   const classes = "import { Bytes, Rows, Shorts } from './primitives';";
   const names = ['row', 'tables'];
@@ -105,7 +105,7 @@ async function tables() {
 
 function constant([name, value]) {
   if (typeof value === 'number') return `export const ${name}: i32 = ${value};`;
-  // The length of a text stands before it, and eight bytes behind it may be read.
+  // The length of a text is stored before it, and eight bytes after it are readable.
   const [type, as] = {
     Uint8Array: [
       'Bytes',

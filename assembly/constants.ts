@@ -1,4 +1,4 @@
-// Vectors that the unrolled functions load: kept in memory, since the engine would build each anew wherever it is used.
+// Vectors that the unrolled functions load from memory: as constants, the engine would rebuild each at every use.
 export const CONSTANTS = memory.data<u32>(
   [
     // MASK: the bits of a limb.

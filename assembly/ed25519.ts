@@ -1,14 +1,11 @@
 /**
  * Ed25519 verification by sums of table entries, four signatures at a time: R' = [S]B − [h]A with few doublings or none. Compiled to
- * WebAssembly with SIMD by `build.js`; `batch-verifier.ts` is the only caller, and says what all this is for.
+ * WebAssembly with SIMD by `build.js`; `batch-verifier.ts` is the only caller. Not constant-time: a verifier has no secrets.
  *
- * Nothing here is constant in time: everything that a verifier knows is public.
- *
- * A *lane* is one of the four. An element of the field in four lanes has 160 bytes (see `unrolled.js`), a point 640: X, Y, Z, T with
- * x = X/Z, y = Y/Z, xy = T/Z (Hisil et al. 2008). An *entry* is a point for adding, (y − x)/2, (y + x)/2 and d·x·y, 32 bytes each; the
- * table of a key has, for each window of w bits, the first 2^(w−1) multiples of [2^(w·i)]A. One of *n levels* has those of every nth
- * window alone; the others are of the same entries, summed up before and doubled. The additions are complete: they hold for all points of
- * the curve, the neutral one included.
+ * A *lane* is one of the four. A field element in four lanes has 160 bytes (see `unrolled.js`), a point 640: X, Y, Z, T with x = X/Z,
+ * y = Y/Z, xy = T/Z (Hisil et al. 2008). An *entry* is a point to add, (y − x)/2, (y + x)/2 and d·x·y, 32 bytes each; the table of a
+ * key has, for each window of w bits, the first 2^(w−1) multiples of [2^(w·i)]A. A table of *n levels* has only every nth window;
+ * the sums of the others use the same entries and are doubled. The additions are complete: they hold for all points of the curve.
  */
 
 import { CONSTANTS, INITIAL_HASH, ROUND_CONSTANTS } from './constants';
@@ -70,7 +67,7 @@ const NUMBERS = memory.data<u64>(
   16,
 );
 
-/** To be called once, before anything else. */
+/** MUST be called once, before anything else. */
 export function initialize(): void {
   splat(ONE, NUMBERS);
   splat(HALF, NUMBERS + 32);
@@ -135,7 +132,7 @@ function spread(a: usize): void {
   }
 }
 
-/** Makes limbs of at most 32,767 as small as those of a product. */
+/** Reduces limbs of at most 32,767 to the size of a product's. */
 function reduce(to: usize): void {
   const mask = v128.load(CONSTANTS);
   const fold = v128.load(CONSTANTS, 16);
@@ -156,7 +153,7 @@ function reduce(to: usize): void {
   }
 }
 
-/** Adds to the limbs and carries; gives what is above 255 bits. */
+/** Adds to the limbs and carries; returns the bits above 255. */
 function carryLimbs(addend: v128): v128 {
   const mask = v128.load(CONSTANTS);
   let carry = addend;
@@ -170,7 +167,7 @@ function carryLimbs(addend: v128): v128 {
   return i32x4.shr_s(u, 8);
 }
 
-/** The one number below p that is the element, in `WORD`: eight words, each in four lanes. */
+/** The element's canonical number below p, in `WORD`: eight words, each in four lanes. */
 function freeze(a: usize): void {
   const nineteen = i32x4.splat(19);
   spread(a);
@@ -294,7 +291,7 @@ function gather(to: usize, p0: usize, p1: usize, p2: usize, p3: usize): void {
 
 const TOUCHED = memory.data(16, 16);
 
-/** Has the caches fetch what the next addition reads: tables are larger than the fast ones. */
+/** Prefetches the entries of the next addition: tables exceed the fast caches. */
 function touchEntries(list: usize): void {
   const p0: usize = load<u32>(list);
   const p1: usize = load<u32>(list, 4);
@@ -306,8 +303,8 @@ function touchEntries(list: usize): void {
 }
 
 /**
- * Adds an entry to the point in each lane. `list` has the addresses of four, multiples of 32, with 1 added where the entry is to be
- * subtracted: −(x, y) = (−x, y), so its first two numbers change places and the third its sign.
+ * Adds an entry to the point in each lane. `list` has four addresses, multiples of 32, plus 1 to subtract the entry: −(x, y) = (−x, y),
+ * so its first two numbers are swapped and the third is negated.
  */
 function addEntries(p: usize, list: usize): void {
   const e0: usize = load<u32>(list);
@@ -331,12 +328,12 @@ function addEntries(p: usize, list: usize): void {
   product(B, ENTRY_1, RIGHT);
   toRight(RIGHT, p + 3 * ELEMENT);
   product(C, ENTRY_2, RIGHT);
-  // All ones where the entry is to be subtracted.
+  // All ones to subtract the entry.
   const sign = i32x4.neg(v128.and(v128.load(list), i32x4.splat(1)));
   for (let i: usize = 0; i < ELEMENT; i += VECTOR) {
     v128.store(C + i, i16x8.sub(v128.xor(v128.load(C + i), sign), sign));
   }
-  // The entry is half of what the formulas ask for, so all of E, F, G and H are: D is Z, and not 2Z.
+  // The entry is halved, and so are E, F, G and H: D is Z instead of 2Z.
   finishSum(p, p + 2 * ELEMENT);
 }
 
@@ -345,7 +342,7 @@ const ADDEND_1 = memory.data(160, 16);
 const ADDEND_2 = memory.data(160, 16);
 const ADDEND_3 = memory.data(160, 16);
 
-/** Makes a point the one that {@link addAddend} adds. */
+/** Prepares a point for {@link addAddend}. */
 function setAddend(q: usize): void {
   toLeftDifference(ADDEND_0, q + ELEMENT, q);
   toLeftSum(ADDEND_1, q + ELEMENT, q);
@@ -394,7 +391,7 @@ const U = memory.data(160, 16);
 const V = memory.data(160, 16);
 const X = memory.data(160, 16);
 
-/** The point that 32 bytes encode (RFC 8032 §5.1.3) in all lanes; false when they are on no point. Canonical bytes are assumed. */
+/** Decodes a point (RFC 8032 §5.1.3) into all lanes; false if it is off the curve. The bytes MUST be canonical. */
 function decompress(p: usize, bytes: usize): bool {
   const y = p + ELEMENT;
   splat(y, bytes);
@@ -435,7 +432,7 @@ const MULTIPLE = memory.data(640, 16);
 /** L, the order of the base point. */
 const ORDER = memory.data<u64>([0x5812631a5cf5d3ed, 0x14def9dea2f79cd6, 0, 0x1000000000000000], 16);
 
-/** Whether 32 bytes, a canonical encoding, are a point whose multiple by L is the neutral one. */
+/** Whether 32 bytes, which MUST be a canonical encoding, are a point of which L times is the neutral element. */
 export function isTorsionFree(bytes: usize): bool {
   if (!decompress(MULTIPLE, bytes)) return false;
   setAddend(MULTIPLE);
@@ -463,12 +460,12 @@ function takeLanes(to: usize, from: usize, first: i32, last: i32): void {
 }
 
 /**
- * Writes the table of the point that `bytes` encode, or of its opposite.
+ * Writes the table of an encoded point, or of its negative.
  *
- * @param windows - How many windows of `width` bits the table has.
- * @param distance - How many bits lie between the first bits of two of them.
- * @param work - 640 bytes for each of 2^(width−1) · ⌈windows/4⌉ points, or of fewer: at least for 2^(width−1).
- * @returns whether they encode a point
+ * @param windows - The number of windows, of `width` bits.
+ * @param distance - The bits between the starts of two windows.
+ * @param work - 640 bytes for each of 2^(width−1) · ⌈windows/4⌉ points, or fewer: at least for 2^(width−1).
+ * @returns Whether the point is on the curve.
  */
 export function buildTable(
   table: usize,
@@ -545,7 +542,7 @@ function writeNumbers(to: usize, a: usize, lanes: i32, multiples: i32): void {
   for (let lane = 0; lane < lanes; lane++) storeLane(to + lane * multiples * ENTRY, lane);
 }
 
-/** For each point, instead of its T, the product of the Z before it; in `INVERSE` the inverse of the product of all. */
+/** Replaces each T by the product of the Z before it; `INVERSE` is the inverse of the whole product. */
 function multiplyAll(points: usize, count: usize): void {
   copy(A, ONE);
   for (let i: usize = 0; i < count; i++) {
@@ -570,7 +567,7 @@ const S_OFFSET: usize = 32;
 const H_OFFSET: usize = 64;
 const TABLE_OFFSET: usize = 96;
 
-/** As many as {@link verify} takes at once. */
+/** The capacity of {@link verify}. */
 const CAPACITY: usize = 256;
 export const slots = memory.data(256 * 128, 16);
 export const verdicts = memory.data(256, 16);
@@ -580,9 +577,9 @@ const SCALAR = memory.data(48, 16);
 const SUMS = memory.data(64 * 640, 16);
 
 /**
- * Decides the first `count` slots, whose tables are all of the same shape: [S]B − [h]A = R.
+ * Verifies the first `count` slots, whose tables have the same shape: [S]B − [h]A = R.
  *
- * @param windows - How many windows a table has: with those of all levels at least 253 bits, so that no carry is left over.
+ * @param windows - The windows of a table. With all levels they MUST cover at least 253 bits, so that no carry remains.
  */
 export function verify(
   count: i32,
@@ -672,7 +669,7 @@ function listEntries(list: usize, scalar: usize, table: usize, width: i32, windo
 
 // ---- the challenge
 
-/** What is hashed, with room for the padding: a line is at most 65,535 bytes. */
+/** The hash input, with room for padding: a line has at most 65,535 bytes. */
 export const input = memory.data(66048 + 256, 16);
 export const hash = memory.data(64, 16);
 const STATE = memory.data(64, 16);
@@ -680,9 +677,7 @@ const SCHEDULE = memory.data(128, 16);
 /** 21 bits in each of 64: 2^252 is the twelfth's 1. */
 const DIGIT = memory.data(25 * 8, 16);
 
-/**
- * h = SHA-512(R ‖ A ‖ message) mod L into a slot, whose R is there. Of the input, `length` bytes, all but R stands in its place.
- */
+/** h = SHA-512(R ‖ A ‖ message) mod L into a slot with its R. All of the input, `length` bytes, but R MUST be in place. */
 export function challenge(index: i32, length: i32, table: u32): void {
   memory.copy(input, slots + index * SLOT, 32);
   const end = (length + 17 + 127) & ~127;
@@ -695,7 +690,7 @@ export function challenge(index: i32, length: i32, table: u32): void {
   takeHash(index, table);
 }
 
-/** The same where the host has hashed. */
+/** {@link challenge} from a hash made by the host. */
 export function takeHash(index: i32, table: u32): void {
   const slot = slots + index * SLOT;
   store<u32>(slot, table, TABLE_OFFSET);
@@ -739,7 +734,7 @@ function carryDigits(last: i32, rounding: i64): void {
   }
 }
 
-/** 64 bytes, little-endian, to the same modulo L in 32, below 2^253. */
+/** Reduces 64 bytes, little-endian, modulo L to 32 bytes, below 2^253. */
 function reduceScalar(to: usize, bytes: usize): void {
   for (let i = 0; i < 24; i++) {
     const bit = 21 * i;
@@ -775,7 +770,7 @@ function reduceScalar(to: usize, bytes: usize): void {
 /** The base point, as RFC 8032 encodes it. */
 export const basePoint: usize = NUMBERS + 192;
 
-/** Where tables may begin. */
+/** The first address for tables. */
 export function heapBase(): usize {
   return (__heap_base + 63) & ~63;
 }

@@ -1,9 +1,7 @@
 /**
- * What `src/fast/scan/walk.ts` stands on when it is compiled to WebAssembly: the same as `src/fast/scan/primitives.ts`, of which
- * see what each function is. Bytes and rows are addresses, and 128 bytes behind the last of the lines can be read.
- *
- * What is rare is not here: texts with anything but ASCII that stands for itself. A line with such a text is not taken, and JavaScript
- * looks at it.
+ * `src/fast/scan/primitives.ts`, which documents each function, for `walk.ts` compiled to WebAssembly. Bytes and rows are addresses, and
+ * 128 bytes after the last line are readable. Lines with texts other than unescaped ASCII, which are rare, are declined and left to
+ * JavaScript.
  */
 
 import { SEQ_HIGH, SEQ_LOW } from './row';
@@ -66,7 +64,7 @@ export function forgetSeen(): void {
 export const UNIT_AT = changetype<Rows>(memory.data(4 * MAX_METERS, 16));
 export const UNIT_END = changetype<Rows>(memory.data(4 * MAX_METERS, 16));
 
-/** Eight bytes at a time; behind each text there are eight more. */
+/** Eight bytes at a time; eight more after each text are readable. */
 function isSame(a: usize, b: usize, length: i32): bool {
   let left = length;
   while (left >= 8) {
@@ -86,13 +84,13 @@ export function isSameText(bytes: Bytes, a: i32, b: i32, length: i32): bool {
   return isSame(changetype<usize>(bytes) + a, changetype<usize>(bytes) + b, length);
 }
 
-/** The length of a text stands before it. */
+/** The length of a text is stored before it. */
 export function after(text: Bytes, bytes: Bytes, at: i32): i32 {
   const length = load<i32>(changetype<usize>(text) - 4);
   return isSame(changetype<usize>(text), changetype<usize>(bytes) + at, length) ? at + length : -1;
 }
 
-/** Which of sixteen bytes are base64url, a bit each. */
+/** A bit for each of sixteen bytes: whether it is base64url. */
 function base64urlAt(at: usize): i32 {
   const v = v128.load(at);
   const letter = i8x16.lt_u(i8x16.sub(v128.or(v, i8x16.splat(0x20)), i8x16.splat(0x61)), i8x16.splat(26));
@@ -107,10 +105,10 @@ export function isBase64url43(bytes: Bytes, at: i32): bool {
   return base64urlAt(from + 26) >>> 0 === 0xffff && (CLASS[bytes[at + B64_LENGTH - 1]] & ENDS_43) !== 0;
 }
 
-/** Of sixteen characters of base64url the twelve bytes that they stand for; of any others anything. */
+/** Decodes sixteen characters of base64url to twelve bytes; undefined for other characters. */
 function decode16(at: usize): v128 {
   const v = v128.load(at);
-  // What is added to a character is its value: -65 for A to Z, -71 for a to z, +4 for 0 to 9, +17 for -, -32 for _.
+  // Offsets from character to value: -65 for A to Z, -71 for a to z, +4 for 0 to 9, +17 for -, -32 for _.
   let offset = i8x16.splat(-65);
   offset = v128.bitselect(i8x16.splat(-71), offset, i8x16.gt_u(v, i8x16.splat(0x60)));
   offset = v128.bitselect(i8x16.splat(4), offset, i8x16.lt_u(v, i8x16.splat(0x3a)));
@@ -130,7 +128,7 @@ export function decodeDigest(bytes: Bytes, at: i32, target: Bytes, targetAt: i32
   const to = changetype<usize>(target) + targetAt;
   v128.store(to, decode16(from));
   v128.store(to + 12, decode16(from + 16));
-  // Of the last eleven characters eight bytes; what stands behind them in the block counts for nothing.
+  // The last eleven characters give eight bytes; the rest of the block is ignored.
   v128.store_lane<u64>(to + 24, decode16(from + 32), 0);
 }
 

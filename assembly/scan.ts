@@ -1,7 +1,6 @@
 /**
- * `scanRecord` of `src/fast/scan/scan.ts` in WebAssembly: the bytes of a block lie in its memory, and the lines of it are scanned where
- * they are. Beside it `relate` of `src/fast/scan/relate.ts`, and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). Compiled
- * by `build.js`; `src/fast/blocks/line-scanner.ts` is the only caller.
+ * `scanRecord` of `src/fast/scan/scan.ts` in WebAssembly, for the lines of a block in its memory; `relate` of `src/fast/scan/relate.ts`;
+ * and the nodes of the Merkle tree over the lines (`tree-nodes.ts`). `src/fast/blocks/line-scanner.ts` is the only caller.
  */
 
 import { endOfExtension } from './extension';
@@ -20,22 +19,16 @@ import {
   ROW_WIDTH,
   TYPE,
 } from './row';
-import {
-  B64_TO_END,
-  BEFORE_EVENT_ID,
-  BEFORE_PAYLOAD_DIGEST,
-  EVENT_MEMBER,
-  MAX_LINE_BYTES,
-} from './tables';
+import { B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, EVENT_MEMBER, MAX_LINE_BYTES } from './tables';
 import { relate } from './relate';
 import { endOfEvent, endOfRecord, typeOf } from './walk';
 
 export { hashNodes } from './tree-nodes';
 
 /**
- * @param block - The address of the bytes of which row and line are places.
- * @param to - The address of the row, which is filled.
- * @returns Whether it is a scannable record; *no* means nothing.
+ * @param block - The address of the bytes into which row and line are offsets.
+ * @param to - The address of the row to fill.
+ * @returns Whether it is a scannable record; if not, the row is undefined.
  */
 export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   const bytes = changetype<Bytes>(block);
@@ -49,7 +42,7 @@ export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   rows[EVENT_START] = event;
   let type = typeOf(bytes, event);
   let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, 0);
-  // What begins like one of the three may be another: an extension names its members as it likes.
+  // A line that begins like one of the three may be an extension, whose members have any names.
   if (next < 0) {
     memory.fill(to, 0, 4 * ROW_WIDTH);
     rows[LINE_START] = start;
@@ -64,7 +57,7 @@ export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   return true;
 }
 
-/** Copies the event of a row without its two digests to `to`; gives how many bytes these are. */
+/** Copies the event of a row without its two digests to `to`; returns the number of bytes. */
 export function copyPayload(block: usize, row: usize, to: usize): i32 {
   const rows = changetype<Rows>(row);
   const start = rows[EVENT_START];
@@ -98,10 +91,10 @@ export function relateRows(block: usize, rows: usize, rowAt: usize, leaves: usiz
 }
 
 /**
- * Finds where lines end: at `\n`, or at the end of the bytes.
+ * Finds the ends of lines: at `\n`, or at the end of the bytes.
  *
- * @param to - Where the places are written, at most `most` of them.
- * @returns How many there are; -1 where they are more.
+ * @param to - The address for the offsets, at most `most`.
+ * @returns The number of lines; -1 if there are more.
  */
 export function findEnds(block: usize, length: i32, to: usize, most: i32): i32 {
   const newline = i8x16.splat(0x0a);
@@ -111,7 +104,7 @@ export function findEnds(block: usize, length: i32, to: usize, most: i32): i32 {
     let found = i8x16.bitmask(i8x16.eq(v128.load(block + base), newline));
     while (found !== 0) {
       const end = base + ctz(found);
-      // What stands behind the block is not looked at.
+      // Bytes after the block do not count.
       if (end >= length) break;
       if (count === most) return -1;
       store<i32>(to + (count << 2), end);

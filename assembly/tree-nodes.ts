@@ -1,6 +1,6 @@
 /**
- * The nodes of an RFC 6962 Merkle tree over hashes that lie one after the other: SHA-256 (FIPS 180-4) of four nodes at a time, one in
- * each lane of a vector. Every node is as long as every other, 65 bytes, two blocks.
+ * The nodes of an RFC 6962 Merkle tree over contiguous hashes: SHA-256 (FIPS 180-4) of four nodes at a time, one in each lane of a vector.
+ * Every node has 65 bytes, two blocks.
  */
 
 const HASH_BYTES = 32;
@@ -33,7 +33,7 @@ const INITIAL = memory.data<u32>(
 
 /** The chaining value of four hashes. */
 const STATE = memory.data(8 * 16, 16);
-/** Of four nodes: the addresses of their left and right children, and where they go. */
+/** For four nodes: the addresses of their children, and of the results. */
 const LEFT = memory.data(4 * 4, 16);
 const RIGHT = memory.data(4 * 4, 16);
 const TARGET = memory.data(4 * 4, 16);
@@ -42,17 +42,17 @@ const TARGET = memory.data(4 * 4, 16);
 const NODE_BITS = (1 + 2 * HASH_BYTES) * 8;
 
 /**
- * Computes all perfect subtrees that lie whole among `count` leaves, the first of which is leaf `ordinal` of the tree, of which only the
- * lowest bits matter. The node over the leaves [i, i + 2^k), k > 0, goes to place i + 2^(k-1) of `nodes`; no other goes there.
+ * Computes all perfect subtrees within `count` leaves, the first of which is leaf `ordinal` of the tree (only its lowest bits matter). The
+ * node over the leaves [i, i + 2^k), k > 0, goes to place i + 2^(k-1) of `nodes`, a place of its own.
  *
  * @param leaves - The address of the hashes, 32 bytes each.
- * @param nodes - As much room as leaves take; what no node goes to stays as it is.
+ * @param nodes - As much room as the leaves take; unused places are unchanged.
  */
 export function hashNodes(leaves: usize, count: i32, ordinal: i32, nodes: usize): void {
   for (let half = 1; half < count; half <<= 1) {
     const whole = half << 1;
     const children = half === 1 ? leaves : nodes;
-    // Of a child that is no leaf, its place is in its middle.
+    // The place of an inner node is its middle.
     const middle = half >> 1;
     let first = (whole - (ordinal & (whole - 1))) & (whole - 1);
     let filled = 0;
@@ -68,7 +68,7 @@ export function hashNodes(leaves: usize, count: i32, ordinal: i32, nodes: usize)
       }
     }
     if (filled === 0) continue;
-    // The lanes that are left do the last one again.
+    // Unused lanes repeat the last node.
     for (let lane = filled; lane < 4; lane += 1) {
       store<u32>(LEFT + (lane << 2), load<u32>(LEFT + ((filled - 1) << 2)));
       store<u32>(RIGHT + (lane << 2), load<u32>(RIGHT + ((filled - 1) << 2)));
@@ -78,16 +78,16 @@ export function hashNodes(leaves: usize, count: i32, ordinal: i32, nodes: usize)
   }
 }
 
-/** 0x01 ‖ left ‖ right, for the four that LEFT, RIGHT and TARGET name. */
+/** Hashes 0x01 ‖ left ‖ right of the four nodes in LEFT, RIGHT and TARGET. */
 function hashFour(): void {
   for (let i = 0; i < 8; i += 1) {
     v128.store(STATE + (i << 4), v128.load32_splat(INITIAL + (i << 2)));
   }
   const last = i32x4.splat(0xff);
-  // The prefix and 31 bytes of the left one, each word a byte before where it would be without the prefix.
+  // The prefix and 31 bytes of the left child: the prefix shifts each word by a byte.
   setWord(0, v128.or(i32x4.shr_u(wordsAt(LEFT, 0), 8), i32x4.splat(0x01000000)));
   for (let i = 1; i < 8; i += 1) setWord(i, wordsAt(LEFT, 4 * i - 1));
-  // Its last byte, and the right one.
+  // Its last byte, and the right child.
   const lastOfLeft = v128.and(wordsAt(LEFT, HASH_BYTES - 4), last);
   setWord(8, v128.or(i32x4.shl(lastOfLeft, 24), i32x4.shr_u(wordsAt(RIGHT, 0), 8)));
   for (let i = 1; i < 8; i += 1) setWord(8 + i, wordsAt(RIGHT, 4 * i - 1));
@@ -112,7 +112,7 @@ function setWord(i: i32, words: v128): void {
   v128.store(SCHEDULE + (i << 4), words);
 }
 
-/** The big-endian words at an offset of what the four addresses name. */
+/** The big-endian words at an offset from four addresses. */
 function wordsAt(addresses: usize, offset: i32): v128 {
   let words = i32x4.splat(0);
   words = v128.load_lane<u32>(<usize>load<u32>(addresses) + offset, words, 0);
@@ -144,7 +144,7 @@ function sum2(a: v128, b: v128, c: v128): v128 {
   return i32x4.add(sigma, majority);
 }
 
-/** Works the 16 words of SCHEDULE into STATE. */
+/** The compression function, of the 16 words of SCHEDULE into STATE. */
 function compress(): void {
   for (let i = BLOCK_WORDS; i < ROUNDS; i += 1) {
     const at = SCHEDULE + (i << 4);
@@ -163,7 +163,7 @@ function compress(): void {
   let f = v128.load(STATE + 80);
   let g = v128.load(STATE + 96);
   let h = v128.load(STATE + 112);
-  // In each line the variables have moved on by one place.
+  // The variables rotate by one place per round.
   for (let i = 0; i < ROUNDS; i += 8) {
     h = i32x4.add(h, sum1(e, f, g, i));
     d = i32x4.add(d, h);

@@ -1,5 +1,5 @@
 /**
- * The text of `unrolled.ts`, which `ed25519.ts` imports: what is too long to write by hand and too hot for a loop.
+ * Generates `unrolled.ts` for `ed25519.ts`: code too long to write by hand and too hot for a loop.
  *
  * A field element is Σ aᵢ·2^(13i) mod p, i < 20, with signed aᵢ of about 13 bits; four of them, one in each lane of 32 bits, lie in ten
  * vectors, vector m with a₂ₘ in the lower and a₂ₘ₊₁ in the upper half of each lane. `i32x4.dot_i16x8_s` of a vector whose halves are
@@ -11,11 +11,11 @@ const PAIRS = LIMBS / 2;
 const VECTOR = 16;
 const BITS = 13;
 
-/** Where the constants are, a vector each, in the order of `constants.ts`. */
+/** The offsets of the constants, a vector each, in the order of `constants.ts`. */
 const constant = (name) =>
   `v128.load(CONSTANTS, ${VECTOR * ['MASK', 'FOLD', 'HALF', 'HALVES', 'LOWER', 'UPPER_MASK'].indexOf(name)})`;
 
-/** An element as the left factor has the halves of its lanes swapped. */
+/** The left factor has the halves of its lanes swapped. */
 function left(name, parameters, value) {
   const lines = [`export function ${name}(to: usize, ${parameters}): void {`, '  let v: v128;'];
   for (let m = 0; m < PAIRS; m++) {
@@ -25,7 +25,7 @@ function left(name, parameters, value) {
   return [...lines, '}'];
 }
 
-/** The right factor is had from every even limb on (ten vectors) and from every odd one, beginning with limb −1 (eleven). */
+/** The right factor is kept from every even limb on (ten vectors) and from every odd one, from limb −1 (eleven). */
 function right(name, parameters, value) {
   const lines = [`export function ${name}(to: usize, ${parameters}): void {`];
   for (let m = 0; m < PAIRS; m++) {
@@ -51,13 +51,13 @@ function column(k) {
 }
 
 /**
- * So many columns of one parity are summed at once: neighbours have all but one vector of the right factor in common, and with the left
- * factor they fit in the registers.
+ * The columns of one parity that are summed at once: neighbours share all but one vector of the right factor, and with the left factor
+ * they fit in the registers.
  */
 const TILE = 2;
 const COLUMNS = 2 * LIMBS - 1;
 
-/** A tile's sums go to memory: what is not stored the engine computes late, all at once, and out of registers. */
+/** A tile's sums are stored: otherwise the engine computes them late, all at once, and spills registers. */
 function tile(columns) {
   const lines = [];
   const seen = new Set();
@@ -101,7 +101,7 @@ function product() {
         : 'i32x4.add(v128.and(high, mask), over)';
     lines.push(`  u = i32x4.mul(${folded}, ${constant('FOLD')});`);
     if (hasUpper) lines.push(`  over = i32x4.shr_s(high, ${BITS});`);
-    // Half a limb is added to each, and taken off again by `store`: so the limbs are signed.
+    // Half a limb is added to each and subtracted again by `store`, which makes the limbs signed.
     lines.push(
       `  u = i32x4.add(u, ${sum(k)});`,
       `  u = i32x4.add(u, ${k === 0 ? constant('HALF') : 'carry'});`,
@@ -115,7 +115,7 @@ function product() {
     '  const m0 = v128.and(u, mask);',
     `  u = i32x4.add(l1, i32x4.shr_s(u, ${BITS}));`,
     store(0, 'm0', 'v128.and(u, mask)'),
-    // May be one or two more than 13 bits hold, or less than 0.
+    // May exceed 13 bits by one or two, or be negative.
     `  u = i32x4.add(l2, i32x4.shr_s(u, ${BITS}));`,
     store(1, `v128.and(u, ${constant('LOWER')})`, 'l3'),
   );

@@ -1,6 +1,6 @@
 /**
- * `northroot/export`: what is made of a verified ledger for those who have other tools. Everything here is exported by `northroot`
- * too.
+ * `northroot/export`: what is made of a verified ledger for those who have other tools. `northroot` exports all of
+ * this too.
  */
 
 export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
@@ -22,7 +22,6 @@ export {
 } from '../out/export/receipts.js';
 
 // Bundles: records with what proves them, in one file
-
 export {
   decodeBundle,
   type Bundle,
@@ -31,7 +30,6 @@ export {
   type BundleFile,
   type Stretch,
 } from '../proof/bundle/bundle-file.js';
-
 export { attachContents } from '../proof/bundle/disclose.js';
 export { exportBundle, type BundleExport, type BundleOptions } from '../proof/bundle/export-bundle.js';
 export { verifyBundle, type VerifyBundleOptions } from '../proof/bundle/verify-bundle.js';
@@ -59,15 +57,13 @@ export {
 
 // Northroot journals (.nrj)
 export { exportJournal, type JournalExport } from '../out/export/journal/export-journal.js';
-
 export { readJournal, type JournalFrame, type JournalMode } from '../out/export/journal/journal-file.js';
 
 // The page
 export { exportPage, type PageExport, type PageOptions } from '../out/page/export-page.js';
+
 // Rows for spreadsheets, databases and finance
-
 export { exportCsv, type CsvSinks, type TableExport } from '../out/export/table/csv-tables.js';
-
 export {
   exportFocus,
   type FocusExport,
@@ -81,7 +77,6 @@ export { exportOcsf, type OcsfExport } from '../out/export/telemetry/ocsf.js';
 export { exportOtlp, type OtlpExport } from '../out/export/telemetry/otlp.js';
 
 // What was spent, allowed and refused
-
 export { type ACTIVITY_GROUPINGS, type ActivityGrouping } from '../out/activity/groups.js';
 export { reportActivity, type ActivityOptions } from '../out/activity/report-activity.js';
 export { renderActivityCsv } from '../out/activity/csv.js';
@@ -90,6 +85,7 @@ export { renderActivityMarkdown } from '../out/text/activity-markdown.js';
 export { renderActivity } from '../out/text/activity-text.js';
 export type { ActivityReport } from '../format/schema/generated/types.js';
 export { type NOT_CHECKED_CODES, requireChecks, type NotCheckedCode } from '../rules/report/not-checked.js';
+
 // Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
 export {
   decideExitStatus,
@@ -99,9 +95,7 @@ export {
   type FailOn,
   type NewFindings,
 } from '../out/ci/baseline.js';
-
 export { type AnnotationOptions } from '../out/ci/ci-words.js';
-
 export { renderGithub } from '../out/ci/github.js';
 export { renderGitlab } from '../out/ci/gitlab.js';
 export { renderJunit, type JunitOptions } from '../out/ci/junit.js';

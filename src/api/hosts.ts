@@ -24,7 +24,6 @@ export type {
   LeftOut,
   Observation,
 } from '../hosts/shared/host.js';
-
 export { type ClaimedEvent } from '../hosts/shared/claims.js';
 export {
   appendImport,
@@ -39,7 +38,6 @@ export {
 } from '../hosts/shared/import.js';
 export { checkHost, readHost, type HostReadOptions } from '../hosts/shared/read-host.js';
 export { parseTimeZone, type TimeZone } from '../hosts/shared/local-time.js';
-
 export { principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';
 export { ReadingBuilder } from '../hosts/shared/reading.js';
 export type { SourceItem } from '../hosts/shared/host.js';
@@ -68,9 +66,7 @@ export {
   type ReconcileLedgerOptions,
   type ReconcileOptions,
 } from '../hosts/shared/reconcile.js';
-
 export { readSource, type ReconcileSource } from '../hosts/shared/reconcile-sources.js';
-
 export { parseExpectation } from '../hosts/shared/expectation.js';
 export { CHECKERS, HOSTS } from '../hosts/shared/registry.js';
 export { renderImport } from '../out/text/import-text.js';

@@ -9,7 +9,6 @@ export { VERSION } from '../base/version.js';
 // Output that is written piece by piece and appears whole or not at all
 export { writeThrough, type WriteThroughOptions } from '../log/fs/file-sink.js';
 export type { ByteSink } from '../base/bytes/byte-sink.js';
-
 export * from './format.js';
 export * from './verify.js';
 export * from './log.js';

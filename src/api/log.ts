@@ -1,6 +1,6 @@
 /**
  * `northroot/log`: ledgers that are kept somewhere. Stores, appending, deciding under grants, reading, accounts, verification of files
- * and folders, tile trees. Everything here is exported by `northroot` too.
+ * and folders, tile trees. `northroot` exports all of this too.
  */
 
 export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
@@ -11,7 +11,6 @@ export { type KeyRevocation, type SavedKey as LedgerKey } from '../rules/trust/k
 
 // The ledger file (SPEC §4)
 export { openLedgerSource, streamSource, type SourceOptions } from '../log/fs/source.js';
-
 export { followLedger, type FollowOptions } from '../log/fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from '../log/writer/genesis.js';
 export {
@@ -23,10 +22,8 @@ export {
   type Notice,
 } from '../log/writer/ledger.js';
 export { type CheckpointSchedule } from '../log/writer/checkpoint.js';
-
 export { isEmptyLedger } from '../log/writer/empty-ledger.js';
 export { StrictError } from '../log/writer/strict-error.js';
-
 export { repairLedger, type Repair } from '../log/writer/repair.js';
 export { type OtherRecord } from '../log/writer/running-verification.js';
 export { type MissedRecords, type WatchOptions, type WatchedRecords } from '../log/writer/watch.js';
@@ -86,7 +83,6 @@ export {
   type StartedAuthorization,
   type UnstartedAction,
 } from '../rules/report/accounts.js';
-
 export {
   explainEvent,
   type EventHistory,
@@ -97,17 +93,13 @@ export {
   type HistorySignature,
   type HistoryStart,
 } from '../log/read/event-history.js';
-
 export { type AnchorWatch } from '../rules/verify/anchors.js';
-
 export { LedgerView, type InspectOptions, type ViewOptions } from '../log/read/ledger-view.js';
 export { type IndexNotice } from '../log/cache/ledger-index.js';
 export { maintainIndex, type MaintainOptions, type MaintainedIndex } from '../log/read/maintain-index.js';
-
 export { loadVerification, saveVerification } from '../log/cache/saved-state.js';
 export type { SavedVerification } from '../rules/verify/verified-prefix.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from '../log/read/read-records.js';
-
 export {
   readLedgerStatus,
   type LedgerStatus,
@@ -115,14 +107,11 @@ export {
   type ScarceMeter,
   type StatusKey,
 } from '../log/read/status.js';
-
 export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from '../log/read/verify-ledger.js';
-
 export { type PredecessorRelation, type PredecessorView } from '../rules/verify/predecessor.js';
 
 // Tile trees (SPEC §6)
 export { type FoundCheckpoint } from '../log/read/find-checkpoint.js';
-
 export { openLedger } from '../log/tile/open-ledger.js';
 export {
   writeTiles,

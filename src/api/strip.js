@@ -1,6 +1,6 @@
 /**
- * Takes comments and indentation out of `dist/**\/*.js`, which is a third of what the package would hold. The declarations keep
- * the comments, for editors. Names stay, for those who report an error. Part of `npm run build`.
+ * Strips comments and indentation from `dist/**\/*.js`, a third of the package. Declarations keep comments, for editors, and names stay,
+ * for stack traces. Part of `npm run build`.
  */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * `northroot/witness`: witness policies, the witness service and its client. The only entry point whose code uses a network.
- * Everything here is exported by `northroot` too.
+ * `northroot` exports all of this too.
  */
 
 export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';

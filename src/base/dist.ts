@@ -1,4 +1,4 @@
-/** A file of the built package: found alike from `src/`, from `dist/` and from the bundled command line, two folders down each. */
+/** A file of the built package. `src/base/`, `dist/base/` and the bundled command line are each two folders below its root. */
 export function fromDist(path: string): URL {
   return new URL(`../../dist/${path}`, import.meta.url);
 }

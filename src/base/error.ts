@@ -1,22 +1,19 @@
 /**
- * The one class of error that northroot throws for what the outside world does wrong: a file that is not there,
- * a key that is not one, a disk that is full. Misuse of the API throws TypeError or RangeError instead, and what
- * is wrong *inside* a ledger is never thrown: it is a finding (`finding/`). What a code is to the command line, its exit
- * status and the flags that help, is the command line's own (`cli/exit-status.ts`, `cli/hints.ts`).
+ * The error for failures of the outside world: a missing file, a malformed key, a full disk. Misuse of the API throws TypeError or
+ * RangeError. Faults *inside* a ledger are findings (`finding/`), never thrown. Exit statuses and flags are in `cli/`.
  */
 
 /** Options of {@link NorthrootError}. */
 export interface NorthrootErrorOptions {
-  /** One line saying what to do about it. */
+  /** One line: what to do about it. */
   readonly hint?: string | undefined;
-  /** The error that led to this one. */
   readonly cause?: unknown;
 }
 
 /** An expected failure of I/O or of input, with a stable `code` (`^[A-Z0-9_]{1,64}$`), a cause and a hint. */
 export class NorthrootError extends Error {
   readonly code: string;
-  /** What to do about it, for a program that uses the library: it names no flags and no commands. */
+  /** What to do about it, for a program that uses the library; MUST NOT name flags or commands. */
   readonly hint: string | undefined;
 
   constructor(code: string, message: string, options: NorthrootErrorOptions = {}) {

@@ -1,16 +1,16 @@
 /**
- * Options as callers of the API give them. TypeScript refuses an option that is not known, or of another type; plain JavaScript
- * would silently do without it, and for a verifier that is the difference between checked and not. So it is told of, by name.
+ * Checks of API options. TypeScript refuses an unknown option or a wrong type; plain JavaScript would silently ignore it, and for a
+ * verifier that is the difference between checked and not.
  */
 
 import { didYouMean } from './bytes/did-you-mean.js';
 import { printable } from './bytes/printable.js';
 
-/** What an option may be. `any` leaves it to the function that takes it. */
-export type OptionType =
+/** The types of options. `any` is checked by the function itself. */
+type OptionType =
   'string' | 'boolean' | 'number' | 'function' | 'object' | 'array' | 'bytes' | 'signal' | 'any';
 
-/** What each of a function's options may be: one type, or several. */
+/** The type or types of each option of a function. */
 export type OptionTypes<T> = {
   readonly [K in keyof Required<T>]: OptionType | readonly OptionType[];
 };
@@ -27,10 +27,10 @@ const PHRASES: Readonly<Record<Exclude<OptionType, 'any'>, string>> = {
 };
 
 /**
- * Refuses options that a function does not know, and options of the wrong type. One that is `undefined` is one that is not given.
+ * Refuses unknown options and options of the wrong type. `undefined` means absent.
  *
  * @param where - The function's name, for the message.
- * @param types - All options that it knows.
+ * @param types - All options of the function.
  * @throws TypeError naming the function and the option.
  */
 export function checkOptions<T extends object>(where: string, options: T, types: OptionTypes<T>): void {
@@ -54,14 +54,14 @@ export function checkOptions<T extends object>(where: string, options: T, types:
   }
 }
 
-/** @throws TypeError where an argument that has to be a text is not one. */
+/** @throws TypeError if the argument is no string. */
 export function checkString(where: string, name: string, value: unknown): asserts value is string {
   if (typeof value !== 'string') {
     throw new TypeError(`${where}: expected ${name} to be a string, found ${describeValue(value)}`);
   }
 }
 
-/** What a value is, in words; nothing of its content, which may be a secret. */
+/** The kind of a value in words. Nothing of its content, which may be a secret. */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';

@@ -1,2 +1,2 @@
-/** northroot's own version; a test keeps it equal to package.json's. */
+/** Equal to package.json's version, as a test ensures. */
 export const VERSION = '0.1.0';

@@ -1,14 +1,14 @@
-/** Digests and signatures as they stand in canonical JSON, base64url without padding, decoded where they lie. */
+/** Decodes digests and signatures (base64url without padding) in place, from the bytes of canonical JSON. */
 
 import { encodeLatin1 } from './text.js';
 
 const ALPHABET = encodeLatin1('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_');
-/** What is no character of base64url has a value that none has. */
+/** The value of a byte that is not base64url. */
 const NO_VALUE = 64;
 const VALUES = new Uint8Array(256).fill(NO_VALUE);
 ALPHABET.forEach((character, value) => (VALUES[character] = value));
 
-/** What an Ed25519 signature has. */
+/** The length of an Ed25519 signature. */
 export const SIGNATURE_BYTES = 64;
 export const SIGNATURE_CHARACTERS = 86;
 
@@ -25,18 +25,18 @@ export function decodeDigestAt(bytes: Uint8Array, at: number, target: Uint8Array
 /**
  * Decodes 86 characters to the 64 bytes of `target`.
  *
- * @returns False where they are not canonical base64url; what `target` then holds means nothing.
+ * @returns False if they are not canonical base64url; `target` is then undefined.
  */
 export function decodeSignatureAt(bytes: Uint8Array, at: number, target: Uint8Array): boolean {
   const all = decodeGroups(bytes, at, 21, target, 0);
   const high = VALUES[bytes[at + 84]!]!;
   const low = VALUES[bytes[at + 85]!]!;
   target[63] = (high << 2) | (low >>> 4);
-  // The last character has two bits of the byte, and four that are 0.
+  // The last character carries two bits of the byte; the other four must be 0.
   return (all | high | low) < NO_VALUE && (low & 15) === 0;
 }
 
-/** Of four characters each, three bytes; gives all their values, one over the other. */
+/** Decodes `count` groups of four characters to three bytes each. Returns the OR of all values, to detect {@link NO_VALUE}. */
 function decodeGroups(
   bytes: Uint8Array,
   at: number,

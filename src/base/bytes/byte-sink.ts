@@ -1,5 +1,5 @@
-/** Where pieces go, in order. */
+/** A destination for pieces, in order. */
 export interface ByteSink {
-  /** Takes a piece; text is UTF-8. What it returns is waited for before the next piece; undefined: there is room for more. */
+  /** Writes a piece; text as UTF-8. The caller MUST await a returned promise before the next piece. */
   write(piece: Uint8Array | string): Promise<void> | undefined;
 }

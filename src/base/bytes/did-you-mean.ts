@@ -1,9 +1,8 @@
-/** What somebody may have meant who wrote a name that is not known. */
+/** Suggestions for an unknown name. */
 
-/** So many names are suggested at most. */
 const MAX_SUGGESTIONS = 3;
 
-/** The known names that `text` begins, is a part of, or is at most two changes away from; the nearest first. */
+/** The known names of which `text` is a prefix or a part, or at most two edits away; nearest first, at most three. */
 export function suggest(text: string, known: readonly string[]): string[] {
   if (text === '' || text.length > 64) return [];
   const wanted = text.toLowerCase();
@@ -14,7 +13,7 @@ export function suggest(text: string, known: readonly string[]): string[] {
   return ranked.slice(0, MAX_SUGGESTIONS).map(({ name }) => name);
 }
 
-/** `did you mean A, B or C?`; undefined when nothing known is near. */
+/** `did you mean A, B or C?`; undefined if no known name is near. */
 export function didYouMean(text: string, known: readonly string[]): string | undefined {
   const names = suggest(text, known);
   const last = names.pop();
@@ -29,7 +28,7 @@ function rankOf(wanted: string, name: string): number {
   return wanted.length > 2 && name.includes(wanted) ? 4 : Infinity;
 }
 
-/** Insertions, deletions and replacements that make one text the other. */
+/** The Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 0; i < a.length; i += 1) {

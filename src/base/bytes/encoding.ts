@@ -1,6 +1,6 @@
 /**
- * Binary-to-text encodings, strict in both directions: a text is accepted only if encoding the decoded bytes gives the same text
- * again. Base64url is without padding (RFC 4648 §5), base64 with it (§4); hexadecimal is written in lower case and read in either.
+ * Strict binary-to-text encodings: a text is accepted only if its bytes encode to the same text. Base64url has no padding
+ * (RFC 4648 §5), base64 has (§4); hexadecimal is written in lower case and read in either.
  */
 
 export {

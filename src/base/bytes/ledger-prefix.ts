@@ -1,38 +1,35 @@
 /**
- * The bytes at the beginning of a ledger as one SHA-256, so that whoever has verified them once knows them again without looking at
- * lines. Each file is cut into pieces, which can be hashed in any order and by anybody; the hash is over the SHA-256 of each piece of
- * a file, and then the number of its bytes, 8 bytes, big-endian, for each file in turn. Read from its end, that says which files there
- * were: the same bytes divided otherwise have another hash.
+ * The first bytes of a ledger as one SHA-256, so that a prefix verified once is recognised without parsing lines. Files are cut into
+ * pieces, which any thread can hash in any order. The hash covers, for each file, the SHA-256 of each piece and the file's length
+ * (8 bytes, big-endian): the same bytes divided otherwise have another hash.
  */
 
 import { PIECE_BYTES, PIECE_HASH_BYTES } from './ledger-piece.js';
 import { createSha256, type Hasher } from './sha256.js';
 import { encodeLatin1 } from './text.js';
 
-/** The beginning of a ledger, up to the end of a line. */
+/** A prefix of a ledger that ends at the end of a line. */
 export interface LedgerPrefix {
-  /** A binary string, see the head of this file. */
+  /** A binary string. */
   readonly hash: string;
-  /** How many files it reaches into; at least one. */
+  /** The number of files it covers, the last perhaps in part; at least one. */
   readonly files: number;
-  /** How many bytes of the last of these belong to it. */
+  /** Its bytes in the last of these files. */
   readonly bytes: number;
 }
 
 const LENGTH_BYTES = 8;
 const NEWLINE = 0x0a;
 
-/** Hashes the files of a ledger, one after the other. */
+/** Hashes the files of a ledger sequentially. */
 export class PrefixHasher {
-  /** Over the hashes of pieces, and lengths. */
   readonly #running: Hasher = createSha256();
-  /** The piece that was begun: there is one wherever a file does not end with a whole piece. */
   #piece: Hasher = createSha256();
   #files = 0;
   #bytes = 0;
   #isWithinLine = false;
 
-  /** What follows belongs to the next file. */
+  /** Starts the next file. */
   beginFile(): void {
     if (this.#files > 0) this.#endFile(this.#running);
     this.#piece = createSha256();
@@ -56,9 +53,10 @@ export class PrefixHasher {
   }
 
   /**
-   * Takes whole pieces that somebody else hashed. More of their file has to follow: how it ends is not known of them.
+   * Adds whole pieces hashed elsewhere. More bytes of their file MUST follow, since their last byte is unknown here.
    *
-   * @param hashes - Of 32 bytes each, one behind the other. The pieces begin where one ends.
+   * @param hashes - 32 bytes each, concatenated.
+   * @throws RangeError if the last piece is not whole
    */
   addPieces(hashes: Uint8Array): void {
     if (this.#bytes % PIECE_BYTES !== 0) throw new RangeError('the last piece is not whole');
@@ -67,7 +65,7 @@ export class PrefixHasher {
     if (hashes.length > 0) this.#isWithinLine = true;
   }
 
-  /** What was hashed so far; undefined where there was no file yet, or the last line has no end. */
+  /** The prefix hashed so far; undefined before the first file and within a line. */
   prefix(): LedgerPrefix | undefined {
     if (this.#files === 0 || this.#isWithinLine) return undefined;
     const running = this.#running.copy();

@@ -1,12 +1,12 @@
 /**
- * Outside text made safe to show on a terminal, in a log or in a report: whatever could move a cursor, reorder or hide
- * characters, or be taken for a command by the system that keeps the log, is written as an escape, and long text is cut.
+ * Makes outside text safe for terminals, logs and reports: what could move a cursor, reorder or hide characters, or act as a log
+ * command is escaped, and long text is cut.
  */
 
 /**
  * Controls (C0, C1, DEL), line and paragraph separators, bidi and other invisible format characters, unassigned, private use
- * and ignorable ones, lone surrogates, spaces that are not the space; and the start of a `##[…]` log command, which counts
- * anywhere in a line. (`::…::` counts only at the start of one, where outside text never stands.)
+ * and ignorable ones, lone surrogates, spaces other than U+0020; and the start of a `##[…]` log command, valid anywhere in a
+ * line. (`::…::` is valid only at the start of a line, where outside text never is.)
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{DI}]|(?! )\p{Zs}|#(?=#\[)/gu;
 

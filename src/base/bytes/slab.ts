@@ -1,14 +1,14 @@
-/** Bytes for what is written over whole and forgotten together with what was made just before and after it, such as the lines of a group. */
+/** Scratch memory for values that are overwritten whole and live about as long as their neighbours, such as the lines of a group. */
 
 import { allocateScratch } from '#platform';
 
-/** Memory is taken in pieces of this size: to make each array by itself costs more than to fill it. */
+/** The size of an allocation: allocating each array by itself costs more than filling it. */
 const PIECE_BYTES = 256 * 1024;
 
 let piece = allocateScratch(0);
 let used = 0;
 
-/** Bytes of anything, which nobody else is given. Whoever keeps some keeps a piece. */
+/** Uninitialised bytes for the caller alone. Keeping them keeps the whole piece alive. */
 export function takeScratch(length: number): Uint8Array {
   if (length > PIECE_BYTES / 4) return allocateScratch(length);
   if (used + length > piece.length) {

@@ -1,6 +1,3 @@
-/**
- * Texts as bytes and bytes as texts, in UTF-8 and in Latin-1 (a byte for each character). Nothing is refused: what is not UTF-8
- * becomes U+FFFD, so that whoever must know has looked before.
- */
+/** Text encodings, UTF-8 and Latin-1 (one byte per character). Nothing is refused: what is not UTF-8 becomes U+FFFD. */
 
 export { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '#platform';

@@ -1,10 +1,7 @@
 /**
- * Deterministic CBOR (RFC 8949 §4.2.1), written and read by cbor-x. That library is lax and, by itself, not deterministic: it writes
- * integers beyond 32 bits as floats and keys as they come, and reads duplicate keys, indefinite lengths, NaN and texts that are not
- * UTF-8. So what goes in is put in order first, what comes from outside passes `scan.ts` before it is decoded, and is encoded
- * again and must be the same bytes.
- *
- * Its build without `eval` is used everywhere, as a page with a strict content security policy needs it.
+ * Deterministic CBOR (RFC 8949 §4.2.1) over cbor-x, which is lax: it writes integers beyond 32 bits as floats and keys unsorted, and
+ * reads duplicate keys, indefinite lengths, NaN and invalid UTF-8. So values are normalised before encoding, and outside bytes pass
+ * `scan.ts`, are decoded, and must encode to the same bytes. The build without `eval` serves pages with a strict content security policy.
  */
 
 import { equalBytes } from '../bytes/compare.js';
@@ -22,38 +19,42 @@ const OPTIONS = {
   structuredClone: false,
 } as const;
 
-// Made when they are asked for: few programs do.
+// Made on first use: few programs need them.
 let encoder: Encoder | undefined;
 let decoder: Decoder | undefined;
 
-/** What larger numbers are written as floats without. */
+/** cbor-x writes larger numbers as floats unless they are bigints. */
 const MAX_UINT32 = 0xffff_ffff;
 
 const NO_TAGS: ReadonlySet<number> = new Set();
 
 /**
- * The one encoding of a value.
+ * Encodes a value.
  *
- * @throws TypeError for what the profile does not have: floats, lone surrogates, `undefined`, objects of other classes
+ * @throws TypeError for what the profile lacks: floats, lone surrogates, `undefined`, objects of other classes
  */
 export function encodeCbor(value: CborValue): Uint8Array {
-  // What the encoder returns is a part of its own memory.
-  return new Uint8Array((encoder ??= new Encoder(OPTIONS)).encode(toPlain(value)));
+  return new Uint8Array(encode(toPlain(value)));
 }
 
-/** What decoding CBOR gives. */
-export type CborDecoded = Result<CborValue, CborFault>;
+/** In the encoder's own memory, which the next call overwrites. */
+function encode(plain: unknown): Uint8Array {
+  return (encoder ??= new Encoder(OPTIONS)).encode(plain);
+}
 
 /**
- * Decodes one item, and nothing after it. Byte strings are views of `bytes`.
+ * Decodes exactly one item. Byte strings are views of `bytes`.
  *
- * @param tags - The tags that may stand in it. Default: none.
+ * @param tags - The tags allowed in it. Default: none.
  */
-export function decodeCbor(bytes: Uint8Array, tags: ReadonlySet<number> = NO_TAGS): CborDecoded {
+export function decodeCbor(
+  bytes: Uint8Array,
+  tags: ReadonlySet<number> = NO_TAGS,
+): Result<CborValue, CborFault> {
   const fault = scanCbor(bytes, tags);
   if (fault !== undefined) return fail(fault);
   const value = fromPlain((decoder ??= new Decoder(OPTIONS)).decode(bytes));
-  if (equalBytes((encoder ??= new Encoder(OPTIONS)).encode(toPlain(value)), bytes)) return succeed(value);
+  if (equalBytes(encode(toPlain(value)), bytes)) return succeed(value);
   return fail({
     code: 'CBOR_MALFORMED',
     expected: 'deterministic CBOR',
@@ -70,7 +71,7 @@ export function parseCbor(bytes: Uint8Array, tags?: ReadonlySet<number>): CborVa
   throw new NorthrootError(code, `expected ${expected}, found ${actual} at byte ${offset} of the CBOR`);
 }
 
-/** A value as cbor-x writes it as it should. */
+/** The form of a value that cbor-x encodes correctly. */
 function toPlain(value: CborValue): unknown {
   switch (typeof value) {
     case 'number':
@@ -95,17 +96,13 @@ function toSortedMap(map: CborMap): Map<unknown, unknown> {
     if (typeof key !== 'number' && typeof key !== 'string')
       throw new TypeError('expected integers and texts as keys in CBOR');
     const plain = toPlain(key);
-    return {
-      key: plain,
-      bytes: new Uint8Array((encoder ??= new Encoder(OPTIONS)).encode(plain)),
-      value: toPlain(value),
-    };
+    return { key: plain, bytes: new Uint8Array(encode(plain)), value: toPlain(value) };
   });
   entries.sort((a, b) => compareBytes(a.bytes, b.bytes));
   return new Map(entries.map(({ key, value }) => [key, value]));
 }
 
-/** What cbor-x read, in the types that northroot has for it on every host. */
+/** What cbor-x decoded, as northroot's types. */
 function fromPlain(plain: unknown): CborValue {
   if (typeof plain === 'bigint') return Number(plain);
   if (plain instanceof Uint8Array) return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
@@ -115,7 +112,7 @@ function fromPlain(plain: unknown): CborValue {
     return new Map(entries.map(([key, value]) => [fromPlain(key) as CborKey, fromPlain(value)]));
   }
   if (!Array.isArray(plain)) return plain as string | number | boolean | null;
-  // In place, so that what was read is let go of as it goes: there may be millions.
+  // In place, so that items are freed on the way: there may be millions.
   const items: unknown[] = plain;
   for (let i = 0; i < items.length; i += 1) items[i] = fromPlain(items[i]);
   return items as CborValue[];

@@ -1,20 +1,19 @@
 /**
- * Whether bytes are one item of deterministic CBOR (RFC 8949 §4.2.1) in northroot's profile, told from the heads of its items alone:
- * nothing is decoded, and nothing is allocated that the bytes do not pay for. What passes is safe for a lax decoder.
+ * Checks that bytes are one item of deterministic CBOR (RFC 8949 §4.2.1) in northroot's profile, from the heads of its items: nothing
+ * is decoded, and allocation is bounded by the input. What passes is safe for a lax decoder.
  *
- * The profile: definite lengths, heads as short as they can be, integers within ±(2^53 − 1), no floats, no undefined and no other
- * simple values than false, true and null, texts in UTF-8, map keys that are integers or texts, in the order of their bytes and each
- * once, no tags but those that the caller names.
+ * The profile: definite lengths, shortest heads, integers within ±(2^53 − 1), no floats, simple values only false, true and null,
+ * texts in UTF-8, map keys that are integers or texts, unique and sorted by their bytes, and only the tags that the caller allows.
  */
 
 import { findInvalidUtf8 } from '../json/utf8.js';
 import type { CborFault } from './value.js';
 
-/** Arrays, maps and tags within one another. */
+/** Nesting of arrays, maps and tags. */
 export const MAX_CBOR_DEPTH = 16;
-/** Items of one text, those in arrays and maps counted each. */
+/** All items, nested ones included. */
 export const MAX_CBOR_ITEMS = 4_194_304;
-/** Maps of one text and their entries, counted together: decoded they cost most, and nothing has many. */
+/** All maps and their entries: decoded they cost most, and no format has many. */
 export const MAX_CBOR_MAP_ENTRIES = 65_536;
 
 const UNSIGNED = 0;
@@ -28,17 +27,17 @@ const TAG = 6;
 const FALSE = 20;
 const NULL = 22;
 
-/** The last value that follows a head in its own byte. */
+/** The largest argument in the head's own byte. */
 const MAX_IMMEDIATE = 23;
 const INDEFINITE = 31;
-/** Of an argument of eight bytes the upper four may be this at most: 2^53 − 1. */
+/** The limit of the upper four bytes of an eight-byte argument: 2^53 − 1. */
 const MAX_UPPER = 0x1f_ffff;
 
-/** An array, a map or a tag of which items are yet to come. */
+/** An open array, map or tag. */
 interface Frame {
   left: number;
   readonly isMap: boolean;
-  /** Of a map: whether the next item is a key, and where the last one stands. */
+  /** Maps only: whether the next item is a key, and the span of the last one. */
   isKey: boolean;
   keyStart: number;
   keyEnd: number;
@@ -50,11 +49,7 @@ interface Head {
   readonly end: number;
 }
 
-/**
- * What is wrong with the bytes first; `undefined` where nothing is.
- *
- * @param tags - The tags that may stand in them.
- */
+/** The first fault of the bytes; `undefined` if there is none. @param tags - The allowed tags. */
 export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFault | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const frames: Frame[] = [];
@@ -93,7 +88,7 @@ export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFaul
     }
     if (major === ARRAY || major === MAP || major === TAG) {
       const left = major === TAG ? 1 : major === MAP ? argument * 2 : argument;
-      // Each item has one byte at least.
+      // Each item takes at least one byte.
       if (left > bytes.length - at) return tooLong(start, left, bytes.length - at, 'items');
       if (frames.length === MAX_CBOR_DEPTH) {
         return inFrame(`nesting of at most ${MAX_CBOR_DEPTH}`, 'deeper nesting');
@@ -105,7 +100,7 @@ export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFaul
   return at === bytes.length ? undefined : fault(at, 'nothing after the item', `${bytes.length - at} bytes`);
 }
 
-/** Counts an item that begins at `start`; its own bytes end at `end`, or those of its head where it holds others. */
+/** Counts the item at `start`; `end` is the end of its bytes, or of its head if it holds items. */
 function countInto(bytes: Uint8Array, frame: Frame, start: number, end: number): CborFault | undefined {
   frame.left -= 1;
   if (!frame.isMap) return undefined;

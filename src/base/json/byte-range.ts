@@ -1,12 +1,7 @@
-/** The check of arguments that everything which reads part of a byte array begins with. */
-
 /** The scanner keeps offsets as 32-bit integers. */
 const MAX_OFFSET = 0x7fffffff;
 
-/**
- * @throws TypeError when `bytes` is no Uint8Array
- * @throws RangeError when `[start, end)` is not a range of it, or ends beyond 2 GiB
- */
+/** @throws TypeError if `bytes` is no Uint8Array; RangeError if `[start, end)` is not a range of it or ends beyond 2 GiB */
 export function assertByteRange(bytes: Uint8Array, start: number, end: number): void {
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`expected a Uint8Array, found ${typeof bytes}`);
   const limit = Math.min(bytes.length, MAX_OFFSET);

@@ -1,9 +1,7 @@
 /**
- * Canonical JSON of values (SPEC §1: RFC 8785 over RFC 7493). Usual values are written by `plain-writer.ts`, and all others here, where
- * the rules are: what is no JSON is refused, with its place. The serialisation is the `canonicalize` package's; what
- * it would let pass (undefined members, methods, sparse arrays, `toJSON`, unsafe integers) is kept from it by a guard
- * that copies plain JSON and refuses everything else. Nothing is dropped or converted: the same value always gives the
- * same bytes, and reading them gives the same value.
+ * Canonical JSON of values (SPEC §1: RFC 8785 over RFC 7493). `plain-writer.ts` is the fast path; the rules are here. The `canonicalize`
+ * package serialises. What it would let pass (undefined members, methods, sparse arrays, `toJSON`, unsafe integers) a guard refuses,
+ * with its place, by copying plain JSON only. Nothing is dropped or converted: parsing the bytes gives the same value.
  */
 
 import canonicalize from 'canonicalize';
@@ -16,19 +14,19 @@ import type { JsonObject, JsonValue } from './value.js';
 
 /**
  * The canonical text of a plain JSON value: null, booleans, strings, numbers, arrays, objects whose prototype is
- * Object.prototype or null. Each place is read once, and no code of the value's own is called.
+ * Object.prototype or null. Reads each member once and calls no code of the value.
  *
  * @throws NorthrootError LONE_SURROGATE, NON_FINITE_NUMBER, NEGATIVE_ZERO, UNSAFE_INTEGER, NESTING_TOO_DEEP (more than
  *   64 levels), with the JSON Pointer in the message
- * @throws TypeError for what is no JSON: undefined, functions, symbols, bigints, class instances, accessors,
- *   members that are not enumerable, sparse arrays, arrays with further members, cycles
+ * @throws TypeError for undefined, functions, symbols, bigints, class instances, accessors, non-enumerable members, sparse
+ *   arrays, arrays with other members, cycles
  */
 export function canonicalText(value: unknown): string {
   const written = writer.use(() => (writer.value(value, 0) ? decodeUtf8(writer.bytes) : NOT_PLAIN));
   return written === NOT_PLAIN ? canonicalTextOfAny(value) : written;
 }
 
-/** The same as UTF-8. */
+/** {@link canonicalText} as UTF-8, with the same errors. */
 export function canonicalBytes(value: unknown): Uint8Array {
   const written = writer.use(() => (writer.value(value, 0) ? new Uint8Array(writer.bytes) : NOT_PLAIN));
   return written === NOT_PLAIN ? new TextEncoder().encode(canonicalTextOfAny(value)) : written;
@@ -36,14 +34,14 @@ export function canonicalBytes(value: unknown): Uint8Array {
 
 const writer = new PlainWriter();
 
-/** The definition of {@link canonicalText}: slow, and exact about what is wrong. */
+/** The definition of {@link canonicalText}, without the fast path. */
 export function canonicalTextOfAny(value: unknown): string {
   return canonicalize(copyPlain(value, [], []))!;
 }
 
 type Path = (string | number)[];
 
-/** Recursion is bounded by {@link MAX_DEPTH}. `path` leads to `value` through the containers `open`. */
+/** Recursion is bounded by {@link MAX_DEPTH}. `open` are the containers on `path`. */
 function copyPlain(value: unknown, path: Path, open: object[]): JsonValue {
   switch (typeof value) {
     case 'boolean':
@@ -78,7 +76,7 @@ function copyArray(array: unknown[], path: Path, open: object[]): JsonValue[] {
     copy.push(copyPlain(readMember(array, index, path), path, open));
     path.pop();
   }
-  // All that an array has of its own is its elements and `length`.
+  // The own keys of an array are its elements and `length`.
   if (Reflect.ownKeys(array).length !== length + 1)
     throw notJson(path, 'found an array with further members');
   return copy;
@@ -88,7 +86,7 @@ function copyObject(object: object, path: Path, open: object[]): JsonObject {
   const prototype: unknown = Object.getPrototypeOf(object);
   if (prototype !== Object.prototype && prototype !== null)
     throw notJson(path, 'found an instance of a class');
-  // Without a prototype `__proto__` is a member like any other, and there is no `toJSON` to inherit.
+  // Without a prototype `__proto__` is a plain member, and no `toJSON` is inherited.
   const copy = Object.create(null) as JsonObject;
   for (const key of Reflect.ownKeys(object)) {
     if (typeof key === 'symbol') throw notJson(path, 'found a symbol as a key');

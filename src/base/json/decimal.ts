@@ -1,13 +1,13 @@
-/** Number texts as exact decimals, whatever a double would make of them. The work is linear in the text, also for `1e999999999`. */
+/** Number texts as exact decimals, in time linear in the text, also for `1e999999999`. */
 
-/** ±`digits` × 10^`exponent`. `digits` has no zeros at either end, so equal values are equal records; zero has none. */
+/** ±`digits` × 10^`exponent`. `digits` has no zeros at either end, so the form is unique; zero has no digits. */
 interface Decimal {
   readonly negative: boolean;
   readonly digits: string;
   readonly exponent: number;
 }
 
-/** Exponents are held to this: beyond all that anything accepts, and still exact as a double when digits are counted in. */
+/** Clamps exponents: beyond every accepted value, and still exact as a double after adding a count of digits. */
 const MAX_EXPONENT = 1e15;
 
 /** The value of a number text of JSON (RFC 8259 §6). */
@@ -25,7 +25,7 @@ export function parseDecimal(text: string): Decimal {
   return { negative, digits: all.slice(from, to), exponent };
 }
 
-/** Whether two number texts have the same value; a zero's sign counts. */
+/** Whether two number texts have the same value; 0 and -0 differ. */
 export function equalNumberTexts(a: string, b: string): boolean {
   if (a === b) return true;
   const x = parseDecimal(a);

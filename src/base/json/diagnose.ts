@@ -1,9 +1,7 @@
 /**
- * Why a text is not canonical JSON (SPEC §1, the first rows of the table in §8): the slow, exact twin of
- * `scanCanonical`, for texts that the scanner has refused. It names one rule, the byte and the JSON Pointer.
- *
- * Where a text breaks several rules the code is the first of FAULT_CODES that applies anywhere in it, and
- * the place the first at which that one applies: so the answer does not depend on the order of checks within a parser.
+ * Why a text is not canonical JSON (SPEC §1, the first rows of the table in §8): the slow, exact twin of `scanCanonical`. Reports one
+ * rule, the byte and the JSON Pointer. Of several broken rules it reports the first in FAULT_CODES, at the first place where that one
+ * is broken, so the answer does not depend on the order of a parser's checks.
  */
 
 import { decodeUtf8 } from '../bytes/text.js';
@@ -16,7 +14,7 @@ import { isNumberText, scanCanonical } from './scan.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
 
-/** The ways in which a text can fail to be canonical; of several the foremost is reported. */
+/** Foremost first. */
 const FAULT_CODES = [
   'INVALID_UTF8',
   'BYTE_ORDER_MARK',
@@ -31,16 +29,16 @@ const FAULT_CODES = [
 /** Each is also the code of a finding (SPEC §8). */
 export type JsonFaultCode = (typeof FAULT_CODES)[number];
 
-/** What keeps a text from being canonical, at the innermost value or member concerned. `actual` has at most 40 characters. */
+/** Why a text is not canonical, at the innermost value or member. `actual` has at most 40 characters. */
 export interface JsonFault extends ValueFault<JsonFaultCode> {
-  /** Into the array that was looked at, not into the range. */
+  /** Into the whole array, not the range. */
   readonly offset: number;
 }
 
 /**
- * What keeps `bytes[start, end)` from being one canonical JSON text; `undefined` exactly when `scanCanonical` gives -1.
+ * Why `bytes[start, end)` is not one canonical JSON text; `undefined` exactly if `scanCanonical` returns -1.
  *
- * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
+ * @throws TypeError if `bytes` is no Uint8Array; RangeError if `[start, end)` is not a range of it
  */
 export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonFault | undefined {
   assertByteRange(bytes, start, end);
@@ -68,10 +66,10 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
 }
 
 /**
- * The value of a canonical JSON text. As `JSON.parse` has it: `__proto__` is an own member.
+ * The value of a canonical JSON text, as `JSON.parse` gives it: `__proto__` is an own member.
  *
- * @throws NorthrootError with the code of what {@link diagnoseCanonical} finds
- * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
+ * @throws NorthrootError with the code of {@link diagnoseCanonical}
+ * @throws TypeError if `bytes` is no Uint8Array; RangeError if `[start, end)` is not a range of it
  */
 export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonValue {
   assertByteRange(bytes, start, end);
@@ -92,7 +90,7 @@ const WHITE_SPACE: Readonly<Record<number, string>> = {
   0x20: 'a space',
 };
 
-/** The parser's findings reduced to the one that matters most. */
+/** Keeps the foremost of the parser's findings. */
 class Diagnosis extends JsonParser {
   readonly #bytes: Uint8Array;
   #fault: JsonFault | undefined;
@@ -107,7 +105,7 @@ class Diagnosis extends JsonParser {
     return this.#fault;
   }
 
-  /** Where in the value a text that breaks off stands at its end. */
+  /** The pointer at the end of a truncated text. */
   pointerAtEnd(): string {
     this.parse();
     return this.pointer();

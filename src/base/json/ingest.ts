@@ -1,8 +1,7 @@
 /**
- * Permissive ingestion (SPEC §1, hygiene): JSON text from outside, canonical or not, to a value that can be made
- * canonical, and a report of everything that stood in the way. White space, the order of keys and the spelling of
- * escapes and of numbers are no news; whatever would change the value, or give it two readings, is. Only here may a
- * JSON number become a quantity; verification never comes this way.
+ * Permissive ingestion (SPEC §1, hygiene): outside JSON to a value that has a canonical form, with a report of what would change the
+ * value or give it two readings. White space, key order and the spelling of escapes and numbers are not reported. Only here may a JSON
+ * number become a quantity; verification does not use this.
  */
 
 import { equalNumberTexts, parseDecimal } from './decimal.js';
@@ -13,14 +12,13 @@ import { MAX_DEPTH } from './scan.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
 
-/** How many places are named of each code, so that none crowds out another; a report's metrics count all. */
+/** The issues listed per code, so that none crowds out another; the report's metrics count all. */
 export const MAX_INGEST_ISSUES = 100;
 
 /** The bounds of int and dec quantities (SPEC §2). */
 const MAX_QUANTITY_DIGITS = 39;
 const MAX_QUANTITY_SCALE = 38;
 
-/** What ingestion can come upon. */
 export type IngestCode =
   | 'INVALID_UTF8'
   | 'BYTE_ORDER_MARK'
@@ -39,16 +37,16 @@ export interface IngestIssue {
   readonly code: IngestCode;
   /** Byte offset. */
   readonly offset: number;
-  /** RFC 6901 pointer of the innermost value or member concerned; `''` for INVALID_UTF8, as such bytes are no text. */
+  /** RFC 6901 pointer of the innermost value or member; `''` for INVALID_UTF8. */
   readonly pointer: string;
 }
 
-/** What becomes of JSON numbers; see {@link ingestJson}. */
+/** How JSON numbers are read; see {@link ingestJson}. */
 export type NumberMode = 'exact' | 'double' | 'quantity';
 
-/** The outcome of {@link ingestJson}. */
+/** The result of {@link ingestJson}. */
 export interface Ingested {
-  /** `undefined` when the status is Ambiguous or Invalid. */
+  /** `undefined` if the status is Ambiguous or Invalid. */
   readonly value: JsonValue | undefined;
   readonly report: HygieneReport;
   /** The first {@link MAX_INGEST_ISSUES} of each code, in the order of the text. */
@@ -56,19 +54,15 @@ export interface Ingested {
 }
 
 /**
- * Reads one JSON text (RFC 8259) from outside.
+ * Reads one JSON text (RFC 8259) from outside. `options.numbers` is a mode, or a function that gives one by RFC 6901 pointer:
+ * - `exact` (default): a double, if that is exactly the text's value;
+ * - `double`: rounded to a double (RFC 8785), which is Lossy (NUMBER_INEXACT);
+ * - `quantity`: `{"t":"int"|"dec",…}` (SPEC §2) with exactly the text's value, which is Lossy (NUMBER_COERCED); more than 39
+ *   digits or 38 decimal places are Invalid (NUMBER_INEXACT).
  *
- * Numbers, by `options.numbers`:
- * - `exact` (default): become doubles, and only those that have exactly the value of their text;
- * - `double`: are rounded to a double as RFC 8785 has it, which is Lossy (NUMBER_INEXACT);
- * - `quantity`: become `{"t":"int"|"dec",…}` (SPEC §2) with exactly the value of their text, which is Lossy
- *   (NUMBER_COERCED); those of more than 39 digits or 38 decimal places are Invalid (NUMBER_INEXACT).
+ * In the first two, -0 and integers beyond ±(2^53−1) are Invalid: no canonical text has them.
  *
- * A function gives the mode for each number by its RFC 6901 pointer.
- *
- * In the first two, -0 and integers beyond ±(2^53−1) are Invalid, since no canonical text has them.
- *
- * @throws TypeError when `bytes` is no Uint8Array or the mode is none of the three
+ * @throws TypeError if `bytes` is no Uint8Array or the mode is unknown
  */
 export function ingestJson(
   bytes: Uint8Array,
@@ -118,7 +112,7 @@ class Ingestion extends JsonParser {
     return this.parse();
   }
 
-  /** Each offending byte, with the continuation bytes that follow it, counts once. */
+  /** An invalid byte and the continuation bytes after it count once. */
   #countInvalidUtf8(): boolean {
     const bytes = this.#bytes;
     let at = findInvalidUtf8(bytes, 0, bytes.length);
@@ -160,7 +154,7 @@ class Ingestion extends JsonParser {
       this.#add('NUMBER_INEXACT', 'Invalid', offset);
       return null;
     }
-    // The quantity is itself an object, one level deeper than the number was.
+    // A quantity is an object, one level deeper than its number.
     if (this.depth === MAX_DEPTH) this.#add('NESTING_TOO_DEEP', 'Invalid', offset);
     this.#add('NUMBER_COERCED', 'Lossy', offset);
     if (digits === '') {
@@ -177,7 +171,7 @@ class Ingestion extends JsonParser {
   }
 }
 
-/** Whether the number is written as an integer beyond ±(2^53−1), or would be in a canonical text. */
+/** Whether the number is, or would be in canonical text, an integer literal beyond ±(2^53−1). */
 function isUnsafeInteger(text: string, value: number): boolean {
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return false;
   return !/[.eE]/.test(text) || !String(value).includes('e');

@@ -1,14 +1,9 @@
-/** Values as frameworks hand them over: a member that is undefined is like one that is not there, as `JSON.stringify` has it. */
+/** Values of frameworks, in which an undefined member means an absent one, as in `JSON.stringify`. */
 
 import { canonicalBytes } from './canonicalize.js';
 import { MAX_DEPTH } from './scan.js';
 
-/**
- * Canonical bytes of a plain JSON value, whose members may be undefined: those are left out. In a list, and by itself, undefined is no
- * JSON.
- *
- * @throws as {@link canonicalBytes}.
- */
+/** {@link canonicalBytes} without undefined members, with the same errors. Undefined in a list or alone is no JSON. */
 export function canonicalBytesWithout(value: unknown): Uint8Array {
   try {
     return canonicalBytes(value);
@@ -18,7 +13,7 @@ export function canonicalBytesWithout(value: unknown): Uint8Array {
   }
 }
 
-/** What is not plain is given back as it is, for the canonical form to refuse; no code of the value's own is called. */
+/** Returns what is not plain unchanged, for `canonicalBytes` to refuse. Calls no code of the value. */
 function omitUndefined(value: unknown, open: readonly object[]): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (open.length === MAX_DEPTH || open.includes(value)) return value;
@@ -28,7 +23,7 @@ function omitUndefined(value: unknown, open: readonly object[]): unknown {
     return value;
   const within = [...open, value];
   const names = Reflect.ownKeys(value);
-  // Its own `length` is the one member of a list that is no element.
+  // A list's `length` is its one own member that is no element.
   const expected = isList ? value.length + 1 : names.length;
   const members: [string, unknown][] = [];
   for (const name of names) {
@@ -40,6 +35,6 @@ function omitUndefined(value: unknown, open: readonly object[]): unknown {
     members.push([name, omitUndefined(member.value, within)]);
   }
   if (names.length !== expected) return value;
-  // An own member, also where its name is `__proto__`.
+  // `fromEntries` also makes `__proto__` an own member.
   return isList ? members.map(([, each]) => each) : Object.fromEntries(members);
 }

@@ -1,10 +1,9 @@
 /**
- * A JSON parser (RFC 8259) for bytes that may be anything: the common ground of `diagnose.ts` and `ingest.ts`. Unlike
- * `JSON.parse` it keeps numbers as their source text, sees every duplicate key, lone surrogate and departure from the
- * canonical form, and knows for each its byte offset and JSON Pointer. Its stack is its own and at most 64 deep where its caller sets no other bound; its
- * time is linear.
+ * A JSON parser (RFC 8259) for hostile bytes, shared by `diagnose.ts`, `ingest.ts` and `source-json.ts`. Unlike `JSON.parse` it keeps
+ * the source text of numbers and reports every duplicate key, lone surrogate and departure from the canonical form with its byte
+ * offset and JSON Pointer. It has an explicit stack, at most 64 deep by default, and runs in linear time.
  *
- * It wants well-formed UTF-8 without a byte order mark: its callers look at that first.
+ * The input MUST be well-formed UTF-8 without a byte order mark.
  */
 
 import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
@@ -12,13 +11,13 @@ import { jsonPointer } from './pointer.js';
 import { MAX_DEPTH } from './scan.js';
 import type { JsonObject, JsonValue } from './value.js';
 
-/** What a parser can find. The first two end the parse; after the others it goes on. */
+/** The first two end the parse. */
 export type ParseCode =
   'NOT_JSON' | 'NESTING_TOO_DEEP' | 'DUPLICATE_KEY' | 'LONE_SURROGATE' | 'NOT_CANONICAL';
 
 interface Frame {
   readonly container: JsonValue[] | JsonObject;
-  /** Index or key of the element that is being read; undefined between elements. */
+  /** Index or key of the current element; undefined between elements. */
   step: string | number | undefined;
   lastKey: string | undefined;
 }
@@ -39,7 +38,7 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
   ['null', null],
 ];
 
-/** Reads one JSON text; what it finds and what numbers become is for the subclass to say. */
+/** Reads one JSON text. Subclasses handle findings and numbers. */
 export abstract class JsonParser {
   readonly #bytes: Uint8Array;
   readonly #end: number;
@@ -57,27 +56,27 @@ export abstract class JsonParser {
   /**
    * Called for each finding, in the order of the text.
    *
-   * @param offset of the first byte concerned, @param end after the last; equal at the end of the text
-   * @param expected what should have been there, for a message
+   * @param offset - The first byte.
+   * @param end - After the last byte; equal to `offset` at the end of the text.
    */
   protected abstract onFinding(code: ParseCode, offset: number, end: number, expected: string): void;
 
-  /** Called for each number, with its source text; returns the value that stands for it. */
+  /** Called for each number; returns its value. */
   protected abstract onNumber(text: string, offset: number): JsonValue;
 
-  /** Called for each key of an object, in the order of the text, before its value is read. */
+  /** Called for each key, in the order of the text, before its value is read. */
   protected onKey(_container: JsonObject, _key: string): void {
-    // For subclasses that keep the order of keys.
+    // Does nothing unless overridden.
   }
 
-  /** The pointer of the innermost value or member that is being read. */
+  /** The pointer of the innermost value or member being read. */
   protected pointer(): string {
     const path: (string | number)[] = [];
     for (const { step } of this.#frames) if (step !== undefined) path.push(step);
     return jsonPointer(path);
   }
 
-  /** How many containers are open. */
+  /** The number of open containers. */
   protected get depth(): number {
     return this.#frames.length;
   }
@@ -105,7 +104,7 @@ export abstract class JsonParser {
         if (value === undefined) return undefined;
       }
 
-      // A value has just ended, and with it perhaps the containers around it.
+      // A value has ended, and perhaps the containers around it.
       for (;;) {
         const frame = this.#frames.at(-1);
         if (frame !== undefined) addElement(frame, value);
@@ -130,7 +129,7 @@ export abstract class JsonParser {
     return this.#frames.pop()!.container;
   }
 
-  /** Reads up to the value of the next element of the innermost container: in an object its key and colon. */
+  /** Reads up to the next element's value: in an object its key and colon. */
   #beginElement(): true | undefined {
     const frame = this.#frames.at(-1)!;
     const { container } = frame;
@@ -169,7 +168,7 @@ export abstract class JsonParser {
     }
     if (this.#isAt('-') || this.#isAtDigit()) {
       if (!this.#skipNumber()) return undefined;
-      // Or else the `-0` of `-01` would be reported as a number.
+      // Otherwise the `-0` of `-01` would be reported as a number.
       if (this.#at < this.#end && !' \t\n\r,]}'.includes(String.fromCharCode(this.#bytes[this.#at]!))) {
         return this.#stop('NOT_JSON', 'the end of a number');
       }
@@ -185,7 +184,7 @@ export abstract class JsonParser {
     return this.#stop('NOT_JSON', 'a value');
   }
 
-  /** Skips a string that is JSON; says whether it has escapes. */
+  /** Skips a string; returns whether it has escapes. */
   #skipString(): boolean | undefined {
     let hasEscapes = false;
     for (this.#at++; this.#at < this.#end; this.#at++) {
@@ -212,7 +211,7 @@ export abstract class JsonParser {
       : decodeUtf8(this.#bytes, from + 1, this.#at - 1);
   }
 
-  /** Looks at the escapes of the string that has just been skipped. */
+  /** Checks the escapes of the string just skipped. */
   #checkEscapes(from: number): void {
     const to = this.#at - 1;
     for (let at = from + 1; at < to;) {
@@ -229,23 +228,19 @@ export abstract class JsonParser {
       if (/\p{Surrogate}/u.test(character)) {
         this.onFinding('LONE_SURROGATE', at, end, 'surrogates in pairs only');
       } else if (escape !== canonical) {
-        this.onFinding(
-          'NOT_CANONICAL',
-          at,
-          end,
-          canonical === character ? 'the character itself' : canonical,
-        );
+        const expected = canonical === character ? 'the character itself' : canonical;
+        this.onFinding('NOT_CANONICAL', at, end, expected);
       }
       at = end;
     }
   }
 
-  /** The code unit that the escape `\uxxxx` at `at` stands for. */
+  /** The code unit of the escape `\uxxxx` at `at`. */
   #unitAt(at: number): number {
     return Number.parseInt(decodeLatin1(this.#bytes, at + 2, at + 6), 16);
   }
 
-  /** Whether such an escape, of a low surrogate, is at `at`, a place in a string or its closing quotation mark. */
+  /** Whether the escape of a low surrogate is at `at`, which is within the string or at its closing quotation mark. */
   #isLowSurrogateAt(at: number): boolean {
     if (this.#bytes[at] !== 0x5c || this.#bytes[at + 1] !== 0x75) return false;
     return (this.#unitAt(at) & 0xfc00) === 0xdc00;
@@ -305,7 +300,7 @@ function addElement(frame: Frame, value: JsonValue): void {
   if (Array.isArray(container)) {
     container.push(value);
   } else if ((step as string) in container) {
-    // Assignment would heed what Object.prototype has of that name (`__proto__`); JSON.parse makes a member.
+    // Assignment would run accessors of Object.prototype (`__proto__`); JSON.parse makes a member.
     const property = { value, writable: true, enumerable: true, configurable: true };
     Object.defineProperty(container, step as string, property);
   } else {

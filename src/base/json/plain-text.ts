@@ -1,6 +1,6 @@
 /**
- * The quick way of ingestion: `JSON.parse`, for texts in which it hides nothing. What it would hide is looked for first, in the bytes:
- * keys that come twice, numbers that are no doubles, surrogates alone, bytes that are not UTF-8, and nesting without end.
+ * The fast path of ingestion: `JSON.parse`, for texts in which it hides nothing. The bytes are searched first for what it would hide:
+ * duplicate keys, numbers that are not exact doubles, lone surrogates, invalid UTF-8, and deep nesting.
  */
 
 import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
@@ -8,13 +8,10 @@ import { MAX_DEPTH } from './scan.js';
 import { findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
 
-/** An integer of so many bytes has exactly the value of its text. */
+/** Every integer of this many digits is exact as a double. */
 const MAX_PLAIN_DIGITS = 15;
 
-/**
- * The value of a text in which ingestion finds nothing; undefined where it may find something, or where there is a number and
- * `mayHaveNumbers` is false.
- */
+/** The value of a text without issues; undefined if there may be one, or if there is a number and `mayHaveNumbers` is false. */
 export function parsePlain(bytes: Uint8Array, mayHaveNumbers: boolean): JsonValue | undefined {
   let [colons, depth, isAscii] = [0, 0, true];
   const { length } = bytes;
@@ -25,7 +22,7 @@ export function parsePlain(bytes: Uint8Array, mayHaveNumbers: boolean): JsonValu
           const byte = bytes[at]!;
           if (byte === 0x22) break;
           if (byte >= 0x80) isAscii = false;
-          // `\u`: surrogates are written so.
+          // `\u` may be a surrogate.
           else if (byte === 0x5c && bytes[(at += 1)] === 0x75) return undefined;
         }
         break;
@@ -59,7 +56,7 @@ export function parsePlain(bytes: Uint8Array, mayHaveNumbers: boolean): JsonValu
   } catch {
     return undefined;
   }
-  // Of a key that comes twice `JSON.parse` keeps one member.
+  // `JSON.parse` keeps one member of a duplicate key.
   return countMembers(value) === colons ? value : undefined;
 }
 
@@ -67,7 +64,7 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** After the bytes from `at` that may be in a number: digits, signs, `.` and `e`. */
+/** The end of the bytes from `at` that may be in a number: digits, signs, `.` and `e`. */
 function endOfNumber(bytes: Uint8Array, at: number): number {
   let end = at + 1;
   for (; end < bytes.length; end += 1) {
@@ -78,7 +75,7 @@ function endOfNumber(bytes: Uint8Array, at: number): number {
   return end;
 }
 
-/** Whether a number is written as ECMAScript writes it, or is a short integer; of those that `JSON.parse` takes. */
+/** Whether a number that `JSON.parse` accepts is a short integer or has its ECMAScript spelling. */
 function isExact(bytes: Uint8Array, start: number, end: number): boolean {
   let at = start;
   while (at < end && isDigit(bytes[at]!)) at += 1;
@@ -88,7 +85,7 @@ function isExact(bytes: Uint8Array, start: number, end: number): boolean {
   return String(value) === text && (Number.isSafeInteger(value) || /[.e]/.test(text));
 }
 
-/** How many members all objects in a value have together. */
+/** The number of members of all objects in a value. */
 function countMembers(value: JsonValue): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;

@@ -1,27 +1,25 @@
 /**
- * Canonical JSON of usual values in one pass: it guards, orders and writes the bytes, and keeps nothing of what it reads. Whatever is not
- * usual (what is no JSON, a lone surrogate) it does not judge: `canonicalize.ts` does, its slow twin, and is the definition. What is
- * written here is what that one gives.
+ * The fast path of `canonicalize.ts`: checks, sorts and writes a plain value in one pass. It declines what is no JSON or has a lone
+ * surrogate; `canonicalize.ts`, the definition, then says why. Both write the same bytes.
  */
 
 import { allocateBytes } from '../bytes/concat.js';
 import { MAX_DEPTH } from './scan.js';
 
-/** What is written of a value that is not usual. */
+/** The result for a value that the writer declines. */
 export const NOT_PLAIN = Symbol('unusual');
 
 /**
- * What is to be written instead of a text.
+ * Replaces the text of a member.
  *
- * @param name - Of the member that it is.
- * @param depth - How many containers are open around the member.
- * @returns A value that is usual; undefined for the text itself.
+ * @param depth - The number of containers open around the member.
+ * @returns A plain value; undefined to keep the text.
  */
 export type Replace = (text: string, name: string, depth: number) => object | undefined;
 
-/** Larger memory is not kept between two values. */
+/** A larger buffer is released after its value. */
 const MAX_KEPT_BYTES = 1024 * 1024;
-/** Longer lists of names are sorted by the engine. */
+/** Insertion sort is faster up to this many names. */
 const MAX_INSERTED = 24;
 const NO_ARRAY: readonly unknown[] = [];
 
@@ -30,7 +28,7 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
-/** Of each ASCII character: 0 where it stands for itself in a string, the letter of its short escape, or 1. */
+/** For each ASCII character: 0 if it is not escaped, the letter of its short escape, or 1 for `\u00xx`. */
 const ESCAPE = new Uint8Array(128);
 ESCAPE.fill(1, 0, 0x20);
 for (const [character, letter] of ['""', '\\\\', '\bb', '\tt', '\nn', '\ff', '\rr'] as const)
@@ -38,17 +36,16 @@ for (const [character, letter] of ['""', '\\\\', '\bb', '\tt', '\nn', '\ff', '\r
 
 const HEX = '0123456789abcdef';
 
-/** See the head of this file. One writer serves any number of values, one at a time. */
+/** Writes any number of values, one at a time. */
 export class PlainWriter {
   #bytes: Uint8Array;
   #at = 0;
   #deepest = 0;
   #isBusy = false;
   #replace: Replace | undefined;
-  /** What stands before all that is written. */
   readonly room: Uint8Array;
 
-  /** @param room - Bytes that stand before what is written. */
+  /** @param room - A prefix of everything written. */
   constructor(room: Uint8Array = new Uint8Array(0)) {
     this.room = room;
     this.#bytes = allocateBytes(room.length + 4_096);
@@ -56,10 +53,10 @@ export class PlainWriter {
   }
 
   /**
-   * Calls `write`, which writes one value. Nothing that a value does when it is read, as a proxy may, gets at what is being written.
+   * Calls `write`, which writes one value. Not reentrant: a proxy that writes while it is read gets {@link NOT_PLAIN}.
    *
-   * @param replace - Asked of each text that is a member.
-   * @returns What it returns; {@link NOT_PLAIN} where a value is being written already.
+   * @param replace - Called for each member that is a text.
+   * @returns The result of `write`.
    */
   use<T>(write: () => T, replace?: Replace): T | typeof NOT_PLAIN {
     if (this.#isBusy || 'toJSON' in NO_ARRAY) return NOT_PLAIN;
@@ -78,35 +75,33 @@ export class PlainWriter {
     }
   }
 
-  /** Where the next byte goes. */
   get at(): number {
     return this.#at;
   }
 
-  /** What was written, the room included; good until the next value is written. */
+  /** The bytes written, the room included; valid until the next value is written. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#at);
   }
 
-  /** How many containers were open at most, those around what was written among them. */
+  /** The largest depth so far. */
   get deepest(): number {
     return this.#deepest;
   }
 
-  /** A byte of ASCII. */
   byte(byte: number): void {
     this.#reserve(1);
     this.#bytes[this.#at++] = byte;
   }
 
-  /** A member of an object, name and all; `depth` is that of {@link value}. @returns Whether it is usual. */
+  /** Writes an object's member with its name. @returns Whether it is plain. */
   member(object: object, name: string, depth: number): boolean {
     const member = Object.getOwnPropertyDescriptor(object, name);
     if (member === undefined || !('value' in member) || member.enumerable !== true) return false;
     return this.named(name, member.value, depth);
   }
 
-  /** The same of a value that is read already. */
+  /** Writes a name and a value. @returns Whether they are plain. */
   named(name: string, value: unknown, depth: number): boolean {
     if (!this.#string(name)) return false;
     this.#bytes[this.#at++] = COLON;
@@ -115,12 +110,7 @@ export class PlainWriter {
     return replaced === undefined ? this.#string(value) : this.value(replaced, depth);
   }
 
-  /**
-   * A value.
-   *
-   * @param depth - How many containers are open around it.
-   * @returns Whether it is usual.
-   */
+  /** Writes a value within `depth` open containers. @returns Whether it is plain. */
   value(value: unknown, depth: number): boolean {
     switch (typeof value) {
       case 'string':
@@ -183,10 +173,10 @@ export class PlainWriter {
     for (let index = 0; index < text.length; index++) this.#bytes[this.#at++] = text.charCodeAt(index);
   }
 
-  /** Leaves room for one byte more. */
+  /** Reserves one byte more than it writes. */
   #string(text: string): boolean {
     const { length } = text;
-    // Six bytes are the most that a code unit takes, `\u0000`.
+    // A code unit takes at most six bytes, `\u0000`.
     this.#reserve(6 * length + 3);
     const bytes = this.#bytes;
     let at = this.#at;
@@ -235,7 +225,7 @@ export class PlainWriter {
   }
 }
 
-/** The names of a plain object's members in canonical order; undefined where it is not plain. What members they are is not looked at. */
+/** The names of a plain object's members in canonical order; undefined if it is not plain. The members are not read. */
 export function listNames(object: object): string[] | undefined {
   const prototype: unknown = Object.getPrototypeOf(object);
   if (prototype !== Object.prototype && prototype !== null) return undefined;
@@ -243,7 +233,7 @@ export function listNames(object: object): string[] | undefined {
   return sortNames(Object.getOwnPropertyNames(object));
 }
 
-/** By UTF-16 code units (RFC 8785 §3.2.3), in place. */
+/** Sorts in place by UTF-16 code units (RFC 8785 §3.2.3). */
 export function sortNames(names: string[]): string[] {
   if (names.length > MAX_INSERTED) return names.sort();
   for (let index = 1; index < names.length; index++) {

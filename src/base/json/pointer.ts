@@ -1,17 +1,17 @@
-/** JSON Pointer (RFC 6901): the place of a value within a JSON text. */
+/** JSON Pointer (RFC 6901). */
 
-/** The most characters of one name: a hostile text must not be repeated whole in each of a hundred pointers. */
+/** The longest name: a hostile text must not be repeated whole in a hundred pointers. */
 const MAX_NAME_LENGTH = 256;
 
 /**
- * The pointer that leads through these member names and array indexes, outermost first. Two things keep it fit for
- * reports: a name of more than 256 characters is cut and ends in `…`, and lone surrogates become U+FFFD.
+ * The pointer through these member names and array indexes, outermost first. For reports, a name of more than 256 characters is cut
+ * and ends in `…`, and lone surrogates become U+FFFD.
  */
 export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((step) => `/${escapeName(String(step))}`).join('');
 }
 
-/** What most names consist of. */
+/** Most names need no escapes. */
 const PLAIN = /^[A-Za-z0-9_]*$/;
 
 function escapeName(name: string): string {

@@ -1,33 +1,29 @@
 /**
- * The hot path of verification: are these bytes canonical JSON (SPEC §1: RFC 8785 over RFC 7493, nesting of at most
- * 64)? It reads bytes, makes no objects, and says only yes or no. Why a text is not canonical is for `diagnose.ts`,
- * its slow twin, to say; the two agree on every text.
+ * The hot path of verification: whether bytes are canonical JSON (SPEC §1: RFC 8785 over RFC 7493, nesting of at most 64). It makes no
+ * objects and answers yes or no; `diagnose.ts`, its slow twin, says why not, and agrees on every text.
  *
- * A caller that wants parts of the text afterwards (the bytes of `event`, say) gets their places in the same pass as
- * {@link MemberMarks}, so that what is hashed are the bytes that were checked.
+ * The same pass records the offsets of members as {@link MemberMarks}, so that the hashed bytes are the checked bytes.
  */
 
 import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import { assertByteRange } from './byte-range.js';
 import { utf8SequenceLength } from './utf8.js';
 
-/** How many containers may be open at once (SPEC §1). */
+/** The largest nesting of containers (SPEC §1). */
 export const MAX_DEPTH = 64;
 
-/** The longest ES6 number text: sign, `0.00000`, 17 digits. Whatever is longer need not be read to be refused. */
+/** The longest ES6 number text: sign, `0.00000`, 17 digits. */
 const MAX_NUMBER_LENGTH = 25;
 
 const MARK_WIDTH = 5;
-/** Members of deeper objects are not marked: a ledger line's own parts are at depth 1 and 2 (SPEC §4). */
+/** The parts of a ledger line are at depth 1 and 2 (SPEC §4); deeper members are not marked. */
 const MAX_MARKED_DEPTH = 2;
 
 /**
- * The places of members at depth 1, the outermost object's, and at depth 2, in order of appearance. Depth counts open
- * containers of either kind: the members of an object in an array in the outermost object are at depth 3.
+ * The offsets of members at depth 1 (the outermost object's) and 2, in order of appearance. Depth counts open objects and arrays.
  *
- * Row `r` is `rows[5r .. 5r+4]`: depth, keyStart (opening quote), keyEnd (after the closing quote), valueStart,
- * valueEnd; offsets into the scanned array. `count` rows are valid after a scan that returned -1, and none after
- * another. One object serves any number of scans: each begins at row 0.
+ * Row `r` is `rows[5r .. 5r+4]`: depth, keyStart (opening quote), keyEnd (after the closing quote), valueStart, valueEnd. The
+ * `count` rows are valid only after a scan that returned -1. Reusable: each scan begins at row 0.
  */
 export class MemberMarks {
   count = 0;
@@ -46,24 +42,24 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** 1 for the bytes that stand for themselves in a string: ASCII from space on, without `"` and `\`. */
+/** 1 for the bytes that a string holds unescaped: ASCII from space on, without `"` and `\`. */
 export const PLAIN = new Uint8Array(256);
 for (let byte = 0x20; byte < 0x80; byte++) PLAIN[byte] = byte === QUOTE || byte === BACKSLASH ? 0 : 1;
 
-/** 1 for the bytes that a number can be made of. */
+/** 1 for the bytes of numbers. */
 const NUMERIC = new Uint8Array(256);
 for (const character of '+-.0123456789Ee') NUMERIC[character.charCodeAt(0)] = 1;
 
-/** 1 for the bytes that follow `\` in the two-character escapes of RFC 8785 §3.2.2.2 (no `/`). */
+/** 1 for the bytes after `\` in the short escapes of RFC 8785 §3.2.2.2 (no `/`). */
 const SHORT_ESCAPE = new Uint8Array(256);
 for (const character of '"\\bfnrt') SHORT_ESCAPE[character.charCodeAt(0)] = 1;
 
-/** 1 for the last digit x of the escapes `\u000x` and (+256) `\u001x` that have no shorter form. */
+/** 1 for the last digit x of the escapes `\u000x` and (+256) `\u001x` without a short form. */
 const LONG_ESCAPE = new Uint8Array(512);
 for (const digit of '01234567bef') LONG_ESCAPE[digit.charCodeAt(0)] = 1;
 for (const digit of '0123456789abcdef') LONG_ESCAPE[256 + digit.charCodeAt(0)] = 1;
 
-// The stack of open containers, by depth. Shared by all calls, which is sound because a scan calls nobody else's code.
+// The stack of open containers, by depth. Shared by all calls: a scan is synchronous and calls no other code.
 const closer = new Uint8Array(MAX_DEPTH + 1);
 const keyStart = new Int32Array(MAX_DEPTH + 1);
 const keyEnd = new Int32Array(MAX_DEPTH + 1);
@@ -71,11 +67,11 @@ const keyPlain = new Uint8Array(MAX_DEPTH + 1);
 const markAt = new Int32Array(MAX_MARKED_DEPTH + 1);
 
 /**
- * Whether `bytes[start, end)` are exactly one canonical JSON text (SPEC §1).
+ * Checks that `bytes[start, end)` are exactly one canonical JSON text (SPEC §1).
  *
- * @param marks filled with the places of members, when given
- * @returns -1 when they are, else the offset into `bytes` at which this was first known not to hold
- * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
+ * @param marks - Filled with the offsets of members.
+ * @returns -1 if they are, otherwise the offset into `bytes` at which the scan failed.
+ * @throws TypeError if `bytes` is no Uint8Array; RangeError if `[start, end)` is not a range of it
  */
 export function scanCanonical(bytes: Uint8Array, start: number, end: number, marks?: MemberMarks): number {
   assertByteRange(bytes, start, end);
@@ -154,7 +150,7 @@ export function scanCanonical(bytes: Uint8Array, start: number, end: number, mar
       at = after;
     }
 
-    // A value has just ended at `at`, and with it perhaps the containers around it.
+    // A value has ended at `at`, and perhaps the containers around it.
     for (;;) {
       if (depth === 0) {
         if (at !== end) return at;
@@ -174,10 +170,7 @@ export function scanCanonical(bytes: Uint8Array, start: number, end: number, mar
   }
 }
 
-/*
- * The functions below take the offset of a token, or of a place within one, and return where it ends, or ~offset, a
- * negative number, when it is not canonical at that offset.
- */
+// The functions below return the end of the token at or around an offset, or ~offset, which is negative, where it is not canonical.
 
 /** From the first byte of a string that is not plain to its closing quote. */
 export function endOfString(bytes: Uint8Array, from: number, end: number): number {
@@ -203,7 +196,7 @@ export function endOfString(bytes: Uint8Array, from: number, end: number): numbe
   }
 }
 
-/** Whether `\u00xx` at `at` is how JCS writes a control character. */
+/** Whether `\u00xx` at `at` is the JCS spelling of a control character. */
 function isLongEscape(bytes: Uint8Array, at: number, end: number): boolean {
   if (at + 6 > end || bytes[at + 1] !== 0x75) return false;
   if (bytes[at + 2] !== ZERO || bytes[at + 3] !== ZERO) return false;
@@ -216,7 +209,7 @@ function endOfNumber(bytes: Uint8Array, from: number, end: number): number {
   if (bytes[at] === MINUS) at++;
   const digits = at;
   while (at < end && bytes[at]! >= ZERO && bytes[at]! <= NINE) at++;
-  // Up to 15 digits are a safe integer, and its own ES6 text unless there are idle zeros or the sign of -0.
+  // Up to 15 digits are a safe integer in its ES6 spelling, except for leading zeros and -0.
   if (at > digits && at - digits <= 15 && (at >= end || NUMERIC[bytes[at]!] === 0)) {
     return bytes[digits] !== ZERO || at - from === 1 ? at : ~from;
   }
@@ -224,7 +217,7 @@ function endOfNumber(bytes: Uint8Array, from: number, end: number): number {
   return at - from <= MAX_NUMBER_LENGTH && isNumberText(decodeLatin1(bytes, from, at)) ? at : ~from;
 }
 
-/** Whether a number's text is its ES6 text and, where that is an integer literal, within ±(2^53−1). */
+/** Whether a number has its ES6 spelling and, if an integer literal, is within ±(2^53−1). */
 export function isNumberText(text: string): boolean {
   const value = Number(text);
   return String(value) === text && (Number.isSafeInteger(value) || /[.eE]/.test(text));
@@ -238,18 +231,18 @@ function endOfLiteral(bytes: Uint8Array, at: number, end: number): number {
   return word === 0x736c6166 && at + 5 <= end && bytes[at + 4] === 0x65 ? at + 5 : ~at; // false
 }
 
-/** Whether a key without escapes, in ASCII, sorts after another such key; given their opening quotes. */
+/** Whether an ASCII key without escapes sorts after another such key, given the offsets of their opening quotes. */
 export function bytesAscend(bytes: Uint8Array, former: number, latter: number): boolean {
   for (let i = 1; ; i++) {
     const a = bytes[former + i]!;
     const b = bytes[latter + i]!;
-    // The closing quote ends a key, and is no byte of it: ` ` and `!` are smaller than it.
+    // The closing quote is no byte of the key: ` ` and `!` are smaller than it.
     if (a !== b) return a === QUOTE || (b !== QUOTE && a < b);
     if (a === QUOTE) return false;
   }
 }
 
-/** The same for any two keys, by UTF-16 code units, as RFC 8785 §3.2.3 has it: not the order of their UTF-8 bytes. */
+/** {@link bytesAscend} of any two keys, by UTF-16 code units (RFC 8785 §3.2.3), not UTF-8 bytes. */
 function keysAscend(
   bytes: Uint8Array,
   from: number,

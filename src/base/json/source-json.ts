@@ -1,7 +1,6 @@
 /**
- * JSON of other systems, kept as it was written: numbers as their source text, keys in the order of the text, whatever they look like.
- * Foreign digests are taken over the foreign system's own spelling of a value, and amounts are taken from digits, so neither may pass
- * through a double.
+ * JSON of other systems with its spelling kept: numbers as source text, keys in the order of the text. Foreign digests cover the foreign
+ * spelling, and amounts are read from digits, so neither may pass through a double.
  */
 
 import { fail, type Fault, type Result, succeed } from '../fault.js';
@@ -10,26 +9,24 @@ import { JsonParser, type ParseCode } from './parse.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonObject, JsonValue } from './value.js';
 
-/** A number as it was written. */
+/** A number in its source spelling. */
 export class SourceNumber {
   readonly text: string;
 
-  /** @param text A number of RFC 8259: `40.06385803222656`, `1e-05`, `1700000000100000001`. */
+  /** @param text - A number of RFC 8259, such as `40.06385803222656` or `1e-05`. */
   constructor(text: string) {
     this.text = text;
   }
 }
 
-/** An object as it was written. */
+/** An object whose members are in the order of the text. */
 export class SourceObject {
   readonly #members: ReadonlyMap<string, SourceValue>;
 
-  /** @param members In the order of the text. */
   constructor(members: ReadonlyMap<string, SourceValue>) {
     this.#members = members;
   }
 
-  /** The member of that name; `undefined` where there is none. */
   get(name: string): SourceValue | undefined {
     return this.#members.get(name);
   }
@@ -38,12 +35,10 @@ export class SourceObject {
     return this.#members.has(name);
   }
 
-  /** In the order of the text. */
   keys(): string[] {
     return [...this.#members.keys()];
   }
 
-  /** In the order of the text. */
   entries(): [string, SourceValue][] {
     return [...this.#members];
   }
@@ -57,21 +52,20 @@ export class SourceObject {
 /** A value of {@link decodeSourceJson}. */
 export type SourceValue = null | boolean | string | SourceNumber | SourceObject | readonly SourceValue[];
 
-/** What keeps a text from being read. */
 export type SourceJsonCode =
   'INVALID_UTF8' | 'NOT_JSON' | 'NESTING_TOO_DEEP' | 'DUPLICATE_KEY' | 'LONE_SURROGATE';
 
-/** What is read all the same. */
+/** Relaxations of {@link decodeSourceJson}. */
 export interface SourceJsonOptions {
-  /** Texts with lone surrogates are values: for systems whose digests cover them. */
+  /** Accepts lone surrogates, for systems whose digests cover them. Default false. */
   readonly loneSurrogates?: boolean;
-  /** For systems that read deeper than 64 levels: so many, at most 512. */
+  /** The nesting limit, at most 512. Default 64. */
   readonly maxDepth?: number;
 }
 
 /**
- * Reads one JSON text (RFC 8259), at most 64 levels deep. White space, the order of keys and the spelling of numbers are the writer's own;
- * a byte order mark before it is passed over. Linear in the text.
+ * Reads one JSON text (RFC 8259), in linear time. White space, key order and the spelling of numbers are free; a leading byte order mark
+ * is ignored.
  */
 export function decodeSourceJson(
   bytes: Uint8Array,
@@ -124,7 +118,6 @@ class SourceParser extends JsonParser {
     this.#fault = { code, offset, pointer: this.pointer(), expected, actual };
   }
 
-  /** At most as deep as the parser went. */
   #convert(value: JsonValue): SourceValue {
     if (Array.isArray(value)) return value.map((element) => this.#convert(element));
     if (typeof value !== 'object' || value === null) return value as SourceValue;

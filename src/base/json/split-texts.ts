@@ -1,29 +1,30 @@
 /**
- * Splits a stream into the JSON texts in it: one a line (NDJSON), one over many lines, one after the other, or the items of an array.
- * It knows just enough of JSON to find where a text ends, in bounded memory, and judges none: whoever takes a text parses it. Where no
- * text can begin or end as it should, what was read by then is given, so that its parser says what is wrong with it and where.
+ * Splits a stream into its JSON texts: NDJSON, texts over many lines, concatenated texts, or the items of an array. It finds where a text
+ * ends, in bounded memory, and validates nothing: the caller parses each text. At a syntax error it yields what it has read, so that
+ * the parser reports the fault and its place.
  */
+
+import { concatBytes } from '../bytes/concat.js';
 
 /** One text of a stream. */
 export interface JsonText {
-  /** A view that the next call of the splitter may overwrite; of a text that is too long its beginning. */
+  /** A view that the next call of the splitter may overwrite; the beginning of a text that is too long. */
   readonly bytes: Uint8Array;
   /** Offset of its first byte in the stream. */
   readonly offset: number;
   /** The line that it begins in, 1 for the first. */
   readonly line: number;
-  /** How many bytes of that line come before it. */
+  /** The bytes of that line before it. */
   readonly column: number;
   /**
-   * `cut`: the stream ends within it. `long`: it is longer than was allowed. `stray`: where the items of an array need a comma or
-   * the bracket that ends it, there is something else, or the stream ends; `bytes` has what is there. After each of these there are
-   * no more texts.
+   * `cut`: the stream ends within it. `long`: it exceeds the limit. `stray`: `bytes`, or the end of the stream, where an array needs
+   * a comma or its closing bracket. No texts follow any of these.
    */
   readonly fault?: 'cut' | 'long' | 'stray';
 }
 
 /** A place in a stream. */
-export interface TextPlace {
+interface TextPlace {
   /** 1 for the first. */
   readonly line: number;
   /** In bytes, within the line. */
@@ -43,30 +44,30 @@ const SPACE = 0x20;
 
 type Begun = Pick<JsonText, 'offset' | 'line' | 'column'>;
 
-/** Where the stream stands: outside of all arrays, before an array's first item, after an item, or after a comma. */
+/** The position between texts: outside arrays, before an array's first item, after an item, or after a comma. */
 type Position = 'top' | 'first' | 'after' | 'next';
 
-/** Splits one stream. Feed it with {@link JsonTextSplitter.push}, then call {@link JsonTextSplitter.finish} once. */
+/** Splits one stream: call {@link JsonTextSplitter.push} for each chunk, then {@link JsonTextSplitter.finish} once. */
 export class JsonTextSplitter {
   readonly #maxBytes: number;
   #position: Position = 'top';
-  /** Of the byte that is looked at. */
+  /** Of the current byte. */
   #offset = 0;
   #line = 1;
   #lineStart = 0;
   #isOver = false;
 
-  /** Of the text that has begun, if one has. */
+  /** The text that has begun, if any. */
   #begun: Begun | undefined;
   #carry: Uint8Array[] = [];
   #carried = 0;
   #depth = 0;
   #isString = false;
   #isEscaped = false;
-  /** Whether a value stands right before, within the text: then only a comma, a colon or a bracket may follow. */
+  /** Whether a value precedes, so that only a comma, a colon or a closing bracket may follow. */
   #isAfterValue = false;
 
-  /** @throws RangeError unless `maxBytes`, the longest text that is given whole, is an integer of at least 1. */
+  /** @throws RangeError unless `maxBytes`, the longest text, is an integer of at least 1. */
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     if (!Number.isSafeInteger(maxBytes) || maxBytes < 1) {
       throw new RangeError('expected maxBytes to be an integer of at least 1');
@@ -74,7 +75,7 @@ export class JsonTextSplitter {
     this.#maxBytes = maxBytes;
   }
 
-  /** The texts that `chunk` completes. Each must be used up before the next is taken, and all before `chunk` is reused. */
+  /** The texts that `chunk` completes. The caller MUST finish with each before taking the next, and with all before reusing `chunk`. */
   *push(chunk: Uint8Array): Generator<JsonText, void, void> {
     let start = 0;
     for (let at = 0; at < chunk.length && !this.#isOver; at += 1, this.#offset += 1) {
@@ -104,7 +105,7 @@ export class JsonTextSplitter {
         }
         if (end !== undefined) yield this.#take(chunk.subarray(start, last), end === 'broken');
         if (end === 'before') {
-          // The byte is not the text's own: it is looked at again.
+          // The byte is not part of the text: process it again.
           at -= 1;
           this.#offset -= 1;
           continue;
@@ -121,7 +122,7 @@ export class JsonTextSplitter {
     }
   }
 
-  /** What the stream ends in the middle of; undefined when it ended as it should. */
+  /** The rest of the stream; undefined if it ended between texts. */
   finish(): JsonText | undefined {
     if (this.#isOver) return undefined;
     this.#isOver = true;
@@ -134,7 +135,7 @@ export class JsonTextSplitter {
     return this.#position === 'top' ? text : { ...text, fault: 'cut' };
   }
 
-  /** Looks at a byte between texts; whether none may be there. */
+  /** Processes a byte between texts. Returns whether it is stray. */
   #between(byte: number): boolean {
     if (isSpace(byte)) return false;
     if (this.#position === 'after') {
@@ -160,7 +161,7 @@ export class JsonTextSplitter {
     return false;
   }
 
-  /** Looks at a byte within a text: whether the text ends with it, or before it, or is broken by it. */
+  /** Processes a byte within a text. Returns whether the text ends with it, before it, or is broken by it. */
   #within(byte: number): 'with' | 'before' | 'broken' | undefined {
     if (this.#isString) {
       if (this.#isEscaped) this.#isEscaped = false;
@@ -173,7 +174,7 @@ export class JsonTextSplitter {
       return byte < SPACE ? 'broken' : undefined;
     }
     if (this.#depth === 0) {
-      // A number or a word: nothing tells its end but what comes after it.
+      // Only what follows ends a number or a literal.
       return isSpace(byte) || byte === COMMA || byte === CLOSE_ARRAY ? 'before' : undefined;
     }
     switch (byte) {
@@ -200,7 +201,7 @@ export class JsonTextSplitter {
   }
 
   #take(rest: Uint8Array, isLast: boolean): JsonText {
-    const bytes = this.#carried === 0 ? rest : join([...this.#carry, rest], this.#carried + rest.length);
+    const bytes = this.#carried === 0 ? rest : concatBytes([...this.#carry, rest]);
     const text = { bytes, ...(this.#begun as Begun) };
     this.#begun = undefined;
     this.#carry = [];
@@ -215,7 +216,7 @@ export class JsonTextSplitter {
   }
 }
 
-/** Where in the stream a byte of a text is. */
+/** The place in the stream of a byte of a text. */
 export function placeInText({ bytes, line, column }: JsonText, offset: number): TextPlace {
   let at = { line, column: column + offset };
   for (let i = bytes.indexOf(NEWLINE); i !== -1 && i < offset; i = bytes.indexOf(NEWLINE, i + 1)) {
@@ -224,7 +225,7 @@ export function placeInText({ bytes, line, column }: JsonText, offset: number): 
   return at;
 }
 
-/** Where the bytes end that are nothing but text, in a string. */
+/** The end of the plain characters of a string. */
 function endOfPlain(bytes: Uint8Array, from: number, end: number): number {
   let at = from;
   for (; at < end; at += 1) {
@@ -236,14 +237,4 @@ function endOfPlain(bytes: Uint8Array, from: number, end: number): number {
 
 function isSpace(byte: number): boolean {
   return byte === SPACE || byte === NEWLINE || byte === 0x0d || byte === 0x09;
-}
-
-function join(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -1,7 +1,5 @@
-/** The types of a parsed JSON text (RFC 8259 §3). Which of them may be hashed is for `canonicalize.ts` to say. */
-
-/** Any JSON value, in the shape that `JSON.parse` gives it. */
+/** Any JSON value (RFC 8259 §3), as `JSON.parse` gives it. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
-/** A JSON object: own enumerable members only; `__proto__` is a name like any other. */
+/** A JSON object: own enumerable members only, `__proto__` included. */
 export type JsonObject = { [key: string]: JsonValue };

@@ -1,19 +1,18 @@
-/** JSON piece by piece: what a program tells may be longer than a text can be, or than memory should hold. */
+/** Streams JSON: a report may be longer than a string can be, or than memory should hold. */
 
 import type { ByteSink } from '../bytes/byte-sink.js';
 
-/** So many characters are written at once, or a little more. */
+/** Characters per write, or a little more. */
 const BATCH = 64 * 1024;
-/** JSON.stringify indents by no more. */
+/** The limit of JSON.stringify. */
 const MAX_INDENT = 10;
 
 /**
- * Writes a value as JSON, lists element by element. Whatever can be iterated is a list, and is read as it is written; with arrays in
- * their places JSON.stringify gives the same text. A piece ends at no place within a text of the JSON.
+ * Writes a value as JSON, lists element by element. Every iterable is a list and is read while it is written; the text is that of
+ * JSON.stringify with arrays instead.
  *
- * @param value - An object, a list, or what they may hold in JSON; what holds no list is left to JSON.stringify.
- * @param indent - By how many spaces members are indented, 0 to 10; 0, the default, is one line.
- * @throws RangeError for another `indent`; whatever `sink` and the lists throw.
+ * @param indent - Spaces per level, 0 to 10; 0, the default, writes one line.
+ * @throws RangeError for another `indent`; what `sink` and the lists throw.
  */
 export async function writeJson(sink: ByteSink, value: unknown, indent = 0): Promise<void> {
   if (!Number.isInteger(indent) || indent < 0 || indent > MAX_INDENT) {
@@ -30,7 +29,7 @@ export async function writeJson(sink: ByteSink, value: unknown, indent = 0): Pro
   await sink.write(batch);
 }
 
-/** @param margin - What stands before a closing bracket. */
+/** @param margin - The text before a closing bracket. */
 function* piecesOf(value: unknown, indent: number, margin: string): Generator<string, void, void> {
   if (!holdsList(value)) {
     const text = JSON.stringify(value ?? null, undefined, indent);

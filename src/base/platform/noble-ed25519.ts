@@ -1,6 +1,6 @@
 /**
- * The equation of Ed25519 in plain JavaScript. It uses the Point class of @noble/ed25519 and not its `verify`, which is cofactored
- * and so accepts signatures that SPEC §5 does not.
+ * The equation of Ed25519 in plain JavaScript, with the Point class of @noble/ed25519: its `verify` is cofactored and so accepts
+ * signatures that SPEC §5 refuses.
  */
 
 import { Point } from '@noble/ed25519';
@@ -10,14 +10,14 @@ import type { Equation } from './platform.js';
 const GROUP_ORDER = Point.CURVE().n;
 const R_LENGTH = 32;
 
-/** [S]B = R + [k]A, R' = [S]B − [k]A compared by its encoding. */
+/** [S]B = R + [k]A, as R' = [S]B − [k]A compared by its encoding. */
 export function importNobleEd25519(publicKey: Uint8Array): Equation {
   const minusA = Point.fromBytes(publicKey).negate();
   return (message, signature) => {
     const s = readLittleEndian(signature.subarray(R_LENGTH));
     const hash = sha512.create().update(signature.subarray(0, R_LENGTH)).update(publicKey).update(message);
     const k = readLittleEndian(hash.digest()) % GROUP_ORDER;
-    // Neither scalar is secret; the unsafe multiplication also takes 0, as S and k may be.
+    // The scalars are public, and either may be 0, which the safe multiplication refuses.
     const expected = Point.BASE.multiplyUnsafe(s).add(minusA.multiplyUnsafe(k)).toBytes();
     return expected.every((byte, i) => byte === signature[i]);
   };

@@ -1,4 +1,4 @@
-/** The platform on Node: node:crypto and Buffer, the fastest that it has. */
+/** The platform on Node: node:crypto and Buffer. */
 
 import { createHash, createPublicKey, ECDH, hash, type Hash, type KeyObject, verify } from 'node:crypto';
 import { availableParallelism } from 'node:os';
@@ -21,16 +21,6 @@ export function allocateScratch(length: number): Uint8Array {
 
 export function viewBytes(buffer: ArrayBufferLike, offset: number, length: number): Uint8Array {
   return Buffer.from(buffer as ArrayBuffer, offset, length);
-}
-
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
@@ -91,7 +81,7 @@ function decodeStrictly(text: string, encoding: 'base64' | 'base64url'): Uint8Ar
   return bytes.toString(encoding) === text ? new Uint8Array(bytes) : undefined;
 }
 
-/** `crypto.hash` with text output is the fastest in Node. */
+/** `crypto.hash` is fastest with text output. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(Buffer.from(hash('sha256', bytes, 'base64url'), 'base64url'));
 }
@@ -124,7 +114,7 @@ export function writeSha512(target: Uint8Array, at: number, bytes: Uint8Array): 
   asBuffer(target).write(hash('sha512', bytes, 'binary'), at, 'latin1');
 }
 
-/** OpenSSL computes R' = [S]B − [k]A and compares its encoding with R. The KeyObject is kept: making one costs nearly as much as a verification. */
+/** OpenSSL compares the encoding of R' = [S]B − [k]A with R. The KeyObject is kept: making one costs nearly as much as verifying. */
 export function importEd25519(publicKey: Uint8Array): Equation {
   const key = importSpki(Buffer.concat([ED25519_SPKI_PREFIX, publicKey]));
   return (message, signature) => verify(null, message, key, signature);
@@ -140,7 +130,7 @@ export function convertP256Point(
   point: Uint8Array,
   form: 'compressed' | 'uncompressed',
 ): Uint8Array | undefined {
-  // OpenSSL also takes the point at infinity, and a hybrid form.
+  // OpenSSL also accepts the point at infinity and a hybrid form.
   if (point[0] !== 2 && point[0] !== 3 && point[0] !== 4) return undefined;
   try {
     return new Uint8Array(ECDH.convertKey(point, 'prime256v1', undefined, undefined, form) as Buffer);
@@ -162,7 +152,7 @@ export function readSpki(der: Uint8Array): SpkiKey {
   if (type !== 'ed25519' && !isP256) {
     return { other: type === 'ec' ? `ec ${curve ?? 'with parameters of its own'}` : (type ?? 'another') };
   }
-  // OpenSSL ignores what follows the structure.
+  // OpenSSL ignores trailing bytes.
   if (!key.export({ format: 'der', type: 'spki' }).equals(der)) return undefined;
   const { x = '', y = '' } = key.export({ format: 'jwk' });
   const [first, second] = [Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')];
@@ -182,17 +172,17 @@ export function countProcessors(): number {
   return availableParallelism();
 }
 
-/** One bundled file, see `cli/bundle.js`. What runs from its sources, as tests do, has it from the last build. */
+/** One bundled file, see `cli/bundle.js`. Code that runs from its sources, as tests do, uses that of the last build. */
 const WORKER = 'fast/blocks/worker.js';
 
+/** A block's facts are short-lived: with more room V8 would keep tens of megabytes of garbage. */
 const YOUNG_GENERATION_MB = 6;
 
 export function startWorker(): WorkerThread | undefined {
   const worker = new Worker(fromDist(WORKER), {
-    // A block's facts live shortly: with room for more, V8 would keep tens of megabytes of what nobody needs any more.
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
-  // Whoever waits for an answer keeps the process alive; a thread that waits for work does not.
+  // The caller that awaits an answer keeps the process alive; an idle thread MUST NOT.
   worker.unref();
   return {
     post: (message) => worker.postMessage(message),

@@ -1,4 +1,4 @@
-/** The platform everywhere else, a browser for one: what ECMAScript and the Encoding Standard have, and the noble libraries. */
+/** The platform elsewhere, such as in browsers: ECMAScript, the Encoding Standard and the noble libraries. */
 
 import { p256 } from '@noble/curves/nist.js';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
@@ -24,16 +24,6 @@ export function viewBytes(buffer: ArrayBufferLike, offset: number, length: numbe
   return new Uint8Array(buffer, offset, length);
 }
 
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
-}
-
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
@@ -54,7 +44,7 @@ export function encodeLatin1(text: string): Uint8Array {
   return bytes;
 }
 
-/** As many arguments as every engine takes in one call. */
+/** Every engine takes this many arguments in one call. */
 const MAX_ARGUMENTS = 8_192;
 
 export function decodeLatin1(bytes: Uint8Array, start = 0, end = bytes.length): string {
@@ -106,14 +96,14 @@ export function tryDecodeBase64url(text: string): Uint8Array | undefined {
 const BASE64_VALUES = valuesOf(BASE64);
 const BASE64URL_VALUES = valuesOf(BASE64URL);
 
-/** By code unit; 64 for what is not in the alphabet. */
+/** By code unit; 64 for characters outside the alphabet. */
 function valuesOf(alphabet: string): Uint8Array {
   const values = new Uint8Array(128).fill(64);
   for (let value = 0; value < alphabet.length; value++) values[alphabet.charCodeAt(value)] = value;
   return values;
 }
 
-/** Bits that fill no byte are passed over. */
+/** Ignores the bits that fill no byte. */
 function decodeSixBits(text: string, values: Uint8Array): Uint8Array | undefined {
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
   let word = 0;
@@ -174,7 +164,7 @@ function toHasher(running: ReturnType<typeof nobleSha256.create>): Hasher {
   return hasher;
 }
 
-/** In JavaScript it is slower. */
+/** JavaScript's is slower than WebAssembly. */
 export const writeSha512 = undefined;
 
 export function importEd25519(publicKey: Uint8Array): Equation {
@@ -207,7 +197,7 @@ export function readSpki(der: Uint8Array): SpkiKey {
   return isOtherSpki(der) ? { other: 'another' } : undefined;
 }
 
-/** What follows `prefix`, where it is of that length. */
+/** The `length` bytes that follow `prefix`. */
 function after(der: Uint8Array, prefix: Uint8Array, length: number): Uint8Array | undefined {
   if (der.length !== prefix.length + length) return undefined;
   return equalBytes(der.subarray(0, prefix.length), prefix)
@@ -218,11 +208,11 @@ function after(der: Uint8Array, prefix: Uint8Array, length: number): Uint8Array 
 const SEQUENCE = 0x30;
 const OBJECT_IDENTIFIER = 0x06;
 const BIT_STRING = 0x03;
-/** The bytes of the identifiers of Ed25519, and of elliptic curves with that of P-256. */
+/** The algorithm identifiers of Ed25519, and of elliptic curves with P-256, in hex. */
 const ED25519_IDENTIFIER = '2b6570';
 const P256_IDENTIFIERS = '2a8648ce3d020106082a8648ce3d030107';
 
-/** Whether these are SPKI of another algorithm: what of the two that are read has another shape is none. */
+/** Whether these are SPKI of an algorithm other than the two supported ones. */
 function isOtherSpki(der: Uint8Array): boolean {
   const whole = readDer(der, SEQUENCE);
   const algorithm = whole && readDer(whole.content, SEQUENCE);
@@ -233,7 +223,7 @@ function isOtherSpki(der: Uint8Array): boolean {
   return name !== ED25519_IDENTIFIER && name !== P256_IDENTIFIERS;
 }
 
-/** One value of DER and what follows it. */
+/** One DER value, and the bytes after it. */
 function readDer(
   bytes: Uint8Array,
   tag: number,
@@ -253,7 +243,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-/** A page verifies in one worker of its own already. */
+/** A page already verifies in one worker. */
 export function countProcessors(): number {
   return 1;
 }

@@ -1,21 +1,21 @@
 /**
- * Digests, SPEC §2: `{"alg":"sha-256","b64":B}` in events, `sha-256:B` in text. Base64url is accepted in its one
- * canonical spelling only, so that two digests are the same exactly when their texts are.
+ * Digests, SPEC §2: `{"alg":"sha-256","b64":B}` in events, `sha-256:B` in text. Only canonical base64url is accepted, so two digests
+ * are equal exactly if their texts are.
  *
- * Digests of foreign systems may name another algorithm; those are opaque: their form is bounded (an `alg` of lower-case
- * letters, digits and `-`, up to 32 characters; up to 128 characters of canonical base64url), their meaning is not known.
+ * Digests of foreign systems may name another algorithm. They are opaque and bounded: an `alg` of up to 32 lower-case letters,
+ * digits and `-`, and up to 128 characters of canonical base64url.
  */
 
 import { encodeBase64url, tryDecodeHex } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 
-/** A digest as it stands in an event. `b64` is base64url without padding. */
+/** A digest as in events. `b64` is base64url without padding. */
 export interface Digest {
   readonly alg: string;
   readonly b64: string;
 }
 
-/** The algorithm of all ids, as a digest names it. */
+/** The algorithm of all ids. */
 export const SHA256 = 'sha-256';
 const SHA256_PREFIX = 'sha-256:';
 const SHA256_BYTES = 32;
@@ -23,10 +23,10 @@ const SHA256_B64 = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 const ALG = /^[a-z0-9][a-z0-9-]{0,31}$/;
 /** The unused low bits of the last character must be 0: 4 of them after two characters, 2 after three. */
 const CANONICAL_B64 = /^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])?$/;
-/** 96 bytes: beyond any hash in use, and short enough to be shown. */
+/** 96 bytes: longer than any hash in use, and short enough to show. */
 const MAX_B64_LENGTH = 128;
 
-/** Whether `value` is a digest of SPEC §2: SHA-256 in canonical form, or a well-formed digest of another algorithm. */
+/** Whether `value` is a digest of SPEC §2, of SHA-256 or of another algorithm. */
 export function isDigest(value: unknown): value is Digest {
   if (typeof value !== 'object' || value === null) return false;
   if (Object.keys(value).length !== 2 || !Object.hasOwn(value, 'alg') || !Object.hasOwn(value, 'b64'))
@@ -35,11 +35,7 @@ export function isDigest(value: unknown): value is Digest {
   return typeof alg === 'string' && typeof b64 === 'string' && isDigestContent(alg, b64);
 }
 
-/**
- * The SHA-256 digest whose base64url text is known.
- * @param b64 43 characters of canonical base64url.
- * @throws RangeError when it is anything else.
- */
+/** The SHA-256 digest of a base64url text. @throws RangeError unless `b64` is 43 characters of canonical base64url. */
 export function digestFromBase64url(b64: string): Digest {
   if (!SHA256_B64.test(b64)) throw new RangeError('expected 43 characters of canonical base64url');
   return { alg: SHA256, b64 };
@@ -50,17 +46,17 @@ export function sha256Digest(bytes: Uint8Array): Digest {
   return { alg: SHA256, b64: sha256Base64url(bytes) };
 }
 
-/** The text of a SHA-256 digest, `sha-256:B`, such as an event's id has in findings and reports. @param b64 Its base64url. */
+/** The text `sha-256:B` of a SHA-256 digest's base64url, the form of ids in findings and reports. */
 export function toDigestText(b64: string): string {
   return `${SHA256_PREFIX}${b64}`;
 }
 
-/** The base64url of a SHA-256 digest's text; what has no `sha-256:` before it is given as it is. */
+/** The base64url of a SHA-256 digest's text; text without `sha-256:` is returned unchanged. */
 export function fromDigestText(text: string): string {
   return text.startsWith(SHA256_PREFIX) ? text.slice(SHA256_PREFIX.length) : text;
 }
 
-/** The beginning of a SHA-256 digest's text: so many characters of its base64url, for people. */
+/** A SHA-256 digest's text cut to `characters` of its base64url, for people. */
 export function shortenDigestText(text: string, characters: number): string {
   return text.slice(0, SHA256_PREFIX.length + characters);
 }
@@ -71,9 +67,8 @@ export function formatDigest(digest: Digest): string {
 }
 
 /**
- * Reads a digest from text: `sha-256:B`, `sha-256:` and 64 hexadecimal characters, those 64 characters alone, or `alg:b64` of
- * another algorithm.
- * @throws RangeError when `text` is none of these.
+ * Reads a digest from text: `sha-256:B`, 64 hexadecimal characters with or without `sha-256:`, or `alg:b64` of another algorithm.
+ * @throws RangeError for other text.
  */
 export function parseDigest(text: string): Digest {
   const digest = tryParseDigest(text);
@@ -85,7 +80,7 @@ export function parseDigest(text: string): Digest {
   return digest;
 }
 
-/** As {@link parseDigest}; `undefined` when `text` is not a digest. */
+/** {@link parseDigest}, but `undefined` for other text. */
 export function tryParseDigest(text: string): Digest | undefined {
   const colon = text.indexOf(':');
   const alg = colon < 0 ? SHA256 : text.slice(0, colon);

@@ -1,12 +1,12 @@
-/** Exact rationals as text that people read: decimal where that is exact, n/d otherwise. */
+/** Exact rationals as text: decimal where that is exact, n/d otherwise. */
 
 import type { Rational } from './rational.js';
 
-/** Digits of a fraction that are still pleasant to read; beyond it n/d is shorter. */
+/** With more decimal places n/d is easier to read. */
 const MAX_PLACES = 40;
 const MAX_DIGITS = 60;
 
-/** `r` as decimal text where it has at most 40 decimal places, else as `n/d`; very long texts are cut and marked with `…`. */
+/** `r` as a decimal of at most 40 places, else as `n/d`; very long numbers are cut and end in `…`. */
 export function formatRational(r: Rational): string {
   for (let places = 0, scaled = 1n; places <= MAX_PLACES; places += 1, scaled *= 10n) {
     if (scaled % r.d === 0n) return decimal((r.n * scaled) / r.d, places);
@@ -14,7 +14,7 @@ export function formatRational(r: Rational): string {
   return `${cut(r.n)}/${cut(r.d)}`;
 }
 
-/** `r` exactly: as a decimal of as many places as it needs, or as `n/d` where it has no end. Nothing is cut. */
+/** `r` as an exact decimal, or as `n/d` if that does not terminate. Nothing is cut. */
 export function formatExactly({ n, d }: Rational): string {
   if (d === 1n) return n.toString();
   const { rest: odd, times: twos } = withoutFactor(d, 2n);
@@ -26,7 +26,7 @@ export function formatExactly({ n, d }: Rational): string {
   return `${scaled < 0n ? '-' : ''}${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
-/** Squares of the factor first: the denominator of a double may have more than a thousand twos. */
+/** By repeated squaring: the denominator of a double may have more than a thousand twos. */
 function withoutFactor(d: bigint, factor: bigint): { readonly rest: bigint; readonly times: number } {
   if (d % factor !== 0n) return { rest: d, times: 0 };
   const { rest, times } = withoutFactor(d, factor * factor);

@@ -1,9 +1,9 @@
-/** Meters, SPEC §2: amounts of units, and vectors of them in which each unit stands once. */
+/** Meters, SPEC §2: amounts of units, and vectors of them with each unit once. */
 
 import { printable } from '../bytes/printable.js';
 import { isNegativeQuantity, quantity, type Quantity } from './quantity.js';
 
-/** So much of one unit. */
+/** An amount of one unit. */
 export interface Meter {
   readonly unit: string;
   readonly amount: Quantity;
@@ -12,7 +12,6 @@ export interface Meter {
 /** Up to {@link MAX_METERS} meters, each unit once. */
 export type MeterVector = readonly Meter[];
 
-/** The greatest number of meters in a vector. */
 export const MAX_METERS = 64;
 
 const UNIT = /^[a-z][a-z0-9_.-]{0,63}$/;
@@ -22,13 +21,13 @@ export function isUnit(text: string): boolean {
   return UNIT.test(text);
 }
 
-/** Amounts by unit, each what {@link quantity} takes, or a quantity: `{ usd: '0.25', calls: 1n }`. */
+/** Amounts by unit, each a quantity or an argument of {@link quantity}: `{ usd: '0.25', calls: 1n }`. */
 export type AmountsByUnit = Readonly<Record<string, bigint | number | string | Quantity>>;
 
 /**
  * A meter vector from amounts by unit, sorted by unit: `meters({ usd: '0.25', calls: 1n })`.
- * @throws RangeError for a name that is not a Unit, a negative amount, an amount that does not fit, more than 64 units; it says
- *   all that is wrong. TypeError for an amount of another type.
+ * @throws RangeError for a name that is not a Unit, a negative amount, an amount that does not fit, more than 64 units; the message
+ *   lists all problems. TypeError for an amount of another type.
  */
 export function meters(amounts: AmountsByUnit): Meter[] {
   const { vector, problems } = readAmounts(amounts);
@@ -38,17 +37,17 @@ export function meters(amounts: AmountsByUnit): Meter[] {
   throw new RangeError(message);
 }
 
-/** What is wrong with one of several amounts. */
-export interface AmountProblem {
-  /** It begins with the unit. */
+/** A problem of one of several amounts. */
+interface AmountProblem {
+  /** Begins with the unit. */
   readonly message: string;
-  /** Whether the amount has a type that no amount has. */
+  /** Whether the amount is of a wrong type. */
   readonly isMistyped: boolean;
 }
 
 /**
- * The vector of amounts by unit, as {@link meters} makes it, and all that is wrong with them.
- * @param isKnown - Which names may stand for units; `example` is one of them.
+ * The vector of {@link meters}, and all problems.
+ * @param isKnown - Whether a name is a valid unit; `example` is one, for messages.
  */
 export function readAmounts(
   amounts: AmountsByUnit,

@@ -1,12 +1,11 @@
 /**
- * Principal patterns, prepared: whether one of them matches costs some comparisons, however many they are. A key may have thousands
- * (SPEC §7), and every signature by it asks.
+ * Principal patterns prepared for matching in logarithmic time: a key may have thousands (SPEC §7), and every signature is matched.
  */
 
 /** Patterns by kind. */
 export interface PrincipalSet {
   readonly ids: ReadonlySet<string>;
-  /** What stands before a final `*`, sorted; of those that begin alike, the shortest. */
+  /** The prefixes before a final `*`, sorted; none is a prefix of another. */
   readonly prefixes: readonly string[];
 }
 
@@ -25,10 +24,10 @@ export function makePrincipalSet(patterns: readonly string[]): PrincipalSet {
   return { ids: new Set(patterns.filter((pattern) => !isPrefix(pattern))), prefixes };
 }
 
-/** Whether some pattern matches a well-formed PrincipalID: a final `*` stands for one or more characters. */
+/** Whether a pattern matches a well-formed PrincipalID: a final `*` matches one or more characters. */
 export function coversPrincipal({ ids, prefixes }: PrincipalSet, principal: string): boolean {
   if (ids.has(principal)) return true;
-  // None begins with another, so the last one that is not after the id is the only one that it could begin with.
+  // No prefix begins with another, so only the last one that is not after the id can match.
   let low = 0;
   let high = prefixes.length;
   while (low < high) {

@@ -6,15 +6,14 @@
  * - `{"t":"rat","n":"1","d":"3"}`: n/d in lowest terms
  * - `{"t":"f64","bits":"3fb999999999999a"}`: the finite IEEE 754 double with these big-endian bits
  *
- * The shape of the four (members, digits, ranges) is the schemas' to say; what a regular expression cannot say is
- * {@link quantityProblem}.
+ * The schemas check members, digits and ranges; {@link quantityProblem} checks what regular expressions cannot.
  */
 
 import { printable } from '../bytes/printable.js';
 import { parseDecimal } from '../json/decimal.js';
 import { compareRationals, greatestCommonDivisor, type Rational, reduceRational } from './rational.js';
 
-/** An exact amount, as it stands in an event. */
+/** An exact amount as in events. */
 export type Quantity =
   | { readonly t: 'int'; readonly v: string }
   | { readonly t: 'dec'; readonly m: string; readonly s: number }
@@ -30,8 +29,8 @@ const MAX_POWER_OF_TEN = 10n ** BigInt(MAX_SCALE);
 const NUMBER_TEXT = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
 /**
- * What is wrong with a quantity of the right shape: a rational not in lowest terms, a double that is infinite or not a
- * number. `undefined` when nothing is. The text says what was expected.
+ * What was expected of a quantity of the right shape that is a rational not in lowest terms, or an infinite or NaN double;
+ * `undefined` if it is valid.
  */
 export function quantityProblem(q: Quantity): string | undefined {
   if (q.t === 'rat') {
@@ -43,11 +42,7 @@ export function quantityProblem(q: Quantity): string | undefined {
   return undefined;
 }
 
-/**
- * The exact value of a quantity.
- * @param q a quantity of the right shape.
- * @throws RangeError when it is a double that is not finite.
- */
+/** The exact value of a quantity of the right shape. @throws RangeError for a double that is not finite. */
 export function toRational(q: Quantity): Rational {
   switch (q.t) {
     case 'int':
@@ -62,8 +57,8 @@ export function toRational(q: Quantity): Rational {
 }
 
 /**
- * The quantity that a rational is: an int if it is whole, else a dec of the least scale, else a rat.
- * @throws RangeError when it fits none of them (39 digits).
+ * The quantity of a rational: an int if it is whole, else a dec of the least scale, else a rat.
+ * @throws RangeError if it fits none of them (39 digits).
  */
 export function fromRational(r: Rational): Quantity {
   if (r.d === 1n) {
@@ -80,16 +75,16 @@ export function fromRational(r: Rational): Quantity {
   return { t: 'rat', n: r.n.toString(), d: r.d.toString() };
 }
 
-/** Orders two quantities of any types by value: negative, 0 or positive as `a` is less than, equal to or greater than `b`. */
+/** Compares two quantities of any types by value. */
 export function compareQuantities(a: Quantity, b: Quantity): -1 | 0 | 1 {
-  // Whole numbers and decimals need no lowest terms to be compared.
+  // Ints and decs are comparable without lowest terms.
   if ((a.t === 'int' || a.t === 'dec') && (b.t === 'int' || b.t === 'dec')) {
     return compareRationals(unreduced(a), unreduced(b));
   }
   return compareRationals(toRational(a), toRational(b));
 }
 
-/** Whether a quantity is less than 0. The double −0 is not. */
+/** Whether a quantity is below 0. The double −0 is not. */
 export function isNegativeQuantity(q: Quantity): boolean {
   switch (q.t) {
     case 'int':
@@ -103,7 +98,7 @@ export function isNegativeQuantity(q: Quantity): boolean {
   }
 }
 
-/** A quantity as plain decimal text, exactly (a double with all its digits); a rat as `n/d`. */
+/** A quantity as exact decimal text (a double with all its digits); a rat as `n/d`. */
 export function formatQuantity(q: Quantity): string {
   switch (q.t) {
     case 'int':
@@ -122,16 +117,15 @@ export function formatQuantity(q: Quantity): string {
 }
 
 /**
- * The quantity that a number's text says (RFC 8259 number: `12`, `-0.50`, `1.5e3`), exactly: an int if it is whole, else a dec of
- * the least scale.
- * @throws RangeError when `text` is not a number, or is one that neither an int nor a dec can hold.
+ * The exact quantity of a number's text (RFC 8259: `12`, `-0.50`, `1.5e3`): an int if it is whole, else a dec of the least scale.
+ * @throws RangeError if `text` is no number, or fits neither an int nor a dec.
  */
 export function quantityFromNumberText(text: string): Quantity {
   if (!NUMBER_TEXT.test(text)) {
     throw new RangeError(`expected a number such as 12 or 0.25, found ${shown(text)}`);
   }
   const { negative, digits, exponent } = parseDecimal(text);
-  // The digits stay a text until they are known to be few.
+  // Bounds the digits before any bigint is made.
   if (digits.length + Math.max(exponent, 0) > MAX_DIGITS || -exponent > MAX_SCALE) {
     throw new RangeError(
       `expected a number of at most ${MAX_DIGITS} digits, ${MAX_SCALE} of them after the point, found ${shown(text)}`,
@@ -144,9 +138,9 @@ export function quantityFromNumberText(text: string): Quantity {
 
 /**
  * The quantity of a whole number, or of a number's text: `quantity(3n)`, `quantity(3)`, `quantity('0.25')`.
- * @throws TypeError when `value` is of another type.
- * @throws RangeError when a number is not a safe integer (a double's digits are not what was written: pass a text), or when
- *   the value does not fit.
+ * @throws TypeError for another type.
+ * @throws RangeError for a number that is not a safe integer (pass a text: a double loses the digits that were written), and for a
+ *   value that does not fit.
  */
 export function quantity(value: bigint | number | string): Quantity {
   if (typeof value === 'string') return quantityFromNumberText(value);
@@ -156,7 +150,6 @@ export function quantity(value: bigint | number | string): Quantity {
   return { t: 'int', v: BigInt(value).toString() };
 }
 
-/** Why a number is no exact amount, and what to write instead. */
 function inexactProblem(value: number): string {
   if (!Number.isFinite(value)) return `${value} is not an amount`;
   if (!Number.isInteger(value)) return `${value} is not a whole number; write '${value}'`;
@@ -181,7 +174,7 @@ function unreduced(q: Extract<Quantity, { t: 'int' | 'dec' }>): Rational {
   return q.t === 'int' ? { n: BigInt(q.v), d: 1n } : { n: BigInt(q.m), d: powerOfTen(q.s) };
 }
 
-/** (−1)^sign · mantissa · 2^exponent, with the exponent of subnormal numbers that of the least normal ones. */
+/** (−1)^sign · mantissa · 2^exponent; subnormal numbers have the exponent of the least normal ones. */
 function rationalOfBits(bits: string): Rational {
   const all = BigInt(`0x${bits}`);
   const biased = Number((all >> 52n) & 0x7ffn);
@@ -195,7 +188,7 @@ function rationalOfBits(bits: string): Rational {
     : reduceRational(signed, 1n << BigInt(-exponent));
 }
 
-/** The integer text m with the point set s digits from its end. */
+/** The integer text m with a point before its last s digits. */
 function decimalText(m: string, s: number): string {
   if (s === 0) return m;
   const sign = m.startsWith('-') ? '-' : '';

@@ -3,9 +3,8 @@
  * and one of `s m h d`: `usd.per_5h`, `tokens.output.per_30d`.
  */
 
-/** What a rate unit limits, and over how long a window. */
 export interface RateUnit {
-  /** The unit that is limited; `calls` counts executions. */
+  /** The limited unit; `calls` counts executions. */
   readonly meter: string;
   /** Nanoseconds. */
   readonly window: bigint;
@@ -26,12 +25,11 @@ const LENGTHS: Readonly<Record<string, bigint>> = {
   d: 86_400n * SECOND,
 };
 
-/** Whether `text` is a rate unit. */
 export function isRateUnit(text: string): boolean {
   return RATE_UNIT.test(text);
 }
 
-/** The parts of a rate unit, or `undefined` when `text` is not one. */
+/** The parts of a rate unit; `undefined` for other text. */
 export function tryParseRateUnit(text: string): RateUnit | undefined {
   const match = RATE_UNIT.exec(text);
   if (match === null) return undefined;

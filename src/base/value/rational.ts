@@ -1,7 +1,4 @@
-/**
- * Exact rational numbers, in which quantities of every type are compared and added (SPEC §2). A {@link Rational} is always
- * reduced, its denominator positive.
- */
+/** Exact rational numbers, for comparing and adding quantities of all types (SPEC §2). */
 
 /** n/d, reduced, d > 0. */
 export interface Rational {
@@ -12,8 +9,7 @@ export interface Rational {
 export const ZERO: Rational = { n: 0n, d: 1n };
 
 /**
- * A running sum may have no denominator of more digits than this (SPEC §2): a bound on what hostile rationals can cost. One f64
- * alone needs up to 324.
+ * The most digits of a running sum's denominator (SPEC §2): bounds the cost of hostile rationals. One f64 needs up to 324.
  */
 export const MAX_DENOMINATOR_DIGITS = 400;
 
@@ -26,10 +22,7 @@ export function exceedsDenominatorLimit(r: Rational): boolean {
   return r.d >= DENOMINATOR_LIMIT;
 }
 
-/**
- * The rational n/d in lowest terms.
- * @throws RangeError when `d` is not positive.
- */
+/** n/d in lowest terms. @throws RangeError unless `d` is positive. */
 export function reduceRational(n: bigint, d: bigint): Rational {
   if (d <= 0n) throw new RangeError('expected a positive denominator');
   if (d === 1n) return { n, d };
@@ -39,12 +32,7 @@ export function reduceRational(n: bigint, d: bigint): Rational {
 
 const SMALL_POWERS_OF_TEN = Array.from({ length: 16 }, (_, s) => 10 ** s);
 
-/**
- * The rational m·10^−s.
- *
- * @param m - A safe integer that is not negative.
- * @param s - A scale of 0 to 38.
- */
+/** m·10^−s. @param m - A safe integer of at least 0. @param s - 0 to 38. */
 export function rationalOfDecimal(m: number, s: number): Rational {
   if (s === 0) return { n: BigInt(m), d: 1n };
   const power = SMALL_POWERS_OF_TEN[s];
@@ -53,25 +41,22 @@ export function rationalOfDecimal(m: number, s: number): Rational {
   return { n: BigInt(m / divisor), d: BigInt(power / divisor) };
 }
 
-/** a + b. */
 export function addRationals(a: Rational, b: Rational): Rational {
-  // Sums of whole numbers, and of amounts in the same small unit, are nearly all there are.
+  // Nearly all sums are of equal denominators.
   if (a.d === b.d) return reduceRational(a.n + b.n, a.d);
   if (a.n === 0n) return b;
   if (b.n === 0n) return a;
-  // Both are reduced, so only what the denominators share can cancel (Knuth, TAOCP 4.5.1): far less work for long ones.
+  // Both are reduced, so only a common factor of the denominators can cancel (Knuth, TAOCP 4.5.1).
   const shared = greatestCommonDivisor(a.d, b.d);
   const n = a.n * (b.d / shared) + b.n * (a.d / shared);
   const rest = greatestCommonDivisor(n, shared);
   return { n: n / rest, d: (a.d / shared) * (b.d / rest) };
 }
 
-/** a − b. */
 export function subtractRationals(a: Rational, b: Rational): Rational {
   return addRationals(a, { n: -b.n, d: b.d });
 }
 
-/** Orders two rationals: negative, 0 or positive as `a` is less than, equal to or greater than `b`. */
 export function compareRationals(a: Rational, b: Rational): -1 | 0 | 1 {
   const left = a.d === b.d ? a.n : a.n * b.d;
   const right = a.d === b.d ? b.n : b.n * a.d;
@@ -80,7 +65,7 @@ export function compareRationals(a: Rational, b: Rational): -1 | 0 | 1 {
 
 /** Greatest common divisor of |n| and d, d > 0. */
 export function greatestCommonDivisor(n: bigint, d: bigint): bigint {
-  // All doubles have such denominators, of up to a thousand bits.
+  // Doubles have denominators that are powers of two of up to a thousand bits.
   if (d >= LONG && (d & (d - 1n)) === 0n) {
     const lowest = n & -n;
     return lowest === 0n || lowest > d ? d : lowest;
@@ -90,7 +75,7 @@ export function greatestCommonDivisor(n: bigint, d: bigint): bigint {
   return d < LONG || rest < LONG ? computeDivisor(d, rest) : recallDivisor(d, rest);
 }
 
-/** From here on a divisor costs far more than looking it up. */
+/** From here on the memo pays. */
 const LONG = 1n << 256n;
 const MEMO_SIZE = 1_024;
 
@@ -100,10 +85,7 @@ interface Divisor {
   readonly divisor: bigint;
 }
 
-/**
- * The divisors of long numbers that were asked for last: the grants of a chain, and the limits of a grant, add up the same amounts. It
- * is bounded, and what it says is only ever what would be computed.
- */
+/** Recent divisors of long numbers: the grants of a chain, and the limits of a grant, add the same amounts. */
 const memo: (Divisor | undefined)[] = [];
 
 function recallDivisor(a: bigint, b: bigint): bigint {

@@ -1,29 +1,22 @@
-/** What people have of a record: its number, its id, or the beginning of its id in either of its spellings. */
+/** Names of records: a seq, an id, or the beginning of an id in base64url or hex. */
 
 import { encodeHex, tryDecodeBase64url } from '../bytes/encoding.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { fromDigestText, toDigestText, tryParseDigest } from './digest.js';
 
-/** A record as far as it is named. */
-export interface NamedRecord {
+interface NamedRecord {
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
 }
 
-/**
- * Whether a record is meant: a decimal number is a seq; anything else is an id, or the beginning of one, in either of its
- * spellings.
- *
- * @throws NorthrootError `USAGE` when it can be neither.
- */
+/** A predicate for the records that a name may mean. @throws NorthrootError `USAGE` as {@link parseRecordName}. */
 export function matchRecord(wanted: string): (record: NamedRecord) => boolean {
   const name = parseRecordName(wanted);
   return (record) => isNamed(record, name);
 }
 
-/** Whether a name may mean a record. */
 export function isNamed({ seq, eventId }: NamedRecord, name: RecordName): boolean {
   if ('seq' in name) return seq === name.seq;
   if ('eventId' in name) return eventId === name.eventId;
@@ -33,13 +26,13 @@ export function isNamed({ seq, eventId }: NamedRecord, name: RecordName): boolea
   return hex !== undefined && encodeHex(tryDecodeBase64url(b64) ?? new Uint8Array()).startsWith(hex);
 }
 
-/** What people have of a record: its number, its whole id (`sha-256:…`), or the beginning of that in base64url and perhaps in hex. */
+/** A seq; a whole id (`sha-256:…`); or the beginning of one, in base64url and perhaps in hex. */
 export type RecordName =
   | { readonly seq: number }
   | { readonly eventId: string }
   | { readonly prefix: string; readonly hex: string | undefined };
 
-/** @throws NorthrootError `USAGE` when it is none of these. */
+/** Parses a record's name; a decimal number is a seq. @throws NorthrootError `USAGE` for other text. */
 export function parseRecordName(wanted: string): RecordName {
   if (/^\d{1,16}$/.test(wanted)) return { seq: Number(wanted) };
   const digest = tryParseDigest(wanted);

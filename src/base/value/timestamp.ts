@@ -1,20 +1,19 @@
 /**
- * Timestamps, SPEC §2: `YYYY-MM-DDThh:mm:ss[.f{1,9}]Z`, a real date of the proleptic Gregorian calendar, second ≤ 59 (no leap
- * seconds). They are compared as instants, never as strings: `…00Z` is `…00.0Z`.
- *
- * An instant is a count of nanoseconds since 1970-01-01T00:00:00Z, as a bigint: 2^53 nanoseconds are only 104 days.
+ * Timestamps, SPEC §2: `YYYY-MM-DDThh:mm:ss[.f{1,9}]Z`, a real date of the proleptic Gregorian calendar, without leap seconds.
+ * They are compared as instants, not as strings: `…00Z` equals `…00.0Z`. An instant is a bigint of nanoseconds since
+ * 1970-01-01T00:00:00Z: 2^53 nanoseconds are only 104 days.
  */
 
 const NANOS_PER_SECOND = 1_000_000_000n;
 const SECONDS_PER_DAY = 86_400;
-/** Length of `YYYY-MM-DDThh:mm:ss`, the part before a fraction. */
+/** The length of `YYYY-MM-DDThh:mm:ss`. */
 export const WHOLE_LENGTH = 19;
 const MAX_FRACTION_DIGITS = 9;
 /** 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z, in seconds. */
 const MIN_SECOND = -62_167_219_200n;
 const MAX_SECOND = 253_402_300_799n;
 
-/** Whether `text` is a timestamp of SPEC §2. Reads characters only: this is on the path of every event. */
+/** Whether `text` is a timestamp of SPEC §2. Allocates nothing: it runs for every event. */
 export function isTimestamp(text: string): boolean {
   const { length } = text;
   if (
@@ -49,10 +48,7 @@ export function isTimestamp(text: string): boolean {
   return hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 59;
 }
 
-/**
- * The instant that a timestamp names, in nanoseconds since the Unix epoch (negative before 1970).
- * @throws RangeError when `text` is not a timestamp of SPEC §2.
- */
+/** The instant of a timestamp, negative before 1970. @throws RangeError for other text. */
 export function parseTimestamp(text: string): bigint {
   assertTimestamp(text);
   const days = daysFromCivil(
@@ -67,20 +63,17 @@ export function parseTimestamp(text: string): bigint {
   return BigInt(seconds) * NANOS_PER_SECOND + nanos;
 }
 
-/**
- * Orders two timestamps as instants: negative, 0 or positive as `a` is before, at or after `b`.
- * @throws RangeError when either is not a timestamp of SPEC §2.
- */
+/** Compares two timestamps as instants. @throws RangeError for other text. */
 export function compareTimestamps(a: string, b: string): -1 | 0 | 1 {
   assertTimestamp(a);
   assertTimestamp(b);
   return orderTimestamps(a, b);
 }
 
-/** As {@link compareTimestamps}, of two texts that are known to be timestamps. */
+/** {@link compareTimestamps} without the checks: both MUST be timestamps. */
 export function orderTimestamps(a: string, b: string): -1 | 0 | 1 {
   if (a.length === b.length) return a < b ? -1 : a > b ? 1 : 0;
-  // Every field has a fixed width, and a missing digit of the fraction is a 0: no need to build the instants.
+  // Fields have fixed widths, and a missing digit of the fraction is a 0.
   for (let i = 0; i < WHOLE_LENGTH; i++) {
     const difference = a.charCodeAt(i) - b.charCodeAt(i);
     if (difference !== 0) return difference < 0 ? -1 : 1;
@@ -93,11 +86,7 @@ export function orderTimestamps(a: string, b: string): -1 | 0 | 1 {
   return 0;
 }
 
-/**
- * The shortest timestamp of an instant: no fraction where it is 0, no trailing zeros in one.
- * @param instant nanoseconds since the Unix epoch.
- * @throws RangeError when the instant lies outside the years 0000 to 9999.
- */
+/** The shortest timestamp of an instant. @throws RangeError outside the years 0000 to 9999. */
 export function formatInstant(instant: bigint): string {
   let seconds = instant / NANOS_PER_SECOND;
   let nanos = instant % NANOS_PER_SECOND;
@@ -118,13 +107,13 @@ function assertTimestamp(text: string): void {
   if (!isTimestamp(text)) throw new RangeError('expected a timestamp YYYY-MM-DDThh:mm:ss[.fffffffff]Z');
 }
 
-/** -1 when there is no digit at `index`. */
+/** -1 if there is no digit at `index`. */
 function digitAt(text: string, index: number): number {
   const digit = text.charCodeAt(index) - 0x30;
   return digit >= 0 && digit <= 9 ? digit : -1;
 }
 
-/** Negative when the two characters at `index` are not both digits. */
+/** -1 unless both characters at `index` are digits. */
 function twoDigits(text: string, index: number): number {
   const tens = digitAt(text, index);
   const ones = digitAt(text, index + 1);
@@ -135,13 +124,13 @@ function fractionDigit(text: string, index: number): number {
   return index < text.length - 1 ? text.charCodeAt(index) : 0x30;
 }
 
-/** How many days a month, 1 to 12, has. */
+/** The days of a month, 1 to 12. */
 export function daysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** Days since 1970-01-01. Years are counted from March, so that the leap day is the last of its year. */
+/** Days since 1970-01-01. Years begin in March, so that the leap day is the last. */
 function daysFromCivil(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;

@@ -1,8 +1,6 @@
 /**
- * Tools, SPEC §2: the names of what is called, and the patterns by which a grant allows them.
- *
- * A tool pattern is a ToolName; or a prefix of one and one final `*`, which stands for one or more characters; or `*`. So
- * `fs.*` matches `fs.read` and not `fs.` (itself a ToolName).
+ * Tool names, SPEC §2, and the patterns in grants. A pattern is a ToolName, or a prefix of one, perhaps empty, and a final `*` that
+ * matches one or more characters: `fs.*` matches `fs.read` but not `fs.` (itself a ToolName).
  */
 
 import { encodeHex } from '../bytes/encoding.js';
@@ -13,28 +11,24 @@ const MAX_TOOL_NAME_LENGTH = 128;
 const TOOL_NAME = /^[A-Za-z0-9_./:@+=#~-]{1,128}$/;
 const TOOL_PATTERN = /^(?:[A-Za-z0-9_./:@+=#~-]{1,128}|[A-Za-z0-9_./:@+=#~-]{0,128}\*)$/;
 
-/** Whether `text` is a ToolName. */
 export function isToolName(text: string): boolean {
   return TOOL_NAME.test(text);
 }
 
-/** Whether `text` is a ToolPattern. */
 export function isToolPattern(text: string): boolean {
   return TOOL_PATTERN.test(text);
 }
 
-/** What a name that is too long keeps of its beginning: with `~~` and 64 digits, 128 characters. */
+/** The prefix kept of a long name: with `~~` and 64 digits, 128 characters. */
 const KEPT_LENGTH = 62;
 
 /**
- * A foreign system's name of a tool as a ToolName, the same wherever it is imported. Every character that a ToolName does not have,
- * and `~`, is written as `~` and two upper-case hexadecimal digits for each of its UTF-8 bytes; of what is then longer than 128
- * characters the first 62 are kept, followed by `~~` and the SHA-256 of the whole name (its UTF-8 bytes, before escaping) in 64
- * lower-case hexadecimal digits. Different names give different ToolNames; a name that was cut cannot be read back.
+ * The ToolName of a foreign tool's name, the same wherever it is imported. `~` and every character outside ToolName become `~` and two
+ * upper-case hex digits per UTF-8 byte. A result of more than 128 characters is cut to 62, followed by `~~` and the SHA-256 of
+ * the name's UTF-8 in lower-case hex. Different names give different ToolNames.
  *
- * @param name - At least one character.
- * @throws TypeError when `name` is not a string.
- * @throws RangeError when it is empty or holds a lone surrogate, which has no UTF-8.
+ * @throws TypeError if `name` is no string.
+ * @throws RangeError if it is empty or has a lone surrogate.
  */
 export function escapeToolName(name: string): string {
   if (typeof name !== 'string') throw new TypeError(`expected a string, found ${typeof name}`);
@@ -49,19 +43,16 @@ function escapeCharacter(character: string): string {
   return encodeHex(encodeUtf8(character)).toUpperCase().replace(/../g, '~$&');
 }
 
-/** Whether a ToolPattern matches a ToolName. Both are taken to be well-formed. */
+/** Whether a ToolPattern matches a ToolName. Both MUST be well-formed. */
 export function matchesToolPattern(pattern: string, tool: string): boolean {
   if (!pattern.endsWith('*')) return pattern === tool;
   return tool.length >= pattern.length && tool.startsWith(pattern.slice(0, -1));
 }
 
-/**
- * Whether every tool that `child` matches is matched by `parent` (SPEC §8 rule 9). Both are taken to be well-formed
- * ToolPatterns.
- */
+/** Whether `parent` matches every tool that `child` matches (SPEC §8 rule 9). Both MUST be well-formed ToolPatterns. */
 export function coversToolPattern(parent: string, child: string): boolean {
   if (!child.endsWith('*')) return matchesToolPattern(parent, child);
-  // A prefix of the greatest length leaves no room for the `*`: such a pattern matches nothing, which everything covers.
+  // A prefix of maximal length leaves no room for the `*`: the pattern matches nothing, and is covered by any.
   if (child.length > MAX_TOOL_NAME_LENGTH) return true;
   return parent.endsWith('*') && child.startsWith(parent.slice(0, -1));
 }

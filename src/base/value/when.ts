@@ -1,4 +1,4 @@
-/** Times as people give them, made timestamps of SPEC §2: with an offset, as a date, or as a time from now. */
+/** Times as people write them (with an offset, as a date, relative to now) to timestamps of SPEC §2. */
 
 import { printable } from '../bytes/printable.js';
 import { formatInstant, isTimestamp, parseTimestamp } from './timestamp.js';
@@ -16,8 +16,8 @@ const SPAN = /^([1-9][0-9]{0,7})([smhdw])$/;
 const OFFSET = /^(.{16,29})([+-])([01][0-9]|2[0-3]):([0-5][0-9])$/;
 
 /**
- * The timestamp that a date (its first instant, in UTC) or a time with `Z` or an offset names; `undefined` where `text` is
- * neither, or lies outside the years 0000 to 9999. Seconds may be left out.
+ * The timestamp of a date (its first instant, UTC) or of a time with `Z` or an offset, seconds optional; `undefined` for other
+ * text and outside the years 0000 to 9999.
  */
 export function tryReadTime(text: string): string | undefined {
   if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return realTime(`${text}T00:00:00Z`);
@@ -30,38 +30,34 @@ export function tryReadTime(text: string): string | undefined {
 }
 
 /**
- * The timestamp that people mean by a time such as `2026-03-01T14:00:00+02:00` or `2026-03-01`, or by a time from now on:
- * `90s`, `30m`, `2h`, `7d`, `4w`.
+ * The timestamp of a time such as `2026-03-01T14:00:00+02:00` or `2026-03-01`, or of a span from `now`: `90s`, `30m`, `2h`,
+ * `7d`, `4w`.
  *
  * @param now - A timestamp of SPEC §2.
- * @throws RangeError when `text` is none of these.
+ * @throws RangeError for other text.
  */
 export function resolveTime(text: string, now: string): string {
-  const [, count = '', letter = ''] = SPAN.exec(text) ?? [];
-  const length = LENGTHS[letter];
-  const found =
-    length === undefined ? tryReadTime(text) : tryFormat(parseTimestamp(now) + BigInt(count) * length);
+  const found = tryResolve(text, now, 1n);
   if (found !== undefined) return found;
   throw new RangeError(
     `expected a time from now such as 30m, 2h or 7d, or one such as 2026-03-01T14:00:00Z or 2026-03-01T14:00:00+02:00, found ${printable(text, 80)}`,
   );
 }
 
-/**
- * The same for times that are past: `7d` is seven days ago.
- *
- * @param now - A timestamp of SPEC §2.
- * @throws RangeError when `text` is neither a time nor a span such as `90s`, `30m`, `2h`, `7d`, `4w`.
- */
+/** {@link resolveTime} with spans before `now`: `7d` is seven days ago. */
 export function resolvePastTime(text: string, now: string): string {
-  const [, count = '', letter = ''] = SPAN.exec(text) ?? [];
-  const length = LENGTHS[letter];
-  const found =
-    length === undefined ? tryReadTime(text) : tryFormat(parseTimestamp(now) - BigInt(count) * length);
+  const found = tryResolve(text, now, -1n);
   if (found !== undefined) return found;
   throw new RangeError(
     `expected a time ago such as 30m, 2h or 7d, or one such as 2026-03-01, 2026-03-01T14:00:00Z or 2026-03-01T14:00:00+02:00, found ${printable(text, 80)}`,
   );
+}
+
+function tryResolve(text: string, now: string, sign: bigint): string | undefined {
+  const [, count = '', letter = ''] = SPAN.exec(text) ?? [];
+  const length = LENGTHS[letter];
+  if (length === undefined) return tryReadTime(text);
+  return tryFormat(parseTimestamp(now) + sign * BigInt(count) * length);
 }
 
 function withSeconds(local: string, isZoned: boolean): string {

@@ -1,7 +1,7 @@
 /**
- * COSE receipts of inclusion (RFC 9942) for `RFC9162_SHA256`, the tree of RFC 6962: a COSE_Sign1 whose payload is the root of a tree,
- * detached, with the way from a leaf to that root among the unprotected headers. Whoever verifies computes the root from the leaf, so
- * that a signature is never verified of a root that the proof does not lead to.
+ * COSE receipts of inclusion (RFC 9942) for `RFC9162_SHA256`, the tree of RFC 6962: a COSE_Sign1 with the tree's root as its detached
+ * payload, and an inclusion path in the unprotected headers. A verifier computes the root from the leaf, so that it never checks
+ * a signature of another root. This is the format only: nothing is verified here.
  *
  *     18([
  *       << { alg, kid: the key's id, CWT claims: { iss: the origin }, vds: 1 } >>,
@@ -9,8 +9,6 @@
  *       null,
  *       signature
  *     ])
- *
- * This is the format only: nothing is verified here.
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
@@ -22,51 +20,45 @@ import type { PublicKey } from '../key/public-key.js';
 import type { Signer } from '../signature/signer.js';
 import { COSE_HEADER, type CoseSign1, decodeCoseSign1, signCoseSign1 } from './sign1.js';
 
-/** Labels of headers (RFC 9597, RFC 9942). */
+/** Header labels (RFC 9597, RFC 9942). */
 const HEADER = { cwtClaims: 15, vds: 395, vdp: 396 } as const;
 /** The issuer among the claims (RFC 8392). */
 const CLAIM_ISS = 1;
-/** RFC 9942: the tree of RFC 9162, which is that of RFC 6962, with SHA-256. */
+/** RFC 9942: the tree of RFC 9162, equal to that of RFC 6962, with SHA-256. */
 const RFC9162_SHA256 = 1;
-/** Among the proofs of `vdp`. */
+/** The label in `vdp`. */
 const INCLUSION_PROOFS = -1;
 
 const UNDERSTOOD: ReadonlySet<CborKey> = new Set([HEADER.cwtClaims, HEADER.vds]);
 
-/** The largest receipt that is read, in bytes. */
-export const MAX_RECEIPT_BYTES = 64 * 1024;
-/** No tree is higher. */
+const MAX_RECEIPT_BYTES = 64 * 1024;
+/** The height of the largest tree. */
 const MAX_PATH_HASHES = 63;
 const HASH_BYTES = 32;
 const MAX_ISSUER_CHARACTERS = 1_024;
 
-/** What a receipt says. */
-export interface Receipt {
+/** A decoded receipt. */
+interface Receipt {
   readonly message: CoseSign1;
-  /** The log's name, where the receipt has it as the issuer among its claims. */
+  /** The log's name: the issuer among the claims, if any. */
   readonly issuer: string | undefined;
   readonly size: number;
-  /** The leaf's place, from 0. */
+  /** The leaf's index, from 0. */
   readonly index: number;
   /** From the leaf's sibling up: binary strings of 32 characters, at most 63. */
   readonly hashes: readonly string[];
 }
 
-/** What a receipt is made of. */
-export interface ReceiptParts {
+interface ReceiptParts {
   readonly issuer: string;
   readonly size: number;
   readonly index: number;
   readonly hashes: readonly string[];
-  /** What is signed: a binary string of 32 characters. */
+  /** The signed root: a binary string of 32 characters. */
   readonly root: string;
 }
 
-/**
- * Signs the root of a tree, with the way to it from a leaf beside it.
- *
- * @throws RangeError for an ML-DSA-44 key
- */
+/** Signs the root of a tree, with the inclusion path of a leaf. @throws RangeError for an ML-DSA-44 key */
 export function formatReceipt(
   { issuer, size, index, hashes, root }: ReceiptParts,
   signer: Signer,
@@ -83,11 +75,8 @@ export function formatReceipt(
   });
 }
 
-/** What decoding a receipt gives. */
-export type ReceiptDecoded = Result<Receipt, Fault<'PROOF_MALFORMED'>>;
-
-/** Decodes a receipt of inclusion of at most {@link MAX_RECEIPT_BYTES}, with one proof in it. */
-export function decodeReceipt(bytes: Uint8Array): ReceiptDecoded {
+/** Decodes a receipt of at most 64 KiB with one inclusion proof. */
+export function decodeReceipt(bytes: Uint8Array): Result<Receipt, Fault<'PROOF_MALFORMED'>> {
   if (bytes.length > MAX_RECEIPT_BYTES) {
     return malformed(`a receipt of at most ${MAX_RECEIPT_BYTES} bytes`, `${bytes.length} bytes`);
   }
@@ -120,7 +109,7 @@ export function decodeReceipt(bytes: Uint8Array): ReceiptDecoded {
   return path.ok ? succeed({ message, issuer, ...path.value }) : path;
 }
 
-/** Whether a receipt says that this key signed it; undefined where it names no key. */
+/** Whether a receipt names this key, or none. */
 export function namesReceiptKey(
   { protectedHeaders, unprotectedHeaders }: CoseSign1,
   key: PublicKey,

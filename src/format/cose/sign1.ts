@@ -1,7 +1,7 @@
 /**
- * COSE_Sign1 (RFC 9052 §4.2) with Ed25519 (EdDSA, -8) and P-256 (ES256, -7), strict: deterministic CBOR, tag 18 or none, the
- * algorithm among the protected headers and the key's own, no label twice, and nothing critical that is not understood. Countersignatures
- * are passed over, as what stands among the unprotected headers is.
+ * Strict COSE_Sign1 (RFC 9052 §4.2) with Ed25519 (EdDSA, -8) and P-256 (ES256, -7): deterministic CBOR, tag 18 or none, the key's
+ * algorithm among the protected headers, no label twice, and no critical header that is not understood. Other unprotected headers,
+ * countersignatures included, are ignored.
  */
 
 import { decodeCbor, encodeCbor } from '../../base/cbor/codec.js';
@@ -14,45 +14,41 @@ import type { Signer } from '../signature/signer.js';
 /** The tag of a COSE_Sign1. */
 export const COSE_SIGN1_TAG = 18;
 
-/** Labels of headers (RFC 9052 §3.1). */
+/** Header labels (RFC 9052 §3.1). */
 export const COSE_HEADER = { alg: 1, crit: 2, contentType: 3, kid: 4 } as const;
 
 /** Algorithms (RFC 9053 §2). */
-export const COSE_ALGORITHM = { ES256: -7, EdDSA: -8 } as const;
+const COSE_ALGORITHM = { ES256: -7, EdDSA: -8 } as const;
 
-/** A COSE_Sign1, its signature not judged. */
+/** A decoded COSE_Sign1; its signature is not verified. */
 export interface CoseSign1 {
-  /** The protected headers as they are signed. */
+  /** The protected headers as signed. */
   readonly protectedBytes: Uint8Array;
   readonly protectedHeaders: CborMap;
   readonly unprotectedHeaders: CborMap;
-  /** Undefined where it is detached. */
+  /** Undefined if detached. */
   readonly payload: Uint8Array | undefined;
   readonly signature: Uint8Array;
   /** Among the protected headers. */
   readonly alg: number;
 }
 
-/** Why something is no COSE_Sign1. */
-export type CoseFault = Fault<'COSE_MALFORMED'>;
+type CoseFault = Fault<'COSE_MALFORMED'>;
+type CoseDecoded = Result<CoseSign1, CoseFault>;
 
-/** What decoding a COSE_Sign1 gives. */
-export type CoseDecoded = Result<CoseSign1, CoseFault>;
-
-/** What is signed beside the payload, and how. */
-export interface CoseSignOptions {
+interface CoseSignOptions {
   /** Protected headers beside the algorithm. */
   readonly protectedHeaders?: CborMap;
   readonly unprotectedHeaders?: CborMap;
-  /** Whether the payload is left out of the message, so that whoever verifies must have it. */
+  /** Leaves the payload out of the message; the verifier must have it. */
   readonly detached?: boolean;
-  /** Bound by the signature, and not in the message. */
+  /** Signed, but not in the message. */
   readonly externalAad?: Uint8Array;
 }
 
-/** What a message does not hold and its signature binds. */
-export interface CoseVerifyOptions {
-  /** Of a detached one. */
+/** Signed data that is not in the message. */
+interface CoseVerifyOptions {
+  /** The detached payload. */
   readonly payload?: Uint8Array;
   readonly externalAad?: Uint8Array;
 }
@@ -64,7 +60,7 @@ const NOTHING = new Uint8Array();
  * Signs a payload.
  *
  * @param signer - With an Ed25519 or P-256 key.
- * @throws RangeError for an ML-DSA-44 key, and for headers that say an algorithm or the same thing twice
+ * @throws RangeError for an ML-DSA-44 key, and for headers with `alg` or a duplicate label
  */
 export function signCoseSign1(
   payload: Uint8Array,
@@ -92,7 +88,7 @@ export function signCoseSign1(
 /**
  * Decodes a COSE_Sign1, tagged or not.
  *
- * @param understood - Labels beside those of {@link COSE_HEADER} that the caller understands, and that may be critical.
+ * @param understood - Labels that may be critical, beside those of {@link COSE_HEADER}.
  */
 export function decodeCoseSign1(
   bytes: Uint8Array,
@@ -103,29 +99,22 @@ export function decodeCoseSign1(
   return decodeCoseValue(decoded.value, understood);
 }
 
-/** The same of a value that was decoded already. */
+/** {@link decodeCoseSign1} of a decoded value. */
 export function decodeCoseValue(value: CborValue, understood: ReadonlySet<CborKey> = new Set()): CoseDecoded {
   const parts = value instanceof TaggedCbor ? value.value : value;
   if (!isArray(parts) || parts.length !== 4) return malformed('an array of four', 'another item');
   const [protectedBytes, unprotectedHeaders, payload, signature] = parts;
-  if (!(protectedBytes instanceof Uint8Array)) {
-    return malformed('protected headers as bytes', 'another item');
-  }
-  if (!(unprotectedHeaders instanceof Map)) {
-    return malformed('a map of unprotected headers', 'another item');
-  }
-  if (payload !== null && !(payload instanceof Uint8Array)) {
+  if (!(protectedBytes instanceof Uint8Array)) return malformed('protected headers as bytes', 'another item');
+  if (!(unprotectedHeaders instanceof Map)) return malformed('a map of unprotected headers', 'another item');
+  if (payload !== null && !(payload instanceof Uint8Array))
     return malformed('a payload as bytes, or null', 'another item');
-  }
   if (!(signature instanceof Uint8Array)) return malformed('a signature as bytes', 'another item');
   const inside = protectedBytes.length === 0 ? succeed<CborValue>(new Map()) : decodeCbor(protectedBytes);
   if (!inside.ok) {
     const { expected, actual, offset } = inside.fault;
     return malformed(`${expected} in the protected headers`, `${actual} at byte ${offset} of them`);
   }
-  if (!(inside.value instanceof Map)) {
-    return malformed('a map of protected headers', 'another item');
-  }
+  if (!(inside.value instanceof Map)) return malformed('a map of protected headers', 'another item');
   const headers = {
     protectedHeaders: inside.value as CborMap,
     unprotectedHeaders: unprotectedHeaders as CborMap,
@@ -142,9 +131,9 @@ export function decodeCoseValue(value: CborValue, understood: ReadonlySet<CborKe
 }
 
 /**
- * Whether the signature is one by the key. The algorithm is the key's, and the message must name it.
+ * Whether the signature is valid by the key. The message MUST name the key's algorithm.
  *
- * @throws RangeError when a payload is given and in the message, or neither
+ * @throws RangeError if the payload is both given and in the message, or neither
  */
 export function verifyCoseSign1(
   message: CoseSign1,
@@ -159,7 +148,7 @@ export function verifyCoseSign1(
   return key.verify(toBeSigned(message.protectedBytes, signed, externalAad), message.signature);
 }
 
-/** The algorithm of keys; undefined of those that sign no COSE here. */
+/** Undefined for keys that do not sign COSE. */
 function algorithmOf(alg: KeyAlgorithm): number | undefined {
   if (alg === 'ed25519') return COSE_ALGORITHM.EdDSA;
   return alg === 'p256' ? COSE_ALGORITHM.ES256 : undefined;

@@ -1,7 +1,4 @@
-/**
- * Builders of events (SPEC §3): a draft says what happened, the builder adds the envelope and the two ids and checks the
- * whole. Builders read no clock unless they are given one.
- */
+/** Builders of events (SPEC §3): they complete a draft with the envelope and both ids, and check the result. They read no clock. */
 
 import { equalBytes } from '../../base/bytes/compare.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
@@ -24,7 +21,7 @@ import { type CompleteEvent, completePayload, payloadOf, type Room } from './ide
 import { digestReader, readDigestTexts } from './references.js';
 import { assertEvent, assertShape } from './validate.js';
 
-/** The members that a builder adds: always the ids, the others where the draft leaves them out. */
+/** The members that a builder adds: always the ids, the others if the draft lacks them. */
 type Added = 'event_id' | 'payload_digest';
 type Defaulted = 'event_type' | 'event_version' | 'canonical_profile_id' | 'occurred_at' | 'principal_id';
 
@@ -35,12 +32,12 @@ type WithDigestTexts<T> = T extends { readonly alg: unknown; readonly b64: unkno
     ? { [K in keyof T]: WithDigestTexts<T[K]> }
     : T;
 
-/** An event that lacks its ids, and may lack what a builder can fill in; its digests may be texts. */
+/** An event without its ids, and perhaps without the members that a builder defaults; its digests may be texts. */
 export type Draft<T> = T extends unknown
   ? WithDigestTexts<Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>>
   : never;
 
-/** What fills the members that a draft leaves out. */
+/** Defaults for members that a draft lacks. */
 export interface EventDefaults {
   /** For `occurred_at`: a timestamp of SPEC §2. */
   readonly occurredAt?: string | undefined;
@@ -63,8 +60,8 @@ export interface AnyEvent {
 /**
  * Completes a draft of any type.
  *
- * @param draft - The event without `event_id` and `payload_digest`; of the envelope only `event_type` is required. Digests may be
- *   texts, `sha-256:…`: all in the types of SPEC §3, those of the envelope in others.
+ * @param draft - The event without `event_id` and `payload_digest`; only `event_type` is required of the envelope. Digests may be
+ *   texts, `sha-256:…`: all of them in the types of SPEC §3, those of the envelope in others.
  * @throws EventError with the code of the first fault; TypeError for what is not plain JSON.
  * @example
  * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
@@ -74,26 +71,21 @@ export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEven
   if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
     throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
   }
-  const { event } = completeDraft(draft, defaults);
-  return event;
+  return completeDraft(draft, defaults).event;
 }
 
-/** An event that is complete, and of the right form: no value of its maker's is in it. */
-export interface CompleteDraft extends CompleteEvent {
+/** A complete and valid event, parsed from its own bytes: it shares no object with the draft. */
+interface CompleteDraft extends CompleteEvent {
   readonly event: AnyEvent;
 }
 
-/** The same, as its canonical bytes say it. @throws EventError, TypeError as {@link buildEvent}. */
+/** {@link buildEvent} with the event's bytes and ids. */
 export function completeDraft(draft: object, defaults: EventDefaults): CompleteDraft {
   const complete = writeDraft(draft, defaults);
   return { ...complete, event: readWritten(complete) };
 }
 
-/**
- * Writes the event that a draft makes; of its form nothing is known.
- *
- * @throws TypeError, NorthrootError as {@link buildEvent} for what is not plain JSON.
- */
+/** Completes a draft without checking its form. @throws TypeError, NorthrootError for what is not plain JSON. */
 export function writeDraft(draft: object, defaults: EventDefaults, room?: Room): CompleteEvent {
   const { event_type: type } = draft as { readonly event_type?: unknown };
   const parts = {
@@ -104,18 +96,14 @@ export function writeDraft(draft: object, defaults: EventDefaults, room?: Room):
   return completePayload(parts, () => fillDraft(draft, defaults), room);
 }
 
-/** An event that was written, read again. @throws EventError when its shape or its values are not valid. */
+/** Parses and checks a written event. @throws EventError if its shape or values are invalid. */
 export function readWritten({ bytes }: CompleteEvent): AnyEvent {
   const event = JSON.parse(decodeUtf8(bytes)) as JsonObject;
   assertShape(event);
   return event as unknown as AnyEvent;
 }
 
-/**
- * The same of a whole event, which has its ids.
- *
- * @throws EventError for what is wrong with it, its ids among that; TypeError for what is not plain JSON.
- */
+/** {@link completeDraft} of an event that has its ids. @throws EventError if it or its ids are invalid; TypeError for no plain JSON. */
 export function completeWhole(event: object, room?: Room): CompleteDraft {
   const complete = completePayload({ members: event }, () => payloadOf(event), room);
   const { identity, bytes } = complete;
@@ -148,46 +136,36 @@ function defaultMembers(
   };
   if (occurredAt !== undefined) members['occurred_at'] = occurredAt;
   if (principalId !== undefined) members['principal_id'] = principalId;
-  // A genesis is what others are bound to.
+  // Other events are bound to the genesis.
   if (ledgerId !== undefined && type !== 'genesis')
     members['ledger_id'] = digestFromBase64url(fromDigestText(ledgerId));
   return members;
 }
 
-/** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildAuthorization(
-  draft: Draft<AuthorizationEvent>,
-  defaults?: EventDefaults,
-): AuthorizationEvent {
-  return buildEvent({ ...draft, event_type: 'authorization' }, defaults) as unknown as AuthorizationEvent;
+type Builder<T> = (draft: Draft<T>, defaults?: EventDefaults) => T;
+
+function builderOf<T>(type: string): Builder<T> {
+  return (draft, defaults) =>
+    buildEvent({ ...(draft as object), event_type: type }, defaults) as unknown as T;
 }
+
+/** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */
+export const buildAuthorization: Builder<AuthorizationEvent> = builderOf('authorization');
 
 /** Completes an execution (SPEC §3.2). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildExecution(draft: Draft<ExecutionEvent>, defaults?: EventDefaults): ExecutionEvent {
-  return buildEvent({ ...draft, event_type: 'execution' }, defaults) as unknown as ExecutionEvent;
-}
+export const buildExecution: Builder<ExecutionEvent> = builderOf('execution');
 
 /** Completes an adjustment (SPEC §3.5). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildAdjustment(draft: Draft<AdjustmentEvent>, defaults?: EventDefaults): AdjustmentEvent {
-  return buildEvent({ ...draft, event_type: 'adjustment' }, defaults) as unknown as AdjustmentEvent;
-}
+export const buildAdjustment: Builder<AdjustmentEvent> = builderOf('adjustment');
 
 /** Completes a genesis (SPEC §3.3). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildGenesis(draft: Draft<GenesisEvent>, defaults?: EventDefaults): GenesisEvent {
-  return buildEvent({ ...draft, event_type: 'genesis' }, defaults) as unknown as GenesisEvent;
-}
+export const buildGenesis: Builder<GenesisEvent> = builderOf('genesis');
 
 /** Completes a checkpoint (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildCheckpoint(draft: Draft<CheckpointEvent>, defaults?: EventDefaults): CheckpointEvent {
-  return buildEvent({ ...draft, event_type: 'checkpoint' }, defaults) as unknown as CheckpointEvent;
-}
+export const buildCheckpoint: Builder<CheckpointEvent> = builderOf('checkpoint');
 
 /** Completes an attestation (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildAttestation(draft: Draft<AttestationEvent>, defaults?: EventDefaults): AttestationEvent {
-  return buildEvent({ ...draft, event_type: 'attestation' }, defaults) as unknown as AttestationEvent;
-}
+export const buildAttestation: Builder<AttestationEvent> = builderOf('attestation');
 
 /** Completes a key event (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
-export function buildKeyEvent(draft: Draft<KeyEvent>, defaults?: EventDefaults): KeyEvent {
-  return buildEvent({ ...draft, event_type: 'key' }, defaults) as unknown as KeyEvent;
-}
+export const buildKeyEvent: Builder<KeyEvent> = builderOf('key');

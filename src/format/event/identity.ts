@@ -8,7 +8,7 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { listNames, PlainWriter, type Replace, sortNames, NOT_PLAIN } from '../../base/json/plain-writer.js';
 import { type Digest, digestFromBase64url } from '../../base/value/digest.js';
 
-/** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
+/** The prefix of the payload in the hash that is the event id: 19 bytes. */
 export const EVENT_ID_PREFIX = 'northroot:event:v1\0';
 
 /** The two ids of one event, as 43 characters of base64url. */
@@ -18,7 +18,7 @@ export interface EventIdentity {
 }
 
 /**
- * Both ids of an event, or of a payload: the members `event_id` and `payload_digest` are left out if they are there.
+ * Both ids of an event or a payload; the members `event_id` and `payload_digest` are ignored.
  *
  * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
  */
@@ -26,49 +26,48 @@ export function identifyEvent(event: object): EventIdentity {
   return identifyPayload(canonicalBytes(payloadOf(event)));
 }
 
-/** Both ids of a payload given as its canonical bytes. */
+/** Both ids of a payload's canonical bytes. */
 export function identifyPayload(payload: Uint8Array): EventIdentity {
   const prefixed = concatBytes([encodeLatin1(EVENT_ID_PREFIX), payload]);
   return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
 }
 
-/** An event whose ids were made. */
+/** An event with its ids. */
 export interface CompleteEvent {
   readonly identity: EventIdentity;
   /** Its canonical bytes, ids included. */
   readonly bytes: Uint8Array;
-  /** The same with the {@link Room} around them, in which anything may stand. */
+  /** `bytes` with the {@link Room} around them, which is uninitialised. */
   readonly whole: Uint8Array;
-  /** How many containers are open at most in it; undefined where that was not seen. */
+  /** Its nesting; undefined if unknown. */
   readonly depth: number | undefined;
 }
 
-/** How many bytes are left before and behind an event. */
+/** The bytes reserved before and after an event. */
 export interface Room {
   readonly before: number;
   readonly after: number;
 }
 
-/** What a payload is made of. */
-export interface PayloadParts {
-  /** Its `event_id` and `payload_digest` are left out. */
+/** The parts of a payload. */
+interface PayloadParts {
+  /** `event_id` and `payload_digest` are ignored. */
   readonly members: object;
-  /** Of these the ones that are not among the members. */
+  /** Used for names that `members` lacks. */
   readonly defaults?: Readonly<Record<string, unknown>>;
   readonly replace?: Replace | undefined;
 }
 
 const NO_ROOM: Room = { before: 0, after: 0 };
-const NOTHING: readonly string[] = [];
 const writer = new PlainWriter(encodeLatin1(EVENT_ID_PREFIX));
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const COMMA = 0x2c;
 
 /**
- * Both ids of a payload, and the event that it makes with them: written once, and hashed where it lies.
+ * Both ids of a payload, and the event with them: written once, and hashed in place.
  *
- * @param payloadOfAny - The payload where its parts are not scannable.
+ * @param payloadOfAny - Gives the payload if its parts are not plain.
  * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
  */
 export function completePayload(
@@ -86,11 +85,7 @@ function completePlain(
 ): CompleteEvent | typeof NOT_PLAIN {
   const names = listNames(members);
   if (names === undefined) return NOT_PLAIN;
-  let added = NOTHING;
-  for (const name of Object.keys(defaults)) {
-    if (names.includes(name)) continue;
-    added = [...added, name];
-  }
+  const added = Object.keys(defaults).filter((name) => !names.includes(name));
   if (added.length > 0) {
     names.push(...added);
     sortNames(names);
@@ -101,7 +96,7 @@ function completePlain(
   writer.byte(OPEN);
   for (const name of names) {
     if (name === 'event_id' || name === 'payload_digest') continue;
-    // The two members go before the first that comes after them.
+    // Each id goes before the first member that sorts after it.
     if (idAt < 0 && name > 'event_id') idAt = writer.at;
     if (digestAt < 0 && name > 'payload_digest') digestAt = writer.at;
     if (writer.at > start + 1) writer.byte(COMMA);
@@ -121,11 +116,11 @@ function completePlain(
   };
   const whole = insertIds(prefixed, start, idAt, digestAt, identity, room);
   const bytes = whole.subarray(room.before, whole.length - room.after);
-  // The ids are two deep themselves.
+  // The ids are two deep.
   return { identity, bytes, whole, depth: Math.max(2, writer.deepest) };
 }
 
-/** `source` from `start` on with the two members put in, with room around them. */
+/** `source` from `start` on with both ids inserted, and with room around it. */
 function insertIds(
   source: Uint8Array,
   start: number,
@@ -159,7 +154,7 @@ function besideOthers(member: string, isFirst: boolean): string {
   return isFirst ? `${member},` : `,${member}`;
 }
 
-/** The same of any payload. */
+/** {@link completePlain} of any payload. */
 function completeAny(payload: object, { before, after }: Room): CompleteEvent {
   const identity = identifyPayload(canonicalBytes(payload));
   const event = canonicalBytes({
@@ -172,17 +167,17 @@ function completeAny(payload: object, { before, after }: Room): CompleteEvent {
   return { identity, bytes: whole.subarray(before, before + event.length), whole, depth: undefined };
 }
 
-/** The `event_id` that an event's content has: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */
+/** The `event_id` of an event's content: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */
 export function eventId(event: object): Digest {
   return digestFromBase64url(identifyEvent(event).eventId);
 }
 
-/** The `payload_digest` that an event's content has: SHA-256 of its canonical payload. */
+/** The `payload_digest` of an event's content: SHA-256 of its canonical payload. */
 export function payloadDigest(event: object): Digest {
   return digestFromBase64url(identifyEvent(event).payloadDigest);
 }
 
-/** The event without the two members that its identity leaves out. */
+/** The event without `event_id` and `payload_digest`. */
 export function payloadOf(event: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(event).filter(([name]) => name !== 'event_id' && name !== 'payload_digest'),

@@ -1,4 +1,4 @@
-/** Members that an event of an open type has instead of those that it lacks: nothing else says of a misspelt name that it is one. */
+/** Finds misspelt members of events of open types, where no schema refuses an unknown member. */
 
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
@@ -8,10 +8,9 @@ import { SCHEMAS } from '../schema/generated/schemas.js';
 const MAX_NAME_LENGTH = 80;
 
 /**
- * What stands where a member is missing.
+ * The member that may be meant to be the one missing at `pointer`.
  *
- * @param pointer - Where it is missing.
- * @returns `the member "event_tpye"`; undefined where nothing is like it, and for types that name their unknown members.
+ * @returns `the member "event_tpye"`; undefined if none is similar, and for types with a closed schema.
  */
 export function findMisspelt(event: object, pointer: string): string | undefined {
   const missing = pointer.slice(1);

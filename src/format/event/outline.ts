@@ -1,8 +1,6 @@
 /**
- * What verification's rules ask of an event, and no more. Of a scannable record it is read from the bytes where it lies
- * (`fast/scan/scanned-line.ts`), of any other from the event as it was parsed: the rules see no other difference.
- *
- * Ids are base64url, other digests texts, `alg:b64`, by which they are compared.
+ * The parts of an event that the rules of verification need. The fast path reads them from the bytes (`fast/scan/scanned-line.ts`), the
+ * slow path from the parsed event; the rules see no difference. Ids are base64url, other digests texts, `alg:b64`.
  */
 
 import { formatDigest } from '../../base/value/digest.js';
@@ -17,25 +15,24 @@ import type {
 } from '../schema/generated/types.js';
 import type { EventTypes, TypeName } from './typed-event.js';
 
-/** So much of one unit. */
+/** An amount of one unit. */
 export interface UnitAmount {
   readonly unit: string;
   readonly amount: Rational;
 }
 
-/** What a meter vector says; each unit stands in it once. */
+/** A meter vector; each unit is in it once. */
 export type UnitAmounts = readonly UnitAmount[];
 
-/** Of a grant, as far as it is an authorization like any other: its bounds are read from the event. */
-export interface GrantOutline {
+/** A grant, without its bounds, which are read from the event. */
+interface GrantOutline {
   readonly kind: 'grant';
   readonly decision: 'allow' | 'deny';
   readonly grantId: string | undefined;
-  /** Whether a check of it failed, or its hygiene is not Ok. */
+  /** Whether one of its checks failed, or its hygiene is not Ok. */
   readonly hasDoubts: boolean;
 }
 
-/** Of an action. */
 export interface ActionOutline {
   readonly kind: 'action';
   readonly decision: 'allow' | 'deny';
@@ -48,20 +45,19 @@ export interface ActionOutline {
   readonly toolName: string;
   readonly params: string;
   readonly reservation: UnitAmounts;
-  /** Until when it may be begun. */
+  /** The latest start. */
   readonly expiresAt: string | undefined;
-  /** The asker's own name for the request. */
+  /** The requester's name for the request. */
   readonly requestKey: string | undefined;
-  /** The foreign system that it was taken over from. */
+  /** The foreign system that it was imported from. */
   readonly system: string | undefined;
-  /** The place of the first amount that is a double; -1 for none. */
+  /** The index of the first amount that is a double; -1 for none. */
   readonly firstDouble: number;
 }
 
-/** What an authorization is, and under which grant: less than its outline, for who asks no more. */
+/** The kind, decision and grant of an authorization: cheaper than its outline. */
 export type AuthorizationTerms = Pick<ActionOutline | GrantOutline, 'kind' | 'decision' | 'grantId'>;
 
-/** Of an execution. */
 export interface ExecutionOutline {
   readonly principalId: string;
   readonly occurredAt: string;
@@ -73,10 +69,10 @@ export interface ExecutionOutline {
   readonly toolName: string;
   readonly params: string | undefined;
   readonly used: UnitAmounts;
-  /** The place of the first amount that is a double; -1 for none. */
+  /** The index of the first amount that is a double; -1 for none. */
   readonly firstDouble: number;
   readonly isEstimated: boolean;
-  /** By unit, where that differs; undefined where no unit has a basis of its own. */
+  /** By unit; undefined if no unit has its own basis. */
   readonly isUnitEstimated: ReadonlyMap<string, boolean> | undefined;
   readonly isFailure: boolean;
   /** Whether its `error_code` is `ABANDONED`. */
@@ -86,28 +82,26 @@ export interface ExecutionOutline {
   readonly resources: readonly ResourceRef[];
 }
 
-/** Of an adjustment. */
 export interface AdjustmentOutline {
   readonly principalId: string;
   readonly direction: 'credit' | 'debit';
   readonly grantId: string;
   readonly executionId: string | undefined;
   readonly amounts: UnitAmounts;
-  /** The foreign system that it was taken over from. */
+  /** The foreign system that it was imported from. */
   readonly system: string | undefined;
-  /** The place of the first amount that is a double; -1 for none. */
+  /** The index of the first amount that is a double; -1 for none. */
   readonly firstDouble: number;
   readonly isEstimated: boolean;
 }
 
-/** The outlines by type; of the others the rules need the event itself. */
-export interface Outlines {
+/** The outlines by type; for other types the rules read the event. */
+interface Outlines {
   readonly authorization: GrantOutline | ActionOutline;
   readonly execution: ExecutionOutline;
   readonly adjustment: AdjustmentOutline;
 }
 
-/** The outline of a type, where it has one. */
 export type OutlineOf<T extends TypeName> = T extends keyof Outlines ? Outlines[T] : undefined;
 
 /** The outline of a well-formed event. */
@@ -150,7 +144,7 @@ function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionO
   };
 }
 
-/** @throws TypeError where the authorization is a grant. */
+/** @throws TypeError if the authorization is a grant. */
 export function outlineAction(event: AuthorizationEvent): ActionOutline {
   const outline = outlineAuthorization(event);
   if (outline.kind !== 'action') throw new TypeError('expected an action');

@@ -1,13 +1,12 @@
 /**
- * Digests in drafts as people write them. In an event a digest is an object; `sha-256:…` is how every report, command and result line
- * writes one. A draft may have either, and may name another event of its ledger by its seq or by the beginning of its id: whoever
- * knows the ledger puts the id in its place before the event is made.
+ * Digests in drafts. An event has objects, reports and commands print `sha-256:…`; a draft may have either. It may also name another
+ * event of its ledger by its seq or the beginning of its id, which {@link resolveReferences} replaces.
  */
 
 import { type Digest, tryParseDigest } from '../../base/value/digest.js';
 import { isKnownEventType } from '../schema/check.js';
 
-/** The members that hold a digest in the events of SPEC §3, at whatever depth. */
+/** The members that are digests in the events of SPEC §3, at any depth. */
 const DIGEST_NAMES: ReadonlySet<string> = new Set([
   'auth_event_id',
   'chain_tip_event_id',
@@ -28,21 +27,21 @@ const DIGEST_NAMES: ReadonlySet<string> = new Set([
   'user_intent_digest',
 ]);
 
-/** Those of any event: what else an extension holds is its own. */
+/** The digests of the envelope, in any event. */
 const ENVELOPE_NAMES: ReadonlySet<string> = new Set(['context_digest', 'ledger_id', 'prev_event_id']);
 
-/** Those that name another event of the ledger. */
+/** The members that name another event of the ledger. */
 const EVENT_NAME = /_event_id$/;
 
-/** Deeper than any digest in an event is. */
+/** Deeper than any digest in an event. */
 const MAX_DEPTH = 8;
 
-/** The draft with each digest that is a text made the object that events have; what is no digest stays as it is. */
+/** The draft with each digest text replaced by its object; other values are unchanged. */
 export function readDigestTexts(draft: Record<string, unknown>): Record<string, unknown> {
   return mapDigests(draft, (value) => (typeof value === 'string' ? tryParseDigest(value) : undefined));
 }
 
-/** The same, asked of each text on its own, while a draft of this type is written. */
+/** {@link readDigestTexts} for one text at a time, while a draft of this type is written. */
 export function digestReader(
   type: unknown,
 ): (text: string, name: string, depth: number) => Digest | undefined {
@@ -50,7 +49,7 @@ export function digestReader(
 }
 
 function readAnywhere(text: string, name: string, depth: number): Digest | undefined {
-  // The draft itself is one container.
+  // The draft is the first container.
   return depth <= MAX_DEPTH + 1 && DIGEST_NAMES.has(name) ? tryParseDigest(text) : undefined;
 }
 
@@ -63,10 +62,9 @@ function isKnownType(type: unknown): boolean {
 }
 
 /**
- * The draft with the ids of the events that it names by seq (a number, or its text) or by the beginning of an id. A text that is a
- * digest names its event already.
+ * The draft with each event named by seq (a number, or its text) or by the beginning of an id replaced by its id.
  *
- * @param find - The id, `sha-256:…`, of the event that is meant; what it throws is passed on.
+ * @param find - Returns the id, `sha-256:…`, of a named event; its errors are passed on.
  * @example
  * await resolveReferences({ event_type: 'execution', auth_event_id: 17, … }, async (wanted) => (await findRecord(await open(), wanted)).eventId);
  */

@@ -1,4 +1,4 @@
-/** Well-formed events by their types: the one place where JSON that a schema has passed gets the type that the schema stands for. */
+/** Types of well-formed events: the one place where JSON that passed a schema gets the schema's type. */
 
 import { isKnownEventType } from '../schema/check.js';
 import type {
@@ -12,7 +12,7 @@ import type {
   KeyEvent,
 } from '../schema/generated/types.js';
 
-/** The types of SPEC §3 by name; `other` is every extension type and every one that is not known. */
+/** The types of SPEC §3 by name; `other` is any other type. */
 export interface EventTypes {
   readonly genesis: GenesisEvent;
   readonly authorization: AuthorizationEvent;
@@ -24,23 +24,20 @@ export interface EventTypes {
   readonly other: EventEnvelope;
 }
 
-/** The name of a type that has a schema of its own, or `other`. */
 export type TypeName = keyof EventTypes;
 
-/** An event whose type is known by `type`. */
-export type TypedEvent = {
+/** An event, discriminated by `type`. */
+type TypedEvent = {
   readonly [T in TypeName]: { readonly type: T; readonly event: EventTypes[T] };
 }[TypeName];
 
-/** Any event, however it is typed. */
 export type AnyTypeOfEvent = Readonly<Record<string, unknown>> | EventTypes[TypeName];
 
-/** Which of the types an `event_type` names. */
 export function typeNameOf(eventType: unknown): TypeName {
   return typeof eventType === 'string' && isKnownEventType(eventType) ? (eventType as TypeName) : 'other';
 }
 
-/** @param event - One that `checkEvent` finds nothing wrong with; nothing is checked here. */
+/** Types an event, which MUST have passed `checkEvent`. */
 export function typeEvent(event: AnyTypeOfEvent): TypedEvent {
   return { type: typeNameOf(event.event_type), event } as TypedEvent;
 }

@@ -1,4 +1,4 @@
-/** Whether a value is a whole and valid event (SPEC §2, §3): its shape, its values, and that both ids are its content's. */
+/** Validation of a whole event (SPEC §2, §3): its shape, its values, and both ids. */
 
 import { NorthrootError } from '../../base/error.js';
 import type { ValueFault } from '../../base/fault.js';
@@ -8,21 +8,19 @@ import { describeFault, schemaOfEventType } from '../schema/fault-words.js';
 import { identifyEvent } from './identity.js';
 import { findMisspelt } from './misspelt.js';
 
-/** The codes that the faults of an event can have. */
 export type EventFaultCode = ShapeCode | 'PAYLOAD_DIGEST_MISMATCH' | 'EVENT_ID_MISMATCH';
 
 /** Pointers are from the event's root. */
 type EventFault = ValueFault<EventFaultCode>;
 
-/** An event was refused: `code` is the first fault's, all of them are in `faults`. */
+/** An event was refused. `code` is that of the first fault; `faults` has all of them. */
 export class EventError extends NorthrootError {
   readonly faults: readonly [EventFault, ...EventFault[]];
-  /** Each fault in words, with its place; the message has them all. */
+  /** Each fault in words, with its place; the message joins them. */
   readonly messages: readonly string[];
-  /** The name of the schema that the event has to have; undefined of an extension type, or where nobody can say. */
+  /** The name of the event's schema; undefined for an extension or unknown type. */
   readonly schema: string | undefined;
-
-  /** The `event_type` that the event says, of whatever form. */
+  /** The event's `event_type`, of any form. */
   readonly eventType: unknown;
 
   constructor(faults: readonly [EventFault, ...EventFault[]], eventType?: unknown, hint?: string) {
@@ -38,9 +36,9 @@ export class EventError extends NorthrootError {
 }
 
 /**
- * Every fault of an event that carries its ids; empty when it is valid.
+ * Every fault of an event with its ids; empty if it is valid.
  *
- * @throws NorthrootError, TypeError when it is not canonical JSON at all (see `canonicalBytes`).
+ * @throws NorthrootError, TypeError if it has no canonical JSON (see `canonicalBytes`).
  */
 export function validateEvent(event: object): EventFault[] {
   const faults: EventFault[] = checkEvent(event);
@@ -64,24 +62,24 @@ export function validateEvent(event: object): EventFault[] {
   return faults;
 }
 
-/** Throws unless an event is valid. @throws EventError when {@link validateEvent} finds anything. */
+/** Throws unless an event is valid. @throws EventError with the faults of {@link validateEvent}. */
 export function assertEvent(event: object): void {
   assertNone(validateEvent(event), event);
 }
 
-/** The same for an event whose ids were just made. @throws EventError when its shape or its values are not valid. */
+/** {@link assertEvent} without the ids. */
 export function assertShape(event: object): void {
   assertNone(checkEvent(event), event);
 }
 
 function assertNone([first, ...rest]: EventFault[], event: object): void {
   if (first === undefined) return;
-  const tell = (fault: EventFault): EventFault => {
+  const withMisspelt = (fault: EventFault): EventFault => {
     const actual = fault.actual === 'absent' ? findMisspelt(event, fault.pointer) : undefined;
     return actual === undefined ? fault : { ...fault, actual };
   };
   throw new EventError(
-    [tell(first), ...rest.map(tell)],
+    [withMisspelt(first), ...rest.map(withMisspelt)],
     (event as { readonly event_type?: unknown }).event_type,
   );
 }

@@ -1,11 +1,8 @@
-/**
- * A finding: one thing that verification found, as data (SPEC §8). The words for it are in `words.ts`, what its code
- * means in `catalog.ts`.
- */
+/** Findings of verification, as data (SPEC §8). Their words are in `words.ts`, the meaning of codes in `catalog.ts`. */
 
 import type { FindingClass, FindingCode, Severity } from './catalog.js';
 
-/** Where a finding is. Offsets and lengths are in bytes and count within `file`; lines count from 1. */
+/** The place of a finding. Offsets and lengths are bytes within `file`; lines count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -15,7 +12,7 @@ export interface Place {
   readonly pointer?: string;
 }
 
-/** Another record that a finding is about. */
+/** Another record that a finding refers to. */
 export interface RelatedRecord {
   readonly file: string;
   readonly line: number;
@@ -23,38 +20,35 @@ export interface RelatedRecord {
   readonly eventId: string;
 }
 
-/** What a finding's event is about, as the event says: for choosing which findings to show, and for naming it. */
+/** Facts of a finding's event, as claimed, for filtering and wording. */
 export interface FindingContext {
   principalId?: string;
   occurredAt?: string;
   /** Of an execution or an action. */
   toolName?: string;
-  /** Of an execution, an action or a grant, where the event is of its form. */
+  /** Of a well-formed execution, action or grant. */
   eventType?: 'authorization' | 'execution';
-  /** What an execution used, an action reserves or a grant caps, as decimal text of a bounded length: `3 usd, 1 call`. */
+  /** What an execution used, an action reserves or a grant caps, as bounded text: `3 usd, 1 call`. */
   amounts?: string;
-  /** The grants that the event was under, nearest first, as `sha-256:…`. */
+  /** The event's grants, nearest first, as `sha-256:…`. */
   grantIds?: readonly string[];
 }
 
-/** One finding. `folded` counts further findings that have the same cause and are not listed; it may still grow while verification runs. */
+/** `folded` counts further findings with the same cause, which are not listed; it may grow while verification runs. */
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
   readonly class: FindingClass;
   readonly at: Place;
-  /** The record's `seq`, where it could be read. */
+  /** Undefined if it could not be read. */
   readonly seq: number | undefined;
-  /** The event's id as text (`sha-256:…`), where it could be read. */
+  /** `sha-256:…`; undefined if it could not be read. */
   readonly eventId: string | undefined;
   readonly expected?: string;
   readonly actual?: string;
   readonly related?: readonly RelatedRecord[];
   readonly context: FindingContext;
-  /**
-   * The RFC 6962 leaf hash of the line as text, where the line has faults of its own: there an `eventId` is only claimed, and this
-   * says what the finding is about.
-   */
+  /** The RFC 6962 leaf hash of a line with faults, as text: there `eventId` is only claimed. */
   readonly lineDigest?: string;
   folded?: number;
 }
@@ -64,13 +58,13 @@ export const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
 
 export type FindingRank = (typeof RANKS)[number];
 
-/** Of an error what it does to the verdict, else how much it matters. */
+/** The class of an error, otherwise the severity. */
 export function rankOf({ severity, class: of }: Pick<Finding, 'severity' | 'class'>): FindingRank {
-  // Errors have a class: the catalogue gives each one.
+  // The catalogue gives each error a class.
   return (severity === 'error' ? of : severity) as FindingRank;
 }
 
-/** The finding alone, without what folds under it. */
+/** The finding without its `folded` count. */
 export function withoutFolded(finding: Finding): Finding {
   const copy = { ...finding };
   delete copy.folded;

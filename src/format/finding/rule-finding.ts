@@ -1,11 +1,11 @@
-/** What a rule says of the event or line that it judges, before its place is known. */
+/** The findings of rules, before their place is known. */
 
 import type { Rational } from '../../base/value/rational.js';
 import type { FindingCode, Severity } from './catalog.js';
 import type { RelatedRecord } from './finding.js';
 
-/** The limit that was held against, and what counted against it before the event that is judged. */
-export interface LimitFact {
+/** A limit, and the amount counted against it before the event. */
+interface LimitFact {
   readonly unit: string;
   readonly limit: Rational;
   readonly used: Rational;
@@ -18,15 +18,15 @@ export interface RuleFinding {
   readonly pointer?: string;
   readonly expected?: string;
   readonly actual?: string;
-  /** Whether `expected`, `actual` and `limit` are accessors, both texts there: their words cost something, and are made when they are read. */
+  /** Whether `expected`, `actual` and `limit` are accessors, with both texts present: words cost time, so they are made on first use. */
   readonly isWordedLate?: boolean;
-  /** Byte offset from the line's start, where a part of the line is meant. */
+  /** Byte offset from the line's start, for a part of the line. */
   readonly offset?: number;
   readonly related?: readonly RelatedRecord[];
-  /** Overrides the code's own severity; anything less than an error does not touch the verdict. */
+  /** Overrides the code's severity; only errors affect the verdict. */
   readonly severity?: Severity;
-  /** Findings with the same cause after the first only add to its count. */
+  /** Later findings with the same cause only add to the first one's count. */
   readonly cause?: string;
-  /** Of a bound that is an amount: for whoever decides live. Not a part of findings. */
+  /** For a bound that is an amount, for live decisions; not part of findings. */
   readonly limit?: LimitFact;
 }

@@ -1,13 +1,10 @@
-/**
- * The one module that turns findings into words. Whatever comes from a ledger is made printable here; the codes are the
- * contract, the words are not.
- */
+/** The words of findings, with everything from a ledger made printable. The codes are the contract, the words are not. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { CODE_PAGES } from './catalog.js';
 import type { Finding, FindingContext } from './finding.js';
 
-/** One line saying what was found, without its place: lower case, no full stop. */
+/** The finding in one line, without its place: lower case, no full stop. */
 export function describeFinding(finding: Finding): string {
   const { code, at, expected, actual } = finding;
   const where = at.pointer === undefined || at.pointer === '' ? '' : ` at ${printable(at.pointer)}`;
@@ -27,10 +24,7 @@ export function describeFinding(finding: Finding): string {
   return message + see;
 }
 
-/**
- * Who did, or asked to do, what a finding is about, as its event says: `agent:a1 ran shell.rm for 3 usd`. Undefined where the event
- * neither does nor allows anything, or is not of its form.
- */
+/** The claimed act of a finding's event: `agent:a1 ran shell.rm for 3 usd`. Undefined for other events and malformed ones. */
 export function describeSubject(context: FindingContext): string | undefined {
   const { principalId, toolName, eventType, amounts } = context;
   if (eventType === undefined || principalId === undefined) return undefined;
@@ -41,11 +35,11 @@ export function describeSubject(context: FindingContext): string | undefined {
   return `${who} ${eventType === 'execution' ? 'ran' : 'asked to run'} ${printable(toolName)}${sum}`;
 }
 
-/** What is expected, and found, where a key signed after it was revoked. */
+/** `expected` and `actual` of a signature after its key was revoked. */
 const REVOKED_AT = /^a signature before the key was revoked at seq (\d+)$/;
 const REVOKED_KEY = /^one by ([A-Za-z0-9_-]{43}) after it$/;
 
-/** What is expected where a signature by a known key does not verify. */
+/** `expected` of an invalid signature by a known key. */
 const SIGNATURE_BY = /^a signature by ([A-Za-z0-9_-]{43})$/;
 
 /** What to do about a finding, as one line. */

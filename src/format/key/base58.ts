@@ -1,11 +1,11 @@
-/** Base58 with Bitcoin's alphabet ("base58btc"), as did:key uses it. Quadratic in the length, which is therefore bounded. */
+/** Base58 with Bitcoin's alphabet ("base58btc"), for did:key. Quadratic in the length, which is therefore bounded. */
 
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
 /** Enough for 46 bytes; a did:key of the algorithms read here has 34 or 35. */
-export const MAX_BASE58_LENGTH = 64;
+const MAX_BASE58_LENGTH = 64;
 
-/** @throws RangeError when the text would be longer than {@link MAX_BASE58_LENGTH} */
+/** @throws RangeError for more than 46 bytes */
 export function encodeBase58(bytes: Uint8Array): string {
   if (bytes.length > 46) throw new RangeError(`expected at most 46 bytes, found ${bytes.length}`);
   let value = 0n;
@@ -16,7 +16,7 @@ export function encodeBase58(bytes: Uint8Array): string {
   return '1'.repeat(zeros === -1 ? bytes.length : zeros) + text;
 }
 
-/** Decodes base58btc; `undefined` when `text` has any other character or is longer than {@link MAX_BASE58_LENGTH}. */
+/** `undefined` for other characters and for more than 64. */
 export function tryDecodeBase58(text: string): Uint8Array | undefined {
   if (text.length > MAX_BASE58_LENGTH) return undefined;
   let value = 0n;

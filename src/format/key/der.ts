@@ -1,7 +1,6 @@
 /**
- * SPKI (RFC 5280, RFC 8410, RFC 9881) in DER. The platform parses keys of curves. Keys of ML-DSA-44, which not every OpenSSL knows,
- * have one shape, and are told by their first bytes. What northroot writes has one fixed shape for each algorithm, so writing is a
- * prefix and the key.
+ * SPKI (RFC 5280, RFC 8410, RFC 9881) in DER. The platform parses keys of curves; keys of ML-DSA-44, which not every OpenSSL knows, have
+ * one fixed prefix. Each algorithm is written as a fixed prefix and the key.
  */
 
 import { readSpki as readCurveSpki } from '#platform';

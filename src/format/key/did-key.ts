@@ -1,7 +1,6 @@
 /**
- * did:key (W3C CCG): `did:key:z` and the base58btc of a multicodec prefix and the key: 0xed 0x01 and the 32 bytes of an
- * Ed25519 key, or 0x80 0x24 and the 33 bytes of a compressed P-256 point. Of DID URLs only that of the key itself is read,
- * `did:key:zX#zX`.
+ * did:key (W3C CCG): `did:key:z` and the base58btc of 0xed 0x01 and the 32 bytes of an Ed25519 key, or of 0x80 0x24 and the 33 bytes of
+ * a compressed P-256 point. The only DID URL accepted is that of the key itself, `did:key:zX#zX`.
  */
 
 import { encodeBase58, tryDecodeBase58 } from './base58.js';
@@ -36,7 +35,7 @@ export function readDidKey(text: string): RawPublicKey {
   }
 }
 
-/** @throws NorthrootError `KEY_MALFORMED` when a p256 key is not on the curve; `KEY_UNSUPPORTED` for ml-dsa-44 */
+/** @throws NorthrootError `KEY_MALFORMED` for a p256 key off the curve; `KEY_UNSUPPORTED` for ml-dsa-44 */
 export function formatDidKey(key: RawPublicKey): string {
   if (curveOf(key.alg, 'did:key') === 'ed25519')
     return PREFIX + encodeBase58(Uint8Array.of(0xed, 0x01, ...key.bytes));

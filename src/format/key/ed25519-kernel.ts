@@ -1,12 +1,12 @@
 /**
- * The arithmetic of Ed25519 in WebAssembly (`assembly/ed25519.ts`), for what is computed many times: tables of keys that recur
- * (`fast/signature/ed25519-tables.ts`), and whether keys are torsion-free.
+ * The arithmetic of Ed25519 in WebAssembly (`assembly/ed25519.ts`), for tables of recurring keys (`fast/signature/ed25519-tables.ts`)
+ * and for checking that keys are torsion-free.
  */
 
 import { tryDecodeBase64 } from '../../base/bytes/encoding.js';
 import { ED25519_WASM } from './generated/ed25519-wasm.js';
 
-/** What `assembly/ed25519.ts` exports. */
+/** The exports of `assembly/ed25519.ts`. */
 export interface Kernel {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   readonly input: Address;
@@ -44,7 +44,7 @@ interface Address {
   readonly value: number;
 }
 
-/** The part of the WebAssembly API that is used, which ECMAScript's types do not have. */
+/** The part of the WebAssembly API in use, which ECMAScript's types lack. */
 interface Engine {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
@@ -52,10 +52,7 @@ interface Engine {
 
 let compiled: { readonly engine: Engine; readonly module: object } | undefined;
 
-/**
- * Another instance, with a memory of its own; `undefined` where there is no WebAssembly with SIMD, or where the host refuses it (a
- * content security policy).
- */
+/** A new instance with its own memory; `undefined` if the host lacks WebAssembly with SIMD or refuses it (a content security policy). */
 export function tryMakeKernel(): Kernel | undefined {
   const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
   const bytes = tryDecodeBase64(ED25519_WASM);

@@ -1,11 +1,10 @@
 /**
- * Which 32 bytes SPEC §5 takes as an Ed25519 point: for the public key A the whole rule, for the R of a signature the
- * part that can be told from its bytes alone.
+ * The 32 bytes that SPEC §5 accepts as an Ed25519 point: the whole rule for the public key A, and the part that needs no arithmetic for
+ * the R of a signature.
  *
- * A point is encoded (RFC 8032 §5.1.2) as y, little-endian in 255 bits, and the sign of x in the highest bit. An encoding
- * is canonical when y < p = 2^255 − 19 and the sign is not set where x is 0. The curve's group is Z_L × Z_8: the points
- * of order 1, 2, 4 and 8 ("small order") are eight, told by their y; a point with any other torsion component
- * ("mixed order") can only be told by multiplying it with L, which is done once per key, never per signature.
+ * A point is encoded (RFC 8032 §5.1.2) as y, little-endian in 255 bits, and the sign of x in the highest bit. An encoding is
+ * canonical if y < p = 2^255 − 19 and the sign is not set where x is 0. The curve's group is Z_L × Z_8: the eight points of order
+ * 1, 2, 4 and 8 ("small order") are recognised by their y; other torsion ("mixed order") only by multiplying with L, once per key.
  */
 
 import { Point } from '@noble/ed25519';
@@ -20,9 +19,9 @@ export type Ed25519KeyFault =
 
 /**
  * Whether `bytes` are an Ed25519 public key that SPEC §5 accepts: 32 bytes, canonically encoded, on the curve, not of
- * small order, torsion-free. Takes about 1.5 ms, once per key; a tenth of it where there were many.
+ * small order, torsion-free. About 1.5 ms per new key, a tenth of it after the first few.
  *
- * @throws Error when two ways of computing whether a key is torsion-free differ
+ * @throws Error if two computations of whether a key is torsion-free differ
  */
 export function checkEd25519PublicKey(bytes: Uint8Array): 'ok' | Ed25519KeyFault {
   if (bytes.length !== ED25519_LENGTH) return 'wrong_length';
@@ -43,7 +42,7 @@ export function checkEd25519PublicKey(bytes: Uint8Array): 'ok' | Ed25519KeyFault
   return 'ok';
 }
 
-/** Keys that were found to be right lately: each is asked about where it is declared, and again where it first verifies something. */
+/** Recently accepted keys: each is checked where it is declared, and again where it first verifies. */
 const found = new Set<string>();
 const MAX_FOUND = 4_096;
 
@@ -57,16 +56,16 @@ function checkPoint(bytes: Uint8Array): 'ok' | Ed25519KeyFault {
   return point.isTorsionFree() ? 'ok' : 'not_torsion_free';
 }
 
-/** After so many keys WebAssembly is compiled: it takes as long as they did. */
+/** Compiling WebAssembly takes as long as checking this many keys. */
 const KERNEL_AFTER = 8;
-/** One of so many keys that it accepts is checked otherwise too; so is each that it refuses. */
+/** One in this many keys that WebAssembly accepts is also checked without it; so is each that it refuses. */
 const SAMPLE = 32;
 
 let asked = 0;
-/** Undefined until it pays; `null` where there can be none. */
+/** Undefined until it pays; `null` if the host has none. */
 let kernel: Kernel | undefined | null;
 
-/** Whether a key is on the curve and torsion-free; undefined where that is to be computed otherwise. */
+/** Whether a key is on the curve and torsion-free; undefined without a kernel. */
 function isRightByKernel(bytes: Uint8Array): boolean | undefined {
   asked += 1;
   if (asked <= KERNEL_AFTER) return undefined;
@@ -77,12 +76,12 @@ function isRightByKernel(bytes: Uint8Array): boolean | undefined {
   return kernel.isTorsionFree(value) === 1;
 }
 
-/** Whether the first 32 of `bytes` encode y < p, and do not give x = 0 (y = ±1) the sign bit. They may be off the curve. */
+/** Whether the first 32 of `bytes` are a canonical encoding: y < p, and no sign bit for x = 0 (y = ±1). May be off the curve. */
 export function isCanonicalPoint(bytes: Uint8Array): boolean {
   const low = bytes[0]!;
   const sign = bytes[31]! & 0x80;
   const high = bytes[31]! & 0x7f;
-  // Only bytes 1 to 30 all ff (y ≥ p and y = p − 1) or all 00 (y = 1) can be at fault.
+  // Only y with bytes 1 to 30 all ff (y ≥ p, y = p − 1) or all 00 (y = 1) can be non-canonical.
   if (high === 0x7f && low >= 0xec && allEqual(bytes, 0xff)) return low === 0xec && sign === 0;
   return !(sign !== 0 && high === 0 && low === 1 && allEqual(bytes, 0));
 }

@@ -1,7 +1,4 @@
-/**
- * JSON Web Keys (RFC 7517): OKP with Ed25519 (RFC 8037) and EC with P-256 (RFC 7518 §6.2), and their thumbprints
- * (RFC 7638), which are the key ids of northroot (SPEC §4).
- */
+/** JSON Web Keys (RFC 7517): OKP with Ed25519 (RFC 8037) and EC with P-256 (RFC 7518 §6.2). */
 
 import { encodeBase64url, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
@@ -49,7 +46,7 @@ export function readPrivateJwk(text: string): RawPrivateKey {
 }
 
 /**
- * The members that make the key, in the order of RFC 7638 §3: this text is also what the thumbprint hashes.
+ * The required members in the order of RFC 7638 §3: also the text that the thumbprint hashes.
  *
  * @throws NorthrootError `KEY_UNSUPPORTED` for ml-dsa-44
  */
@@ -69,8 +66,7 @@ function publicMembers({ alg, bytes }: RawPublicKey): Record<string, string> {
 }
 
 function parseMembers(text: string): Members {
-  // Of two members with one name every reader takes another: such a text is refused. No message quotes the text, which may
-  // hold a private key.
+  // Readers differ on duplicate members, so these are refused. No message quotes the text, which may hold a private key.
   const { value, issues } = ingestJson(encodeUtf8(text), { numbers: 'double' });
   if (issues.some(({ code }) => code === 'DUPLICATE_KEYS'))
     throw malformed('each member of a JWK once', 'one of them twice');
@@ -105,7 +101,7 @@ function readAlgorithm(members: Members): 'ed25519' | 'p256' {
       'expected a JWK of kty OKP, crv Ed25519 or kty EC, crv P-256, found another',
     );
   }
-  // A key that its owner gave to another purpose is not ours to use (RFC 7517 §4.2, §4.4).
+  // A key for another purpose MUST NOT be used (RFC 7517 §4.2, §4.4).
   const names: readonly unknown[] = SIGNING_ALGS[known];
   if ((use !== undefined && use !== 'sig') || (alg !== undefined && !names.includes(alg))) {
     throw keyError(

@@ -1,6 +1,6 @@
 /**
- * ML-DSA-44 (FIPS 204) as keys of notes have it (SPEC §6, §7): pure, with an empty context. A private key is kept as its
- * seed of 32 bytes, from which everything else follows; RFC 9881 recommends that form too.
+ * ML-DSA-44 (FIPS 204) for keys of notes (SPEC §6, §7): pure, with an empty context. A private key is its seed of 32 bytes, as RFC 9881
+ * recommends.
  */
 
 import { ml_dsa44 } from '@noble/post-quantum/ml-dsa.js';
@@ -9,7 +9,7 @@ export const ML_DSA_44_LENGTH = 1312;
 export const ML_DSA_44_SIGNATURE_LENGTH = 2420;
 export const ML_DSA_44_EXPANDED_LENGTH = 2560;
 
-/** A seed written out: what signing takes, and the public half. About 1.5 ms. */
+/** The signing key and the public key of a seed. About 1.5 ms. */
 export function expandMlDsa44(seed: Uint8Array): {
   readonly secretKey: Uint8Array;
   readonly publicKey: Uint8Array;
@@ -18,8 +18,8 @@ export function expandMlDsa44(seed: Uint8Array): {
 }
 
 /**
- * Signs in the hedged way that FIPS 204 has as its default: fresh randomness goes in beside the key, so that neither a fault nor
- * what power and time give away shows the key, and a broken generator alone does no harm. So no two signatures of a message are alike.
+ * Signs in the hedged mode, FIPS 204's default: fresh randomness protects the key against faults and side channels, and a broken
+ * generator alone does no harm. Two signatures of one message differ.
  *
  * @param secretKey - Of {@link expandMlDsa44}.
  */
@@ -27,7 +27,7 @@ export function signMlDsa44(message: Uint8Array, secretKey: Uint8Array): Uint8Ar
   return ml_dsa44.sign(message, secretKey);
 }
 
-/** Whether `signature`, of whatever length, is one of `message`. About 2 ms. */
+/** Whether `signature`, of any length, is valid. About 2 ms. */
 export function verifyMlDsa44(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {
   return (
     signature.length === ML_DSA_44_SIGNATURE_LENGTH &&

@@ -1,7 +1,6 @@
 /**
- * OpenSSH keys: the one-line public form (RFC 4253 §6.6, RFC 5656 §3.1, RFC 8709 §4), `type base64 comment`, and the
- * unencrypted private form (OpenSSH's PROTOCOL.key). Of authorized_keys lines with options, certificates and hardware
- * ("sk-") keys none is read.
+ * OpenSSH keys: the one-line public form (RFC 4253 §6.6, RFC 5656 §3.1, RFC 8709 §4), `type base64 comment`, and the unencrypted
+ * private form (OpenSSH's PROTOCOL.key). Options of authorized_keys, certificates and hardware ("sk-") keys are refused.
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
@@ -38,9 +37,9 @@ export function readOpenSshPublic(text: string): RawPublicKey {
 }
 
 /**
- * One line without its end.
+ * The public key as one line without its newline.
  *
- * @throws RangeError when `comment` has a control character
+ * @throws RangeError if `comment` has a control character
  * @throws NorthrootError `KEY_UNSUPPORTED` for ml-dsa-44
  */
 export function formatOpenSshPublic(key: RawPublicKey, comment = ''): string {
@@ -152,7 +151,7 @@ function uint32(value: number): Uint8Array {
   return bytes;
 }
 
-/** Reads SSH's data types (RFC 4251 §5) one after the other; `undefined` once the bytes do not have what is asked. */
+/** Reads SSH's data types (RFC 4251 §5) sequentially; `undefined` if the bytes are too short or malformed. */
 class Reader {
   readonly #bytes: Uint8Array;
   #at = 0;

@@ -1,4 +1,4 @@
-/** P-256 points in SEC1 form (SEC 1 §2.3.3): whether one is a key, and from the compressed form to the other and back. */
+/** P-256 points in SEC1 form (SEC 1 §2.3.3): validation and compression. */
 
 import { convertP256Point } from '#platform';
 
@@ -15,14 +15,14 @@ export function checkP256PublicKey(bytes: Uint8Array): 'ok' | P256KeyFault {
   return convertP256Point(bytes, 'uncompressed') === undefined ? 'not_on_curve' : 'ok';
 }
 
-/** The 33 bytes of a compressed point as the 65 of an uncompressed one; `undefined` when they are no point. */
+/** A compressed point (33 bytes) as an uncompressed one (65 bytes); `undefined` for other bytes. */
 export function decompressP256(bytes: Uint8Array): Uint8Array | undefined {
   return bytes.length === 33 && (bytes[0] === 2 || bytes[0] === 3)
     ? convertP256Point(bytes, 'uncompressed')
     : undefined;
 }
 
-/** The 65 bytes of an uncompressed point as the 33 of a compressed one; `undefined` when they are no point. */
+/** An uncompressed point (65 bytes) as a compressed one (33 bytes); `undefined` for other bytes. */
 export function compressP256(bytes: Uint8Array): Uint8Array | undefined {
   return bytes.length === P256_LENGTH && bytes[0] === UNCOMPRESSED
     ? convertP256Point(bytes, 'compressed')

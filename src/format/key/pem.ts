@@ -1,17 +1,14 @@
-/**
- * PEM (RFC 7468): one block and nothing else, its two labels the same and on lines of their own, its base64 canonical. What the DER means is
- * left to `der.ts`, except OpenSSH's block, whose content `openssh.ts` reads.
- */
+/** PEM (RFC 7468): exactly one block, with equal labels on lines of their own and canonical base64. */
 
 import { encodeBase64, tryDecodeBase64 } from '../../base/bytes/encoding.js';
 import { malformed } from './key-form.js';
 
-export interface Pem {
+interface Pem {
   readonly label: string;
   readonly bytes: Uint8Array;
 }
 
-/** The label of PEM text, before anything is known of its content; `undefined` when there is none. */
+/** The label of PEM text, its content unchecked; `undefined` if there is none. */
 export function pemLabel(text: string): string | undefined {
   return /^-----BEGIN ([A-Z0-9 ]{1,64})-----\r?\n/.exec(text)?.[1];
 }
@@ -26,7 +23,7 @@ export function parsePem(text: string): Pem {
     throw malformed(
       'one PEM block and nothing after it',
       'other text',
-      text.includes(end) ? `leave out what stands after ${end}` : undefined,
+      text.includes(end) ? `remove the text after ${end}` : undefined,
     );
   }
   const body = text.slice(begin.length, -end.length);
@@ -35,7 +32,7 @@ export function parsePem(text: string): Pem {
   return { label, bytes };
 }
 
-/** PEM in lines of 64 characters, the last ended too. */
+/** PEM in lines of 64 characters, with a final newline. */
 export function formatPem(label: string, bytes: Uint8Array): string {
   const lines = encodeBase64(bytes).match(/.{1,64}/g) ?? [];
   return `${[`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`].join('\n')}\n`;

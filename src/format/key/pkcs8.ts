@@ -1,8 +1,7 @@
 /**
- * PKCS#8 (RFC 5208, RFC 5958, RFC 9881) in DER: private keys, which are Node's affair. OpenSSL, through node:crypto, parses; what it
- * is lax about is checked here: bytes after the structure, and what kind of key it holds. Keys of ML-DSA-44, which not every OpenSSL
- * knows, have so few shapes that they are told by their first bytes. What northroot writes has one fixed shape for each algorithm,
- * so writing is a prefix and the key.
+ * PKCS#8 (RFC 5208, RFC 5958, RFC 9881) in DER, on Node only. OpenSSL parses keys of curves; trailing bytes and the kind of key, about
+ * which it is lax, are checked here. Keys of ML-DSA-44, which not every OpenSSL knows, have a few fixed prefixes. Each algorithm is
+ * written as a fixed prefix and the key.
  */
 
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
@@ -33,7 +32,7 @@ const P256_PKCS8 = {
   mid: tryDecodeHex('a144034200')!,
 };
 
-/** RFC 9881: the seed; the seed and what follows from it, as OpenSSL writes; and the latter alone. */
+/** RFC 9881: the seed; the seed and the expanded key, as OpenSSL writes; the expanded key alone. */
 const ML_DSA_44_PKCS8 = {
   seed: tryDecodeHex('3034020100300b060960864801650304031104228020')!,
   both: tryDecodeHex('30820a3e020100300b060960864801650304031104820a2a30820a260420')!,
@@ -56,11 +55,7 @@ export function readPkcs8(der: Uint8Array): RawPrivateKey {
   return { alg, secret: decode(jwk.d), claimedPublic: publicBytes(alg, jwk) };
 }
 
-/**
- * A key of ML-DSA-44; `undefined` for what is none.
- *
- * @throws NorthrootError `KEY_MALFORMED` when seed and key do not belong together, `KEY_UNSUPPORTED` without a seed
- */
+/** `undefined` for other keys. @throws NorthrootError `KEY_MALFORMED` if seed and key differ, `KEY_UNSUPPORTED` without a seed */
 function readMlDsa44Pkcs8(der: Uint8Array): RawPrivateKey | undefined {
   const { seed, both, mid, expanded } = ML_DSA_44_PKCS8;
   if (der.length === seed.length + SECRET_LENGTH && startsWith(der, 0, seed)) {
@@ -89,7 +84,7 @@ function readMlDsa44Pkcs8(der: Uint8Array): RawPrivateKey | undefined {
   return { alg: 'ml-dsa-44', secret };
 }
 
-/** PKCS#8 as OpenSSL writes it, version 1, for p256 with the public key inside; for ml-dsa-44 with the seed alone. */
+/** PKCS#8 version 1 as OpenSSL writes it: p256 with the public key, ml-dsa-44 as the seed alone. */
 export function formatPkcs8(secret: Uint8Array, publicKey: RawPublicKey): Uint8Array {
   if (publicKey.alg === 'ed25519') return concatBytes([ED25519_PKCS8, secret]);
   if (publicKey.alg === 'ml-dsa-44') return concatBytes([ML_DSA_44_PKCS8.seed, secret]);
@@ -122,7 +117,7 @@ function decode(text: string | undefined): Uint8Array {
   return new Uint8Array(Buffer.from(text ?? '', 'base64url'));
 }
 
-/** Whether the outer length is that of all the bytes: OpenSSL ignores what follows. */
+/** Whether the outer length covers all bytes: OpenSSL ignores trailing ones. */
 function isOneDerValue(der: Uint8Array): boolean {
   const first = der[1]!;
   if (first < 0x80) return der.length === 2 + first;

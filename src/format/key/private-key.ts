@@ -1,7 +1,6 @@
 /**
- * Private keys: made, read in the forms users have, written. Whatever the form, only the secret is taken from it: the
- * public half is computed anew, and a file that claims another is refused, since signing with mismatched halves gives
- * Ed25519 secrets away and names the wrong key. Nothing here prints or quotes its input.
+ * Private keys: generating, parsing and formatting. Only the secret is read from a file: the public key is computed, and a file with
+ * another one is refused, since signing with mismatched halves leaks Ed25519 secrets. No error quotes the input.
  */
 
 import { createECDH, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -35,11 +34,7 @@ export interface PrivateKey {
 
 export type PrivateKeyForm = 'pem' | 'jwk';
 
-/**
- * A new key from the operating system's randomness.
- *
- * @throws TypeError for an unknown `alg`
- */
+/** A new key from the operating system's randomness. @throws TypeError for an unknown `alg` */
 export function generatePrivateKey(alg: KeyAlgorithm = 'ed25519'): PrivateKey {
   const options = { privateKeyEncoding: { format: 'der', type: 'pkcs8' } } as const;
   const publicKeyEncoding = { format: 'der', type: 'spki' } as const;
@@ -61,9 +56,9 @@ export function generatePrivateKey(alg: KeyAlgorithm = 'ed25519'): PrivateKey {
  * Reads a private key: PKCS#8 PEM, OpenSSH, JWK (each Ed25519 or P-256; PEM also ML-DSA-44), or a C2SP signer
  * (`PRIVATE+KEY+…`, Ed25519 or ML-DSA-44).
  *
- * @throws TypeError when `input` is neither a string nor bytes
- * @throws NorthrootError `KEY_MALFORMED` (no form, or halves that do not belong together), `KEY_ENCRYPTED`,
- *   `KEY_UNSUPPORTED` (another algorithm or form), `KEY_IS_PUBLIC`
+ * @throws TypeError if `input` is neither a string nor bytes
+ * @throws NorthrootError `KEY_MALFORMED` (no known form, or mismatched halves), `KEY_ENCRYPTED`, `KEY_UNSUPPORTED` (another
+ *   algorithm or form), `KEY_IS_PUBLIC`
  */
 export function parsePrivateKey(input: string | Uint8Array): PrivateKey {
   const text = readKeyText(input);
@@ -96,24 +91,17 @@ export function parsePrivateKey(input: string | Uint8Array): PrivateKey {
 }
 
 function isPublic(): NorthrootError {
-  return keyError(
-    'KEY_IS_PUBLIC',
-    'expected a private key, found a public one',
-    'give the file that it was made from',
-  );
+  const message = 'expected a private key, found a public one';
+  return keyError('KEY_IS_PUBLIC', message, 'give the file that it was made from');
 }
 
-/**
- * Reads an unencrypted PKCS#8 structure in DER.
- *
- * @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`
- */
+/** Reads unencrypted PKCS#8 in DER. @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED` */
 export function readPrivateDer(der: Uint8Array): PrivateKey {
   return makePrivateKey(readPkcs8(der));
 }
 
 /**
- * Writes a private key, unencrypted: PKCS#8 PEM ending in a newline, or a JWK in one line without its end.
+ * Writes a private key, unencrypted: PKCS#8 PEM with a final newline, or a JWK in one line without one.
  *
  * @throws TypeError for an unknown form; NorthrootError `KEY_UNSUPPORTED` for ml-dsa-44 as a JWK
  */
@@ -130,7 +118,7 @@ export function formatPrivateKey(key: PrivateKey, form: PrivateKeyForm): string 
 
 function readPrivatePem(text: string): PrivateKey {
   const label = pemLabel(text) ?? '';
-  // An old-style encrypted block says so in header lines, which are not base64: it is told by them, before it is parsed.
+  // An old-style encrypted block has header lines, which are not base64, so it is detected before parsing.
   if (label === 'ENCRYPTED PRIVATE KEY' || /^Proc-Type: 4,ENCRYPTED\r?$/m.test(text)) {
     throw keyError(
       'KEY_ENCRYPTED',
@@ -200,12 +188,8 @@ function p256Public(scalar: Uint8Array): Uint8Array {
   try {
     ecdh.setPrivateKey(scalar);
   } catch (cause) {
-    throw keyError(
-      'KEY_MALFORMED',
-      'expected a P-256 scalar, found 0 or the group order or more',
-      undefined,
-      cause,
-    );
+    const message = 'expected a P-256 scalar, found 0 or the group order or more';
+    throw keyError('KEY_MALFORMED', message, undefined, cause);
   }
   return new Uint8Array(ecdh.getPublicKey());
 }

@@ -1,7 +1,6 @@
 /**
- * Public keys (SPEC §7): what one is, its id, and every text form in which users have them, told apart by how they begin.
- * Whether a key that was read can make valid signatures at all (SPEC §5) is decided here too, so that no key that is
- * useless is taken for one that merely has not signed yet.
+ * Public keys (SPEC §7): their ids and text forms. Parsing also checks that signatures by a key can be valid (SPEC §5), so that an
+ * unusable key is not mistaken for one that has not signed yet.
  */
 
 import {
@@ -40,10 +39,10 @@ export interface PublicKey {
   readonly keyid: string;
 }
 
-/** `vkey` is for checking notes, `cosigner` the vkey of a witness. */
+/** `cosigner` is the vkey of a witness. */
 export type PublicKeyForm = 'wire' | 'pem' | 'openssh' | 'vkey' | 'cosigner' | 'did' | 'jwk';
 
-export type PublicKeyFault = Ed25519KeyFault | P256KeyFault;
+type PublicKeyFault = Ed25519KeyFault | P256KeyFault;
 
 const LENGTH: Readonly<Record<KeyAlgorithm, number>> = {
   ed25519: ED25519_LENGTH,
@@ -52,9 +51,9 @@ const LENGTH: Readonly<Record<KeyAlgorithm, number>> = {
 };
 
 /**
- * A public key of the given bytes, which are copied. Looks at their length only: see {@link checkPublicKey}.
+ * A public key of the given bytes, which are copied. Checks only their length, see {@link checkPublicKey}.
  *
- * @throws TypeError for an unknown `alg` or bytes that are none; RangeError for a wrong length
+ * @throws TypeError for an unknown `alg` or no Uint8Array; RangeError for a wrong length
  */
 export function makePublicKey(alg: KeyAlgorithm, bytes: Uint8Array): PublicKey {
   if (!Object.hasOwn(LENGTH, alg)) throw new TypeError('expected alg to be ed25519, p256 or ml-dsa-44');
@@ -66,17 +65,16 @@ export function makePublicKey(alg: KeyAlgorithm, bytes: Uint8Array): PublicKey {
 }
 
 /**
- * The key id of a key (SPEC §4, §7), in base64url: the SHA-256 thumbprint of its JWK (RFC 7638; RFC 8037 §2 for ed25519), and of
- * ml-dsa-44 the SHA-256 of its text in {@link formatPublicKey}.
+ * The key id (SPEC §4, §7), in base64url: the SHA-256 thumbprint of the JWK (RFC 7638; RFC 8037 §2 for ed25519); for ml-dsa-44
+ * the SHA-256 of {@link formatPublicKey}.
  */
 export function keyThumbprint(key: RawPublicKey): string {
   return sha256Base64url(encodeUtf8(key.alg === 'ml-dsa-44' ? formatPublicKey(key) : formatPublicJwk(key)));
 }
 
 /**
- * Whether a signature by this key can be valid (SPEC §5): an Ed25519 key must be canonically encoded, on the curve, not of
- * small order and torsion-free; a P-256 key an uncompressed point of the curve. About 1.5 ms for Ed25519. Any 1312 bytes are a
- * key of ML-DSA-44.
+ * Whether a signature by this key can be valid (SPEC §5): an Ed25519 key must be canonically encoded, on the curve, not of small
+ * order and torsion-free (about 1.5 ms); a P-256 key an uncompressed point of the curve; an ML-DSA-44 key any 1312 bytes.
  */
 export function checkPublicKey(key: RawPublicKey): 'ok' | PublicKeyFault {
   switch (key.alg) {
@@ -89,7 +87,7 @@ export function checkPublicKey(key: RawPublicKey): 'ok' | PublicKeyFault {
   }
 }
 
-/** Says in words what {@link checkPublicKey} found. */
+/** A fault of {@link checkPublicKey} in words. */
 export function describeKeyFault(fault: PublicKeyFault): string {
   return FAULTS[fault];
 }
@@ -103,12 +101,12 @@ const FAULTS: Readonly<Record<PublicKeyFault, string>> = {
   not_uncompressed: 'a point that is not in uncompressed form',
 };
 
-/** The text that keys have in ledgers and trust policies (SPEC §7): `ed25519:`, `p256:` or `ml-dsa-44:`, and base64url. */
+/** The text of keys in ledgers and trust policies (SPEC §7): `ed25519:`, `p256:` or `ml-dsa-44:`, and base64url. */
 export function formatPublicKey(key: RawPublicKey): string {
   return `${key.alg}:${encodeBase64url(key.bytes)}`;
 }
 
-/** Reads what {@link formatPublicKey} writes, strictly; `undefined` for anything else. Looks at lengths only. */
+/** Reads exactly what {@link formatPublicKey} writes; `undefined` for other text. Checks only the length. */
 export function tryParseWirePublicKey(text: string): PublicKey | undefined {
   const [, alg = '', base64 = ''] = /^(ed25519|p256|ml-dsa-44):([A-Za-z0-9_-]{43,1750})$/.exec(text) ?? [];
   if (!isKeyAlgorithm(alg)) return undefined;
@@ -121,11 +119,11 @@ function isKeyAlgorithm(alg: string): alg is KeyAlgorithm {
 }
 
 /**
- * Writes a key in one of its forms. `pem` ends in a newline, the others are one line without its end.
+ * Writes a key in one of its forms. `pem` ends in a newline, the others are one line without one.
  *
- * @param name - the key name of a `vkey` or `cosigner` (required there), or the comment of `openssh`
+ * @param name - The key name of a `vkey` or `cosigner` (required there), or the comment of `openssh`.
  * @throws TypeError for an unknown form or a vkey without a name; RangeError for a name that the form cannot hold
- * @throws NorthrootError `KEY_UNSUPPORTED` where the form does not know the algorithm (a vkey of P-256, a JWK of ML-DSA-44);
+ * @throws NorthrootError `KEY_UNSUPPORTED` if the form lacks the algorithm (a vkey of P-256, a JWK of ML-DSA-44);
  *   `KEY_MALFORMED` for a P-256 key off the curve as did:key
  */
 export function formatPublicKeyAs(key: RawPublicKey, form: PublicKeyForm, name?: string): string {
@@ -137,11 +135,9 @@ export function formatPublicKeyAs(key: RawPublicKey, form: PublicKeyForm, name?:
     case 'openssh':
       return formatOpenSshPublic(key, name);
     case 'vkey':
-      if (name === undefined) throw new TypeError('expected a name for the vkey');
-      return formatVkey(name, key);
     case 'cosigner':
       if (name === undefined) throw new TypeError('expected a name for the vkey');
-      return formatVkey(name, key, key.alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature');
+      return formatVkey(name, key, form === 'vkey' || key.alg === 'ml-dsa-44' ? undefined : 'cosignature');
     case 'did':
       return formatDidKey(key);
     case 'jwk':
@@ -153,12 +149,11 @@ export function formatPublicKeyAs(key: RawPublicKey, form: PublicKeyForm, name?:
 
 /**
  * Reads a public key in any of its forms: wire text (SPEC §7), SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or raw: 32
- * (ed25519), 65 (p256) or 1312 bytes (ml-dsa-44) as base64url, base64, hex or as they are. JWK, OpenSSH and did:key have curves only.
- * ASCII white space around a text is ignored, the
- * names and comments of a form are not kept.
+ * (ed25519), 65 (p256) or 1312 bytes (ml-dsa-44), binary or as base64url, base64 or hex. JWK, OpenSSH and did:key have curves
+ * only. ASCII white space around a text is ignored; names and comments are dropped.
  *
- * @throws TypeError when `input` is neither a string nor bytes
- * @throws NorthrootError `KEY_MALFORMED` (no form, or a key by which no signature can be valid, SPEC §5),
+ * @throws TypeError if `input` is neither a string nor bytes
+ * @throws NorthrootError `KEY_MALFORMED` (no known form, or a key by which no signature can be valid, SPEC §5),
  *   `KEY_UNSUPPORTED` (another algorithm), `KEY_IS_PRIVATE`
  * @example
  * parsePublicKey('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIqI4910CfGV_…').keyid;
@@ -242,7 +237,7 @@ function readPublicPem(text: string): RawPublicKey {
 }
 
 function readRawText(text: string): RawPublicKey | undefined {
-  // The three encodings of 32, of 65 and of 1312 bytes all differ in length, so none can be taken for another.
+  // The encodings of 32, 65 and 1312 bytes all differ in length.
   const bytes =
     text.length === 64 || text.length === 130 || text.length === 2624
       ? tryDecodeHex(text)
@@ -255,14 +250,10 @@ function readRawText(text: string): RawPublicKey | undefined {
 }
 
 function readRawBytes(input: string | Uint8Array): RawPublicKey | undefined {
-  // A text file can have 32 bytes too; a key of printable bytes only is not to be expected in the life of the universe.
-  if (
-    !(input instanceof Uint8Array) ||
-    input.every((byte) => byte < 0x7f && (byte >= 0x20 || byte === 0x0a))
-  ) {
-    return undefined;
-  }
-  return rawKey(new Uint8Array(input));
+  // A text file can have 32 bytes too; a random key never has printable bytes only.
+  if (!(input instanceof Uint8Array)) return undefined;
+  const isText = input.every((byte) => byte < 0x7f && (byte >= 0x20 || byte === 0x0a));
+  return isText ? undefined : rawKey(new Uint8Array(input));
 }
 
 function rawKey(bytes: Uint8Array): RawPublicKey | undefined {

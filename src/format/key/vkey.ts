@@ -1,10 +1,7 @@
 /**
- * C2SP signed-note keys (https://c2sp.org/signed-note): a verifier key ("vkey") is
- * `name+hex(key ID)+base64(0x01 ‖ public key)`, the signer that Go's `note` package writes is
- * `PRIVATE+KEY+name+hex(key ID)+base64(0x01 ‖ seed)`, and the key ID is
- * SHA-256(name ‖ "\n" ‖ 0x01 ‖ public key)[:4]. A type says how a signature is made too: 0x01 is Ed25519 over the text of a
- * note, 0x04 a timestamped Ed25519 cosignature, 0x06 a timestamped ML-DSA-44 one (https://c2sp.org/tlog-cosignature), which logs
- * sign with too. Other types are not known here.
+ * C2SP signed-note keys (https://c2sp.org/signed-note): a verifier key ("vkey") is `name+hex(key ID)+base64(type ‖ public key)`, the
+ * signer of Go's `note` package is `PRIVATE+KEY+name+hex(key ID)+base64(type ‖ seed)`, and the key ID is
+ * SHA-256(name ‖ "\n" ‖ type ‖ public key)[:4].
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
@@ -23,7 +20,10 @@ import {
 } from './key-form.js';
 import { ML_DSA_44_LENGTH } from './ml-dsa-44.js';
 
-/** How a key signs notes: its text (0x01); a cosignature with the time (0x04); or one of ML-DSA-44 (0x06), of logs and witnesses. */
+/**
+ * How a key signs notes: Ed25519 over the text (0x01); a timestamped Ed25519 cosignature (0x04); a timestamped ML-DSA-44 signature of
+ * a log or witness (0x06, https://c2sp.org/tlog-cosignature).
+ */
 export type VkeyType = 'ed25519' | 'cosignature' | 'ml-dsa-44';
 
 const TYPE_BYTES: Readonly<Record<VkeyType, number>> = {
@@ -34,7 +34,7 @@ const TYPE_BYTES: Readonly<Record<VkeyType, number>> = {
 const VKEY_TYPES = Object.keys(TYPE_BYTES) as VkeyType[];
 export const SIGNER_PREFIX = 'PRIVATE+KEY+';
 
-/** What a vkey or signer text says. `id` is its 4-byte key ID, `key` the public key or the seed. */
+/** A parsed vkey or signer. `id` is its 4-byte key ID, `key` the public key or the seed. */
 interface NamedKey {
   readonly name: string;
   readonly id: Uint8Array;
@@ -57,10 +57,7 @@ export function readVkey(text: string): Vkey {
   return { name, type, key: { alg: algorithmOf(type), bytes: key } };
 }
 
-/**
- * The type of a vkey that has the form of one and a type that is not known here, as in `0x02`; `undefined` for any other text. Its
- * key ID is not looked at: how it is made is the type's own affair.
- */
+/** The unknown type of a well-formed vkey, such as `0x02`; `undefined` for other text. Its key ID, which depends on the type, is not checked. */
 export function tryUnknownVkeyType(text: string): string | undefined {
   const parts = trySplit(text);
   if (parts === undefined || typeOf(parts.typed) !== undefined) return undefined;
@@ -68,7 +65,7 @@ export function tryUnknownVkeyType(text: string): string | undefined {
 }
 
 /**
- * The seed of a signer and the key ID that its public key must have under its name.
+ * The seed of a signer, and the key ID that its public key MUST have under its name.
  *
  * @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`
  */
@@ -88,9 +85,9 @@ export function readNoteSigner(text: string): {
 }
 
 /**
- * @throws RangeError when `name` is not a key name
- * @param type - Unless given, 0x01 for an Ed25519 key and 0x06 for one of ML-DSA-44.
- * @throws NorthrootError `KEY_UNSUPPORTED` for a key that is not of the type's algorithm
+ * @param type - Default: 0x01 for an Ed25519 key, 0x06 for one of ML-DSA-44.
+ * @throws RangeError if `name` is no key name
+ * @throws NorthrootError `KEY_UNSUPPORTED` for a key of another algorithm than the type's
  */
 export function formatVkey(
   name: string,
@@ -105,7 +102,7 @@ export function formatVkey(
   return `${name}+${encodeHex(vkeyId(name, key.bytes, type))}+${encodeBase64(typed)}`;
 }
 
-/** The algorithm of the keys that sign so. */
+/** The algorithm of a type's keys. */
 export function algorithmOf(type: VkeyType): KeyAlgorithm {
   return type === 'ml-dsa-44' ? 'ml-dsa-44' : 'ed25519';
 }
@@ -116,7 +113,7 @@ export function vkeyId(name: string, publicKey: Uint8Array, type: VkeyType = 'ed
   return sha256(concatBytes([encodeUtf8(`${name}\n`), typed])).slice(0, 4);
 }
 
-/** Whether `name` can name a key in a signed note: not empty, without Unicode spaces, "+", control characters and lone surrogates. */
+/** Whether `name` is a key name: not empty, without Unicode spaces, "+", control characters and lone surrogates. */
 export function isKeyName(name: string): boolean {
   return /^[^\s+\p{Z}\p{Cc}\p{Cs}]+$/u.test(name);
 }

@@ -1,7 +1,4 @@
-/**
- * The key material of a Key object in a ledger or trust policy (SPEC §7): its `keyid` and `public_key` must belong
- * together. Its shape, roles and principals are others' concern; what is wrong is returned, since it is a finding.
- */
+/** The key of a Key object in a ledger or trust policy (SPEC §7). Faults are returned, since they become findings. */
 
 import { fail, type Result, succeed, type ValueFault } from '../../base/fault.js';
 import { checkPublicKey, describeKeyFault, type PublicKey, tryParseWirePublicKey } from './public-key.js';
@@ -9,8 +6,8 @@ import { checkPublicKey, describeKeyFault, type PublicKey, tryParseWirePublicKey
 const NOTE_ROLES: readonly string[] = ['checkpoint', 'witness'];
 
 /**
- * Decodes `public_key`, checks that it is a key by which signatures can be valid (SPEC §5), and that `keyid` is its own, and that its
- * roles are such as its algorithm has. Pointers are from the Key object.
+ * Decodes `public_key` and checks that signatures by it can be valid (SPEC §5), that `keyid` is its id, and that its algorithm may have
+ * the roles. Pointers are from the Key object.
  */
 export function decodeWireKey(key: {
   readonly keyid: string;

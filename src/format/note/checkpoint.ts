@@ -1,5 +1,5 @@
 /**
- * The C2SP checkpoint (https://c2sp.org/tlog-checkpoint, SPEC §6): the text of a signed note that states a log's tree.
+ * The C2SP checkpoint (https://c2sp.org/tlog-checkpoint, SPEC §6): the text of a signed note that commits to a log's tree.
  *
  *     example.com/agents/prod
  *     20852163
@@ -18,7 +18,7 @@ import {
   type SignedNote,
 } from './signed-note.js';
 
-/** The tree that a checkpoint states. */
+/** The tree of a checkpoint. */
 export interface Checkpoint {
   readonly origin: string;
   /** At most 2^53 − 1. */
@@ -29,12 +29,12 @@ export interface Checkpoint {
   readonly extensions: readonly string[];
 }
 
-/** A checkpoint in its note, the signatures not judged. */
+/** A checkpoint in its note; the signatures are not verified. */
 export interface SignedCheckpoint extends SignedNote {
   readonly checkpoint: Checkpoint;
 }
 
-/** The text of a checkpoint: what is signed. */
+/** The signed text of a checkpoint. */
 export function formatCheckpoint({ origin, size, root, extensions }: Checkpoint): string {
   return [origin, String(size), hashToBase64(root), ...extensions].map((line) => `${line}\n`).join('');
 }

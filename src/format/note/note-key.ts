@@ -1,8 +1,7 @@
 /**
- * Keys of signed notes: a name and a key. An Ed25519 key signs either the text of a note (type 0x01,
- * https://c2sp.org/signed-note) or a timestamped cosignature of a checkpoint (type 0x04, https://c2sp.org/tlog-cosignature).
- * An ML-DSA-44 key (type 0x06, the same) signs a checkpoint's tree with the time, as the log itself or as a witness: its name and
- * the checkpoint's origin tell which. What it signs does not include the extension lines of a checkpoint.
+ * Keys of signed notes: a name and a key. An Ed25519 key signs the text of a note (type 0x01, https://c2sp.org/signed-note) or a
+ * timestamped cosignature of a checkpoint (type 0x04, https://c2sp.org/tlog-cosignature). An ML-DSA-44 key (type 0x06, ibid.) signs a
+ * checkpoint's tree with the time, as the log or as a witness, depending on its name; extension lines are not covered.
  */
 
 import { concatBytes } from '../../base/bytes/concat.js';
@@ -28,25 +27,25 @@ export interface NoteKey {
   readonly verification: VerificationKey;
 }
 
-/** The largest timestamp that a cosignature may have and that is exact here, in seconds since 1970. */
+/** The largest exact timestamp, in seconds since 1970. */
 const MAX_TIMESTAMP = Number.MAX_SAFE_INTEGER;
 const TIMESTAMP_BYTES = 8;
-/** Names in what ML-DSA-44 signs have at most so many bytes. */
+/** The longest name in an ML-DSA-44 signature's message. */
 export const MAX_ML_DSA_NAME_BYTES = 255;
 const SUBTREE_LABEL = encodeLatin1('subtree/v1\n\0');
 
-/** What a cosignature has after its timestamp. */
+/** The length of a cosignature without its timestamp. */
 const SIGNATURE_BYTES: Readonly<Record<Exclude<VkeyType, 'ed25519'>, number>> = {
   cosignature: 64,
   'ml-dsa-44': ML_DSA_44_SIGNATURE_LENGTH,
 };
 
 /**
- * A note key of an Ed25519 key, or of type `ml-dsa-44` one of ML-DSA-44.
+ * A note key of an Ed25519 key, or for type `ml-dsa-44` of an ML-DSA-44 key.
  *
- * @param verification - The key prepared by a backend, where there is one already; the default one's otherwise.
- * @throws RangeError for what cannot be a key name
- * @throws NorthrootError `KEY_UNSUPPORTED` for another algorithm; `KEY_MALFORMED` for a key by which no signature is valid (SPEC §5)
+ * @param verification - The key prepared by a backend. Default: by the default backend.
+ * @throws RangeError if `name` is no key name
+ * @throws NorthrootError `KEY_UNSUPPORTED` for another algorithm; `KEY_MALFORMED` for an unusable key (SPEC §5)
  */
 export function makeNoteKey(
   name: string,
@@ -66,9 +65,9 @@ export function makeNoteKey(
 }
 
 /**
- * The note key that a vkey says, of type 0x01, 0x04 or 0x06.
+ * The note key of a vkey of type 0x01, 0x04 or 0x06.
  *
- * @throws NorthrootError `KEY_MALFORMED` (no vkey, or a key by which no signature is valid, SPEC §5), `KEY_UNSUPPORTED` (another type)
+ * @throws NorthrootError `KEY_MALFORMED` (no vkey, or an unusable key, SPEC §5), `KEY_UNSUPPORTED` (another type)
  */
 export function parseNoteKey(vkey: string, backend: SignatureBackend = defaultBackend): NoteKey {
   const { name, type, key } = readVkey(vkey);
@@ -81,24 +80,23 @@ export function formatNoteKey({ name, publicKey, type }: NoteKey): string {
   return formatVkey(name, publicKey, type);
 }
 
-/** Whether such a key can be that of a log, which signs checkpoints under a name of its own, mostly its origin. */
+/** Whether a key of this type can be a log's, which signs checkpoints under its own name, usually its origin. */
 export function canBeLogKey({ type }: { readonly type: VkeyType }): boolean {
   return type !== 'cosignature';
 }
 
-/** Whether such a key can be that of a witness. */
+/** Whether a key of this type can be a witness's. */
 export function canBeWitnessKey({ type }: { readonly type: VkeyType }): boolean {
   return type !== 'ed25519';
 }
 
 /**
- * Signs the text of a note under a name, as the log whose checkpoint it is: with an Ed25519 key the text (type 0x01), with one of
- * ML-DSA-44 the tree that it states (type 0x06).
+ * Signs the text of a note as its log: an Ed25519 key signs the text (type 0x01), an ML-DSA-44 key its tree (type 0x06).
  *
- * @param timestamp - For ML-DSA-44: as of when the tree is the log's largest, in seconds since 1970; 0 says nothing of that.
- * @throws RangeError for what cannot be a key name; for ML-DSA-44 also for a text that is no checkpoint, a name or an origin of
- *   more than 255 bytes, and a timestamp that is none
- * @throws NorthrootError `KEY_UNSUPPORTED` when the signer's key is P-256
+ * @param timestamp - For ML-DSA-44: when the tree was the log's largest, in seconds since 1970; 0 for no statement.
+ * @throws RangeError if `name` is no key name; for ML-DSA-44 also for a text that is no checkpoint, a name or an origin of
+ *   more than 255 bytes, and an invalid timestamp
+ * @throws NorthrootError `KEY_UNSUPPORTED` for a P-256 key
  */
 export function signNote(text: string, name: string, signer: Signer, timestamp = 0): NoteSignature {
   if (signer.publicKey.alg === 'ml-dsa-44') return cosignNote(text, name, signer, timestamp);
@@ -107,12 +105,10 @@ export function signNote(text: string, name: string, signer: Signer, timestamp =
 }
 
 /**
- * Cosigns the text of a checkpoint under a name: type 0x04 with an Ed25519 key, 0x06 with one of ML-DSA-44.
+ * Cosigns the text of a checkpoint: type 0x04 with an Ed25519 key, 0x06 with an ML-DSA-44 key.
  *
  * @param timestamp - Seconds since 1970.
- * @throws RangeError for a timestamp that is none, and for what cannot be a key name; for ML-DSA-44 also for a text that is no
- *   checkpoint, and a name or an origin of more than 255 bytes
- * @throws NorthrootError `KEY_UNSUPPORTED` when the signer's key is P-256
+ * @throws RangeError, NorthrootError as {@link signNote}
  */
 export function cosignNote(text: string, name: string, signer: Signer, timestamp: number): NoteSignature {
   if (!Number.isSafeInteger(timestamp) || timestamp < 0)
@@ -128,7 +124,7 @@ export function cosignNote(text: string, name: string, signer: Signer, timestamp
   return { name, keyId, signature: concatBytes([uint64(timestamp), signer.sign(message)]) };
 }
 
-/** Whether `signature` is by `key` in name, key ID and type; whether it is valid is another question. */
+/** Whether `signature` names `key`. It is not verified. */
 export function isSignedBy({ name, keyId }: NoteSignature, key: NoteKey): boolean {
   return key.name === name && key.keyId === keyId;
 }
@@ -136,7 +132,7 @@ export function isSignedBy({ name, keyId }: NoteSignature, key: NoteKey): boolea
 /**
  * Verifies a signature of a note's text by the key that it names.
  *
- * @returns `undefined` when it is invalid; the time of a cosignature in seconds since 1970, or `null` where there is none.
+ * @returns `undefined` if it is invalid; the time of a cosignature in seconds since 1970, `null` for type 0x01.
  */
 export function verifyNoteSignature(
   text: string,
@@ -154,7 +150,7 @@ export function verifyNoteSignature(
   return isValid ? { timestamp: seconds } : undefined;
 }
 
-/** What a cosignature signs; `undefined` where ML-DSA-44 has nothing to sign. */
+/** The message of a cosignature; `undefined` if ML-DSA-44 cannot sign the text. */
 function cosignedMessage(
   type: VkeyType,
   name: string,

@@ -1,9 +1,7 @@
 /**
- * The C2SP signed note (https://c2sp.org/signed-note): a text, a blank line, and signature lines
+ * The format of C2SP signed notes (https://c2sp.org/signed-note): a text, a blank line, and signature lines
  *
  *     — example.com/log base64(key ID ‖ signature)
- *
- * This is the format only; whose signatures are valid is for `verify-note.ts`.
  */
 
 import { concatBytes } from '../../base/bytes/concat.js';
@@ -17,22 +15,21 @@ export interface NoteSignature {
   readonly name: string;
   /** The 4 bytes of the key ID as lower-case hex. */
   readonly keyId: string;
-  /** What follows the key ID: at least one byte, in the form that the key's type has. */
+  /** The bytes after the key ID, at least one, in the form of the key's type. */
   readonly signature: Uint8Array;
 }
 
-/** A note, its signatures not judged. */
+/** A note; its signatures are not verified. */
 export interface SignedNote {
-  /** Ends in `\n`; what is signed. */
+  /** The signed text, ending in `\n`. */
   readonly text: string;
-  /** At least one, no two alike. */
+  /** At least one, no two equal. */
   readonly signatures: readonly NoteSignature[];
 }
 
-/** What decoding a note, or what one holds, gives. */
 export type NoteResult<T> = Result<T, Fault<'NOTE_MALFORMED'>>;
 
-/** The largest note in bytes: a hundred of the largest signatures in use have about as many. */
+/** The largest note: about a hundred of the largest signatures in use. */
 export const MAX_NOTE_BYTES = 512 * 1024;
 /** C2SP asks for at least 16; Go's `note` package takes 100. */
 export const MAX_NOTE_SIGNATURES = 100;
@@ -42,14 +39,10 @@ const KEY_ID_BYTES = 4;
 
 /** How strictly a note is read. */
 export interface NoteForm {
-  /**
-   * Whether a signature line may stand there again, and is then passed over, as x/mod/sumdb/note has it. Default true; not in the
-   * records of a ledger, which are written once.
-   */
+  /** Ignores repeated signature lines, as x/mod/sumdb/note does, instead of refusing them. Default true; false for ledger records. */
   readonly mayRepeat?: boolean;
 }
 
-/** Decodes a note. */
 export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {}): NoteResult<SignedNote> {
   if (bytes.length > MAX_NOTE_BYTES) {
     return malformed(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${bytes.length} bytes`);
@@ -116,23 +109,18 @@ export function formatSignatureLine({ name, keyId, signature }: NoteSignature): 
   return `${EM_DASH}${name} ${encodeBase64(concatBytes([tryDecodeHex(keyId) ?? new Uint8Array(), signature]))}`;
 }
 
-/**
- * The whole text of a note.
- *
- * @throws RangeError when `text` does not end in a newline or there is no signature
- */
+/** The whole note. @throws RangeError if `text` does not end in a newline or there is no signature */
 export function formatNote({ text, signatures }: SignedNote): string {
   if (!text.endsWith('\n')) throw new RangeError('the text of a note must end in a newline');
   if (signatures.length === 0) throw new RangeError('a note must have a signature');
   return `${text}\n${signatures.map((signature) => `${formatSignatureLine(signature)}\n`).join('')}`;
 }
 
-/** The result that a note is malformed. */
 export function malformed(expected: string, actual: string): NoteResult<never> {
   return fail({ code: 'NOTE_MALFORMED', expected, actual });
 }
 
-/** @throws NorthrootError `NOTE_MALFORMED` when there is no value */
+/** @throws NorthrootError `NOTE_MALFORMED` */
 export function orThrow<T>(result: NoteResult<T>): T {
   if (result.ok) return result.value;
   const { expected, actual } = result.fault;

@@ -1,6 +1,6 @@
 /**
- * Whose signatures on a note are valid (https://c2sp.org/signed-note). Three outcomes are kept apart: valid, invalid, and by
- * nobody known. A note with an invalid signature by a known key is to be refused, whatever else signed it.
+ * Verification of a note's signatures (https://c2sp.org/signed-note), with three outcomes: valid, invalid, and by an unknown key. A note
+ * with an invalid signature by a known key MUST be refused, whatever other signatures it has.
  */
 
 import { isSignedBy, type NoteKey, verifyNoteSignature } from './note-key.js';
@@ -13,7 +13,7 @@ export interface NoteSigner<K extends NoteKey = NoteKey> {
   readonly timestamp: number | null;
 }
 
-/** What the signatures of a note are worth to somebody who knows certain keys. */
+/** The outcome for a set of known keys. */
 export interface NoteVerification<K extends NoteKey = NoteKey> {
   readonly valid: readonly NoteSigner<K>[];
   /** By a known key, and invalid. */
@@ -22,9 +22,9 @@ export interface NoteVerification<K extends NoteKey = NoteKey> {
 }
 
 /**
- * Judges every signature of a note by a known key, also several by one key.
+ * Verifies every signature of a note, also several by one key.
  *
- * @param keys - Of two with the same name and key ID the first one counts.
+ * @param keys - The known keys; the first of two with the same name and key ID counts.
  */
 export function verifyNoteSignatures<K extends NoteKey>(
   note: SignedNote,

@@ -1,6 +1,6 @@
 /**
- * Finds an event inside the canonical bytes of a line and hashes it where it lies (SPEC §3 "Identity", §5 "PAE"):
- * the bytes that were given are the bytes that are checked, and nothing is serialised again.
+ * Finds an event in the canonical bytes of a line and hashes it in place (SPEC §3 "Identity"): the given bytes are the checked bytes, and
+ * nothing is serialised again.
  */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
@@ -15,20 +15,17 @@ const COMMA = 0x2c;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
-/** Where a value lies in its line: offsets into the scanned array. */
+/** Offsets of a value into the scanned array. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Free when both hashes were taken, before {@link hashEvent} returns. */
+/** In use only during {@link hashEvent}. */
 let scratch = allocateBytes(PREFIX.length + 64 * 1024);
 scratch.set(PREFIX);
 
-/**
- * The span of the first member called `name` (a plain ASCII name) at `depth`: 1 is the top object, 2 the objects in it, of
- * which a record's first is its event.
- */
+/** The span of the first member `name` (ASCII) at `depth`: 1 is the top object, 2 the objects in it, a record's first being its event. */
 export function findMember(
   bytes: Uint8Array,
   marks: MemberMarks,
@@ -44,8 +41,8 @@ export function findMember(
 }
 
 /**
- * The identity of the event at `event`, whose members are marked at `depth` (1 for a bare event, 2 inside a record).
- * The payload is the event without `event_id` and `payload_digest`; it is copied once and hashed twice.
+ * The identity of the event at `event`, whose members are marked at `depth` (1 for a bare event, 2 inside a record). The payload, the
+ * event without `event_id` and `payload_digest`, is copied once and hashed twice.
  */
 export function hashEvent(bytes: Uint8Array, marks: MemberMarks, event: Span, depth: 1 | 2): EventIdentity {
   const room = PREFIX.length + event.end - event.start + 1;

@@ -1,7 +1,6 @@
 /**
- * Everything that can be said of a line without knowing any other: its bytes (SPEC §1), its shape and values (§2–§4)
- * and its event's identity (§3). Pure and free of state, so that lines may be examined in any order or in parallel; what
- * depends on earlier lines is `verify/`'s.
+ * Examines a line by itself: its bytes (SPEC §1), its shape and values (§2–§4) and its event's identity (§3). Stateless, so that lines may
+ * be examined in any order or in parallel; `rules/verify/` checks what depends on earlier lines.
  */
 
 import { glanceAt, readScannedLine } from '#fast/line';
@@ -24,7 +23,7 @@ import { MAX_META_BYTES } from './line-splitter.js';
 /** Whether lines are records, or bare events with no record around them (SPEC §4). */
 export type Layout = 'records' | 'bare';
 
-/** One fault of a line; `offset` is from the line's start. */
+/** `offset` is from the line's start. */
 type LineFault = ValueFault<FindingCode>;
 
 /** One signature of a record. */
@@ -33,31 +32,30 @@ export interface SignatureEntry {
   readonly sig: string;
 }
 
-/** What a line says of itself, each member only where it has the right form. Plain data: `structuredClone` keeps it. */
+/** The facts of a line, each defined only if it has the right form. Plain data: `structuredClone` keeps it. */
 interface CommonFacts {
   readonly layout: Layout | undefined;
   readonly faults: readonly LineFault[];
   readonly seq: number | undefined;
-  /** base64url. */
+  /** Digests are base64url. */
   readonly prev: string | undefined;
-  /** The id that the event claims, base64url. */
+  /** As claimed by the event. */
   readonly eventId: string | undefined;
-  /** The ledger that the event says it is for, base64url. */
   readonly ledgerId: string | undefined;
-  /** The earlier event that it says it follows, base64url. */
+  /** `prev_event_id`. */
   readonly previousId: string | undefined;
-  /** `event_type`, `occurred_at`, `principal_id`: any strings, where the event is not of its form. */
+  /** `event_type`, `occurred_at`, `principal_id`: any strings if the event is not well-formed. */
   readonly eventType: string | undefined;
   readonly occurredAt: string | undefined;
   readonly principalId: string | undefined;
   /** The tool of an execution, a start or an action. */
   readonly toolName: string | undefined;
   readonly signatures: readonly SignatureEntry[] | undefined;
-  /** Where the event's bytes lie in the line. */
+  /** The event's bytes in the line. */
   readonly span: Span | undefined;
 }
 
-/** Of a line whose event has the shape and the values of its type, {@link WellFormedFacts.type}. */
+/** The facts of a line whose event has the shape and values of its type. */
 interface WellFormedFacts<T extends TypeName> extends CommonFacts {
   readonly wellFormed: true;
   readonly type: T;
@@ -69,45 +67,45 @@ interface WellFormedFacts<T extends TypeName> extends CommonFacts {
   readonly span: Span;
 }
 
-/** Of any other line. */
+/** The facts of any other line. */
 interface OtherFacts extends CommonFacts {
   readonly wellFormed: false;
   readonly type: undefined;
 }
 
-/** What can be said of a line without its event: {@link withEvent} gives that again, from the line's bytes. */
+/** The facts without the event, which {@link withEvent} restores from the line's bytes. */
 export type LineFacts = { readonly [T in TypeName]: WellFormedFacts<T> }[TypeName] | OtherFacts;
 
 interface HasJson {
-  /** The event as it was parsed, well-formed or not; undefined where the line holds no object in its place. */
+  /** The parsed event, well-formed or not; undefined if the line has no object in its place. */
   json(): JsonObject | undefined;
 }
 
-/** A line whose event is well-formed, and of one type. */
+/** A line whose event is well-formed. */
 export type WellFormedLine<T extends TypeName = TypeName> = {
   readonly [U in T]: WellFormedFacts<U> &
     HasJson & {
       event(): EventTypes[U];
-      /** What verification's rules ask of it, where that is not the event itself. */
+      /** Undefined for types whose rules read the event itself. */
       outline(): OutlineOf<U>;
-      /** Of an authorization; undefined for others. */
+      /** Undefined for other types than authorizations. */
       terms(): AuthorizationTerms | (U extends 'authorization' ? never : undefined);
     };
 }[T];
 
-/** The facts of a line, and its event where it is asked for. `type` tells which. */
+/** The facts of a line, with its event on demand; discriminated by `type`. */
 export type ExaminedLine = WellFormedLine | (OtherFacts & HasJson);
 
-/** What a scanned line says: all facts, and the event where it is asked for. */
+/** The facts of a scanned line, with its event on demand. */
 export type ScannedFacts = CommonFacts & HasJson & Pick<LineFacts, 'type' | 'wellFormed'>;
 
-/** What the record around an event says. */
+/** The facts of the record around an event. */
 type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
 
-/** What the event says. */
+/** The facts of the event. */
 type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;
 
-/** Its own members are the facts, and a clone has these alone. */
+/** Its own members are the facts; a clone has only these. */
 class Line implements CommonFacts, HasJson {
   readonly layout: Layout | undefined;
   readonly faults: readonly LineFault[];
@@ -128,7 +126,7 @@ class Line implements CommonFacts, HasJson {
   #event: JsonObject | undefined;
   #outline: OutlineOf<TypeName>;
 
-  /** @param source - The event, or the line that it is parsed from when it is asked for first. */
+  /** @param source - The event, or the line that it is parsed from on first use. */
   constructor(
     record: RecordFacts,
     event: EventFacts,
@@ -174,15 +172,14 @@ class Line implements CommonFacts, HasJson {
   }
 }
 
-/** Here the facts get the types that they stand for. */
 function toLine(record: RecordFacts, event: EventFacts, json?: JsonObject): ExaminedLine {
   return new Line(record, event, { event: json }) as HasJson as ExaminedLine;
 }
 
 /**
- * A line of which the facts are known already, say from another thread. The event is parsed when it is asked for first.
+ * A line of known facts, for example from another thread. The event is parsed on first use.
  *
- * @param line - The very bytes that the facts are of; unchanged as long as the event may be asked for.
+ * @param line - The bytes of these facts; they MUST NOT change while the event may be requested.
  */
 export function withEvent(facts: LineFacts | ExaminedLine, line: Uint8Array): ExaminedLine {
   const made: HasJson = 'json' in facts ? facts : new Line(facts, facts, line);
@@ -204,21 +201,21 @@ const NO_EVENT: EventFacts = {
   span: undefined,
 };
 
-/** Free when {@link examineFully} returns: what it gives are spans. */
+/** In use only during {@link examineFully}. */
 const marks = new MemberMarks();
 
 /**
- * Examines one line: scannable records the fast path, all others fully.
+ * Examines one line: scannable records on the fast path, all others fully.
  *
- * @param line - The line's bytes without `\n`, at most 65,535 and at least one.
- * @param layout - The layout of the ledger; `undefined` to take it from this line.
+ * @param line - The line without `\n`, 1 to 65,535 bytes.
+ * @param layout - The layout of the ledger; `undefined` to detect it from this line.
  */
 export function examineLine(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   const fast = layout === 'bare' ? undefined : glanceAt(line);
   return fast === undefined ? examineFully(line, layout) : asPlainData(fast, line);
 }
 
-/** As {@link examineLine}; what it gives is not plain data and costs less. */
+/** {@link examineLine}, cheaper: the result is not plain data. */
 export function examineLazily(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   const fast = layout === 'bare' ? undefined : readScannedLine(line);
   return (fast as HasJson | undefined as ExaminedLine | undefined) ?? examineFully(line, layout);
@@ -230,7 +227,7 @@ function asPlainData(fast: ScannedFacts, line: Uint8Array): ExaminedLine {
   return new Line(fast, fast, bytes) as HasJson as ExaminedLine;
 }
 
-/** What the fast path is held against, and what says what is wrong with a line. */
+/** The slow path: the definition, and the source of all faults. */
 export function examineFully(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   if (scanCanonical(line, 0, line.length, marks) !== -1) {
     return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);
@@ -246,10 +243,9 @@ export function examineFully(line: Uint8Array, layout: Layout | undefined): Exam
 }
 
 /**
- * The same of a record without `meta` whose event was completed and checked here, and whose signatures are of the right form: nothing
- * of it is looked at again.
+ * The result for a record without `meta` that this process made: nothing is checked again. The event and the signatures MUST be valid.
  *
- * @param event - As its bytes in the line say it, which lie at `span`.
+ * @param event - Parsed from its bytes in the line, at `span`.
  */
 export function examineMade(
   event: JsonObject,
@@ -314,7 +310,7 @@ function factsOf(event: JsonObject, wellFormed: boolean, span: Span): EventFacts
   };
 }
 
-/** The tool of an execution, or of an action. */
+/** The tool of an execution or an action. */
 function toolOf({ tool_name: own, authorization }: JsonObject): JsonValue | undefined {
   return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
 }
@@ -325,31 +321,29 @@ function findByteFault(line: Uint8Array): LineFault {
   return fault;
 }
 
-/** Digests are compared as text: both sides are canonical base64url, or they differ. */
 function findIdentityFaults(event: JsonObject, identity: EventIdentity, root: string): LineFault[] {
   const faults: LineFault[] = [];
-  const claimedDigest = digestText(event['payload_digest']);
-  if (claimedDigest !== undefined && claimedDigest !== identity.payloadDigest) {
-    faults.push({
-      code: 'PAYLOAD_DIGEST_MISMATCH',
-      pointer: `${root}/payload_digest`,
-      expected: toDigestText(identity.payloadDigest),
-      actual: toDigestText(claimedDigest),
-    });
-  }
-  const claimedId = digestText(event['event_id']);
-  if (claimedId !== undefined && claimedId !== identity.eventId) {
-    faults.push({
-      code: 'EVENT_ID_MISMATCH',
-      pointer: `${root}/event_id`,
-      expected: toDigestText(identity.eventId),
-      actual: toDigestText(claimedId),
-    });
-  }
+  addMismatch(faults, 'PAYLOAD_DIGEST_MISMATCH', event, root, 'payload_digest', identity.payloadDigest);
+  addMismatch(faults, 'EVENT_ID_MISMATCH', event, root, 'event_id', identity.eventId);
   return faults;
 }
 
-/** 42 characters of 6 bits and one whose two low bits are 0: the only spelling of 32 bytes. */
+/** Digests are canonical base64url on both sides, so they are compared as text. */
+function addMismatch(
+  faults: LineFault[],
+  code: FindingCode,
+  event: JsonObject,
+  root: string,
+  name: string,
+  computed: string,
+): void {
+  const claimed = digestText(event[name]);
+  if (claimed === undefined || claimed === computed) return;
+  const [expected, actual] = [toDigestText(computed), toDigestText(claimed)];
+  faults.push({ code, pointer: `${root}/${name}`, expected, actual });
+}
+
+/** 43 characters whose last has two zero bits: the canonical base64url of 32 bytes. */
 const SHA256_TEXT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 
 function digestText(value: JsonValue | undefined): string | undefined {
@@ -363,7 +357,7 @@ function signaturesOf(
   wellFormed: boolean,
 ): readonly SignatureEntry[] | undefined {
   if (!Array.isArray(value) || value.length > MAX_SIGNATURES) return undefined;
-  // Of a well-formed record the schema has looked at each.
+  // The schema has checked those of a well-formed record.
   return wellFormed || value.every(isSignature)
     ? (value as readonly object[] as readonly SignatureEntry[])
     : undefined;

@@ -1,7 +1,4 @@
-/**
- * Splits chunks of a ledger into lines without losing byte offsets, in bounded memory whatever the input: of a line
- * longer than SPEC §4 allows only the length and the hash are kept.
- */
+/** Splits chunks of a ledger into lines in bounded memory: of a line longer than SPEC §4 allows only the length and the hash are kept. */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
@@ -9,12 +6,12 @@ import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
 /** The longest line, in bytes without its `\n` (SPEC §4: a tlog-tiles entry). */
 export const MAX_LINE_BYTES = 65_535;
 
-/** The most bytes that a record's `meta` may have (SPEC §4). */
+/** The largest `meta` of a record, in bytes (SPEC §4). */
 export const MAX_META_BYTES = 4_096;
 
 /** One line. `bytes` is a view that the next call of the splitter may overwrite. */
 export interface RawLine {
-  /** The line without its `\n`; for a line that is too long, its first {@link MAX_LINE_BYTES} bytes. */
+  /** The line without its `\n`; only the first {@link MAX_LINE_BYTES} bytes of a longer one. */
   readonly bytes: Uint8Array;
   /** Length in bytes without the `\n`. */
   readonly length: number;
@@ -22,30 +19,30 @@ export interface RawLine {
   readonly offset: number;
   /** 1 for the first line. */
   readonly number: number;
-  /** False for the last line of a file that does not end in `\n`. */
+  /** Whether the line ends in `\n`; false only for the last of a file. */
   readonly terminated: boolean;
-  /** The RFC 6962 leaf hash, given only for a line that is too long to be hashed from `bytes`. */
+  /** The RFC 6962 leaf hash, for a line that is too long only. */
   readonly longLeafHash: string | undefined;
 }
 
 const NEWLINE = 0x0a;
 
-/** Splits one file. Feed it with {@link LineSplitter.push}, then call {@link LineSplitter.finish} once. */
+/** Splits one file: call {@link LineSplitter.push} for each chunk, then {@link LineSplitter.finish} once. */
 export class LineSplitter {
   #number = 0;
   #offset = 0;
-  /** Free when the line in it was used up: the next is asked for. */
+  /** The line in it is valid until the next is requested. */
   readonly #carry = allocateBytes(MAX_LINE_BYTES);
   #carried = 0;
   #overflow: Hasher | undefined;
 
-  /** @param from - Where in the file the first chunk begins, at the beginning of a line: so many bytes and lines come before it. */
+  /** @param from - The bytes and lines before the first chunk, which MUST begin at the beginning of a line. */
   constructor(from: { readonly offset: number; readonly lines: number } = { offset: 0, lines: 0 }) {
     this.#offset = from.offset;
     this.#number = from.lines;
   }
 
-  /** The lines that `chunk` completes. Each must be used up before the next is taken, and all before `chunk` is reused. */
+  /** The lines that `chunk` completes. The caller MUST finish with each before taking the next, and with all before reusing `chunk`. */
   *push(chunk: Uint8Array): Generator<RawLine, void, void> {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
@@ -62,7 +59,7 @@ export class LineSplitter {
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
-  /** What is left after the last `\n`: a torn line, or `undefined` when the file ended as it should. */
+  /** The torn line after the last `\n`; `undefined` if there is none. */
   finish(): RawLine | undefined {
     return this.#carried === 0 ? undefined : this.#take(false);
   }

@@ -1,11 +1,11 @@
-/** Records: the lines of a ledger (SPEC §4), made from their parts. Reading them is `examine-line.ts`. */
+/** Formats records, the lines of a ledger (SPEC §4). `examine-line.ts` reads them. */
 
 import { allocateScratch } from '../../base/bytes/concat.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import type { SignatureEntry } from './examine-line.js';
 
-/** What stands before the event in the line of a record. */
+/** The bytes before the event. */
 export const HEAD = encodeUtf8('{"event":');
 
 /** The parts of a record. */
@@ -20,21 +20,21 @@ export interface RecordParts {
   readonly signatures: readonly SignatureEntry[];
 }
 
-/** The record's canonical line, with its `\n`. The event's text is used as it is: what was signed is what is written. */
+/** The record's canonical line, with its `\n`. The event's text is copied unchanged: what was signed is what is written. */
 export function formatRecord(parts: RecordParts): Uint8Array {
   const { eventText, ...around } = parts;
   return formatRecordAround(encodeUtf8(eventText), around);
 }
 
-/** Where the event's bytes lie in the line of a record. */
+/** The offset of the event in its line. */
 export const EVENT_START = HEAD.length;
 
-/** The same around the event's bytes. */
+/** {@link formatRecord} around the event's bytes. */
 export function formatRecordAround(
   event: Uint8Array,
   { meta, prev, seq, signatures }: Omit<RecordParts, 'eventText'>,
 ): Uint8Array {
-  // Names and texts of others may be beyond ASCII.
+  // `meta` may hold more than ASCII.
   const rest = encodeUtf8(formatTail({ meta, prev, seq, signatures }));
   const line = allocateScratch(HEAD.length + event.length + rest.length);
   line.set(HEAD);
@@ -43,13 +43,13 @@ export function formatRecordAround(
   return line;
 }
 
-/** What stands behind the event. */
+/** The text after the event. */
 export function formatTail({ meta, prev, seq, signatures }: Omit<RecordParts, 'eventText'>): string {
   const metaMember = meta === undefined ? '' : `"meta":${canonicalText(meta)},`;
   return `,${metaMember}"prev":{"alg":"sha-256","b64":"${prev}"},"seq":${seq},"signatures":${formatSignatures(signatures)}}\n`;
 }
 
-/** Two texts of base64url need no escapes. */
+/** Base64url needs no escapes. */
 const PLAIN = /^[A-Za-z0-9_-]*$/;
 
 function formatSignatures(signatures: readonly SignatureEntry[]): string {

@@ -1,11 +1,8 @@
 /**
- * Shape and values of what comes from outside: records, events, keys, trust policies, reports (SPEC §2–§4, §7, §9).
+ * Checks the shape (compiled from `schemas/`) and the values (`value-rules.ts`) of records, events, keys, trust policies and reports
+ * (SPEC §2–§4, §7, §9), but nothing that depends on bytes, hashes or other records.
  *
- * The shapes are the JSON Schemas of `schemas/`, compiled; the value rules that they cannot say are `value-rules.ts`. What depends
- * on bytes (canonical form, the size of `meta`), on hashes (ids) or on other records is for others.
- *
- * Each function takes any value and returns what is wrong with it: at most sixteen faults, one a place, in the
- * order of the canonical document; none when all is well.
+ * Each function takes any value and returns at most sixteen faults, one per place, in the order of the canonical document.
  */
 
 import type { ValueFault } from '../../base/fault.js';
@@ -64,19 +61,19 @@ const KEY: Rules = { validate: validateKey, checkValues: checkKeyValues };
 const TRUST_POLICY: Rules = { validate: validateTrustPolicy, checkValues: checkTrustPolicyValues };
 const REPORT: Rules = { validate: validateReport, checkValues: checkReportValues };
 
-/** Whether this is an event type that SPEC §3 defines, with a closed schema. */
+/** Whether SPEC §3 defines this event type, with a closed schema. */
 export function isKnownEventType(eventType: string): boolean {
   return TYPES.has(eventType);
 }
 
-/** What is wrong with a record (SPEC §4), its event apart: that is an object here. Pointers are from the record's root. */
+/** The faults of a record (SPEC §4), where the event may be any object. Pointers are from the record's root. */
 export function checkRecord(record: unknown): ValueFault<ShapeCode>[] {
   return check(record, RECORD);
 }
 
 /**
- * What is wrong with an event (SPEC §3). Of an unknown or extension type, and of an event version that is not "1"
- * (EVENT_VERSION_UNKNOWN), the envelope alone is checked. Pointers are from the event's root.
+ * The faults of an event (SPEC §3). Only the envelope is checked of an unknown or extension type, and of another event version than "1"
+ * (EVENT_VERSION_UNKNOWN). Pointers are from the event's root.
  */
 export function checkEvent(event: unknown): ValueFault<ShapeCode>[] {
   const known =
@@ -84,17 +81,17 @@ export function checkEvent(event: unknown): ValueFault<ShapeCode>[] {
   return check(event, known ?? ENVELOPE);
 }
 
-/** What is wrong with a key as events and trust policies have it (SPEC §7). That `keyid` is the key's is not checked here. */
+/** The faults of a Key object (SPEC §7). Whether `keyid` is the key's is not checked. */
 export function checkKey(key: unknown): ValueFault<ShapeCode>[] {
   return check(key, KEY);
 }
 
-/** What is wrong with a trust policy (SPEC §7). That each `keyid` is its key's is not checked here. */
+/** The faults of a trust policy (SPEC §7). Whether each `keyid` is its key's is not checked. */
 export function checkTrustPolicy(policy: unknown): ValueFault<ShapeCode>[] {
   return check(policy, TRUST_POLICY);
 }
 
-/** What is wrong with a report (SPEC §9), with or without its findings. */
+/** The faults of a report (SPEC §9), with or without its findings. */
 export function checkReport(report: unknown): ValueFault<ShapeCode>[] {
   return check(report, REPORT);
 }

@@ -1,4 +1,4 @@
-/** The JSON Schemas of every event type, record, key, trust policy and report, as documents for other tools (JSON Schema 2020-12). */
+/** The JSON Schemas (2020-12) of event types, records, keys, trust policies and reports, as documents for other tools. */
 
 import { SCHEMAS } from './generated/schemas.js';
 
@@ -7,7 +7,7 @@ export function schemaNames(): string[] {
   return Object.keys(SCHEMAS);
 }
 
-/** A copy of the schema of that name, or `undefined` when there is none. Its `$ref`s name the other schemas by file. */
+/** A copy of a schema; `undefined` if the name is unknown. Its `$ref`s name other schemas by file. */
 export function schemaDocument(name: string): object | undefined {
   return Object.hasOwn(SCHEMAS, name) ? structuredClone(SCHEMAS[name]) : undefined;
 }

@@ -1,9 +1,7 @@
 /**
- * Faults: what is wrong with the shape or the values of an event, a record, a key or a trust policy, told in SPEC §8's codes.
- *
- * {@link FaultList} turns the compiled validators' errors into faults: one for each place, none from the keywords that only hold
- * others together. It keeps the first {@link MAX_FAULTS} in the order of the canonical document (members by UTF-16 code units, items
- * by index, a missing member where it would stand), whatever order they are found in.
+ * Turns the errors of compiled validators into faults with the codes of SPEC §8: one per place, none for keywords that only combine
+ * others. Keeps the first {@link MAX_FAULTS} in the order of the canonical document (members by UTF-16 code units, items by index, a
+ * missing member where it would be), in whatever order they are found.
  */
 
 import type { ValueFault } from '../../base/fault.js';
@@ -13,7 +11,7 @@ import { SCHEMAS } from './generated/schemas.js';
 import { textLength } from './text-length.js';
 import type { SchemaError, SchemaNode } from './validator.js';
 
-/** The codes of SPEC §8 that shape and values can have. */
+/** The codes of SPEC §8 for shapes and values. */
 export type ShapeCode =
   | 'SCHEMA'
   | 'TIMESTAMP_INVALID'
@@ -23,13 +21,13 @@ export type ShapeCode =
   | 'PROFILE_UNKNOWN'
   | 'EVENT_VERSION_UNKNOWN';
 
-/** The most faults told of one value: enough to see what kind of thing it is. */
+/** The most faults reported of one value. */
 export const MAX_FAULTS = 16;
 
-/** How many of a validator's errors are looked at: a value with more is junk, of which any sixteen will do. */
+/** The errors of a validator that are processed: a value with more is junk. */
 const MAX_ERRORS = 1000;
 
-/** What a text or number of the wrong content is called, by the title of its schema. */
+/** The code of a text or number with invalid content, by the title of its schema. */
 const CODES: Readonly<Record<string, ShapeCode>> = {
   Timestamp: 'TIMESTAMP_INVALID',
   IntegerText: 'QUANTITY_INVALID',
@@ -42,7 +40,7 @@ const CODES: Readonly<Record<string, ShapeCode>> = {
   CanonicalProfileId: 'PROFILE_UNKNOWN',
 };
 
-/** A value of the wrong type is told before a wrong form, a wrong form before a form that is right but unknown here. */
+/** A wrong type is reported before a wrong form, and that before a well-formed but unknown value. */
 const RANKS: Readonly<Record<string, number>> = { type: 0, const: 2, enum: 2 };
 const VALUE_RANK = 3;
 
@@ -54,7 +52,6 @@ const TYPE_PHRASES: Readonly<Record<string, string>> = {
   string: 'a string',
 };
 
-/** What a value rule found. */
 interface RuleFault {
   readonly code: ShapeCode;
   readonly expected: string;
@@ -70,19 +67,19 @@ interface Entry {
 /** Collects the faults of one value. */
 export class FaultList {
   readonly #root: unknown;
-  /** In order, at most {@link MAX_FAULTS}. What is to be told of each is worked out at the end: there may be thousands. */
+  /** In order, at most {@link MAX_FAULTS}. Described only at the end: there may be thousands. */
   readonly #entries: Entry[] = [];
 
   constructor(root: unknown) {
     this.#root = root;
   }
 
-  /** Adds what a value rule found; a place that already has a fault keeps that. */
+  /** Adds a fault of a value rule, unless its place has a fault. */
   add(code: ShapeCode, pointer: string, expected: string, data: unknown): void {
     this.#insert(pointer, VALUE_RANK, { code, expected, data });
   }
 
-  /** Adds what a compiled validator found. */
+  /** Adds the errors of a compiled validator. */
   addErrors(errors: readonly SchemaError[]): void {
     for (const error of errors.slice(0, MAX_ERRORS)) {
       const { keyword, instancePath, member } = error;
@@ -115,19 +112,13 @@ export class FaultList {
     if (this.#entries.length > MAX_FAULTS) this.#entries.pop();
   }
 
-  /** Whether the place `a` comes before the different place `b`; a place comes before all within it. */
+  /** Whether one place comes before another; a place comes before all within it. */
   #isBefore(first: string, second: string): boolean {
     let container = this.#root;
-    // Members of the root, whose names need no unescaping, are nearly all that is compared.
-    if (container !== null && typeof container === 'object' && !Array.isArray(container)) {
-      if (
-        first.lastIndexOf('/') === 0 &&
-        second.lastIndexOf('/') === 0 &&
-        !`${first}${second}`.includes('~')
-      ) {
-        return first < second;
-      }
-    }
+    // Nearly all are members of the root whose names need no unescaping.
+    const isFlat = first.lastIndexOf('/') === 0 && second.lastIndexOf('/') === 0;
+    const isObject = container !== null && typeof container === 'object' && !Array.isArray(container);
+    if (isObject && isFlat && !`${first}${second}`.includes('~')) return first < second;
     const a = first.split('/').slice(1);
     const b = second.split('/').slice(1);
     for (let i = 0; i < a.length && i < b.length; i++) {
@@ -151,7 +142,7 @@ function describeError(error: SchemaError): Omit<ValueFault<ShapeCode>, 'pointer
     const type = typeOf(schema.properties?.[member]);
     return { code: 'SCHEMA', expected: type === undefined ? 'present' : `present (${type})`, actual };
   }
-  // What is left is `discriminator`: the member tells which of several objects this is.
+  // What is left is `discriminator`: the member that tells the branches of a union apart.
   if (value === undefined) return { code: 'SCHEMA', expected: 'present (string)', actual };
   if (typeof value !== 'string') return { code: 'SCHEMA', expected: 'a string', actual };
   const tags = tagsOf(schema, member);
@@ -159,9 +150,9 @@ function describeError(error: SchemaError): Omit<ValueFault<ShapeCode>, 'pointer
 }
 
 function codeOf({ keyword, schema, data }: SchemaError): ShapeCode {
-  // 1.5 is a number: the right type of JSON value where a whole number is meant.
+  // 1.5 has the right JSON type for an integer.
   const isWrongType = keyword === 'type' && !(schema.type === 'integer' && typeof data === 'number');
-  // A profile id of the wrong form is none that could be unknown.
+  // A malformed profile id is not an unknown one.
   const isNoProfile = keyword === 'pattern' && schema.title === 'CanonicalProfileId';
   return (isWrongType || isNoProfile ? undefined : CODES[schema.title ?? '']) ?? 'SCHEMA';
 }
@@ -208,7 +199,7 @@ function tagsOf(schema: SchemaNode, member: string): (string | undefined)[] {
   return (schema.oneOf ?? []).map((branch) => resolve(branch)?.properties?.[member]?.const);
 }
 
-/** The types of schemas that were asked for: there are no more schemas than the compiled ones have. */
+/** A cache, bounded by the number of compiled schemas. */
 const types = new WeakMap<SchemaNode, string>();
 
 function typeOf(schema: SchemaNode | undefined): string | undefined {
@@ -221,7 +212,7 @@ function typeOf(schema: SchemaNode | undefined): string | undefined {
   return type || undefined;
 }
 
-/** The schema that a `$ref` (`file.json`, `file.json#/$defs/name`) names. */
+/** Follows a `$ref` (`file.json`, `file.json#/$defs/name`). */
 function resolve(schema: SchemaNode | undefined): SchemaNode | undefined {
   if (schema?.$ref === undefined) return schema;
   const [file = '', name] = schema.$ref.split('#/$defs/');

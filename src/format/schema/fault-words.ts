@@ -1,22 +1,16 @@
-/** The words for what is wrong with the shape of an event: which member, what it should be, and what somebody may have meant. */
+/** The words for faults in the shape of an event: the member, what was expected, and a suggestion. */
 
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
+import type { ValueFault } from '../../base/fault.js';
 import { quantityFromNumberText } from '../../base/value/quantity.js';
 import { isKnownEventType } from './check.js';
 import { SCHEMAS } from './generated/schemas.js';
 
-/** Of a fault, what is told. */
-interface Told {
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
-
 const DIGEST = '"sha-256:…"';
 const AMOUNT = '{"t":"int","v":"5"}';
 
-/** How the members look that people leave out. */
+/** Examples of members that are often missing. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   amount: AMOUNT,
   decision: '"allow"',
@@ -34,24 +28,24 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   unit: '"usd"',
 };
 
-/** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */
+/** The places of quantities; elsewhere JSON numbers may be valid. */
 const QUANTITY = /\/(?:amount|concurrency_limit)$/;
 
-/** Where it holds digests, those of other events among them. */
+/** The members that are digests, event ids included. */
 const DIGEST_MEMBER = /(?:^|_)(?:digest|event_id)$|^ledger_id$/;
 
-/** The name of the schema that the events of a type have; undefined of a type that has none of its own. */
+/** The name of a type's schema; undefined for a type without one. */
 export function schemaOfEventType(type: unknown): string | undefined {
   if (typeof type !== 'string' || !isKnownEventType(type)) return undefined;
   return type === 'key' ? 'key-event' : type;
 }
 
 /**
- * One fault in words, with its place, and with what was meant where that can be told: lower case, no full stop, printable.
+ * A fault in words, with its place and a suggestion if there is one: lower case, no full stop, printable.
  *
- * @param eventType - The event's: an unknown member may have been meant to be one of its members.
+ * @param eventType - The event's type, whose members are suggested for an unknown one.
  */
-export function describeFault({ pointer, expected, actual }: Told, eventType?: unknown): string {
+export function describeFault({ pointer, expected, actual }: ValueFault, eventType?: unknown): string {
   const place = pointer === '' ? 'the event' : printable(pointer.slice(1));
   const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
   if (expected === 'no such member') {
@@ -83,7 +77,7 @@ function toQuantity(text: string): string | undefined {
   }
 }
 
-/** All names of members in a schema, however deep. */
+/** All member names in a schema, at any depth. */
 function membersOf(schema: string): readonly string[] {
   const names = new Set<string>();
   const visit = (node: unknown): void => {

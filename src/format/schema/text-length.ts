@@ -1,4 +1,4 @@
-/** The length that JSON Schema's `minLength` and `maxLength` mean (RFC 8259 characters): a surrogate pair is one. */
+/** The length for JSON Schema's `minLength` and `maxLength`, in RFC 8259 characters: a surrogate pair is one. */
 export function textLength(text: string): number {
   let count = text.length;
   for (let i = 1; i < text.length; i++) {

@@ -1,19 +1,19 @@
-/** What the compiled validators (`generated/validators.ts`) are to the rest of the code. */
+/** The interface of the compiled validators (`generated/validators.ts`). */
 
 /** One failed keyword. */
 export interface SchemaError {
-  /** RFC 6901 pointer to the value that fails. */
+  /** RFC 6901 pointer to the failing value. */
   readonly instancePath: string;
   readonly keyword: string;
-  /** The schema that the keyword stands in. */
+  /** The schema with the keyword. */
   readonly schema: SchemaNode;
-  /** The value that fails. */
+  /** The failing value. */
   readonly data: unknown;
-  /** The member meant: missing (`required`), too many (`additionalProperties`), telling the branches apart (`discriminator`). */
+  /** The member that is missing (`required`), unknown (`additionalProperties`), or the tag of a union (`discriminator`). */
   readonly member: string | undefined;
 }
 
-/** A schema, as far as faults are told from it. */
+/** The parts of a schema that faults are described from. */
 export interface SchemaNode {
   readonly title?: string;
   readonly description?: string;
@@ -31,14 +31,14 @@ export interface SchemaNode {
   readonly $defs?: Readonly<Record<string, SchemaNode>>;
 }
 
-/** True when a value has the schema's shape; otherwise `errors` holds every failed keyword until the next call. */
+/** Whether a value has the schema's shape; if not, `errors` holds every failed keyword until the next call. */
 export interface Validator {
   (value: unknown): boolean;
   errors?: readonly SchemaError[] | null;
 }
 
 /**
- * Adds an error to the list of one run of a validator; the list is made with the first.
+ * Adds an error to the list of one run of a validator, made on first use.
  * @public The compiled validators import it.
  */
 export function addError(
@@ -56,7 +56,7 @@ export function addError(
 }
 
 /**
- * Appends in place: each list belongs to one run of a validator, so nothing else holds it.
+ * Appends in place: each list belongs to one run of a validator.
  * @public The compiled validators import it.
  */
 export function joinErrors(list: SchemaError[] | null, more: SchemaError[]): SchemaError[] {

@@ -1,9 +1,7 @@
 /**
- * The rules of SPEC §2 that the compiled validators leave out: real dates, fractions in lowest terms, finite doubles, each unit
- * once, no negative amounts, warnings sorted. (Some of them the published schemas say too; here each has its own code.) They look
- * at the places that SPEC §3 knows and at nothing else.
- *
- * A value need not have the right shape: what is no string, object or array is passed over here, since it has a fault already.
+ * The rules of SPEC §2 that the compiled validators omit, each with its own code: real dates, fractions in lowest terms, finite doubles,
+ * unique units, no negative amounts, sorted warnings. They check only the places that SPEC §3 defines, and skip values of the wrong
+ * type, which already have a fault.
  */
 
 import { isNegativeQuantity, type Quantity, quantityProblem } from '../../base/value/quantity.js';
@@ -12,13 +10,13 @@ import { isTimestamp } from '../../base/value/timestamp.js';
 import type { FaultList } from './fault-list.js';
 import { validateQuantity } from './generated/validators.js';
 
-/** An object of which nothing is known. */
+/** An unchecked object. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** One kind of value's rules. `shaped` says that the schema holds, so that what it says need not be asked again. */
+/** The rules of one kind of value. `shaped` says that the value passed its schema. */
 export type ValueRule = (value: Members, faults: FaultList, shaped: boolean) => void;
 
-/** Up to here comparing each unit with those before it is faster than a set. */
+/** Up to this many, comparing each unit with those before it is faster than a set. */
 const FEW_METERS = 8;
 
 export const checkEnvelopeValues: ValueRule = (event, faults) => {
@@ -102,7 +100,7 @@ function checkTimestamp(value: unknown, pointer: string, faults: FaultList): voi
   }
 }
 
-/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart; `undefined` for neither. */
+/** @param keyOf - The key of a unit that must be unique; `undefined` to skip it. */
 function checkMeters(
   vector: unknown,
   pointer: string,
@@ -130,7 +128,7 @@ function checkMeters(
   }
 }
 
-/** A basis is of a unit that is used. */
+/** Each basis must be of a used unit. */
 function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): void {
   if (!isObject(bases) || !Array.isArray(vector)) return;
   const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
@@ -142,7 +140,7 @@ function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): vo
   }
 }
 
-/** Whether one of the meters before `index` has that unit. */
+/** Whether a meter before `index` has that key. */
 function hasUnit(
   vector: readonly unknown[],
   index: number,
@@ -160,13 +158,13 @@ function sameUnit(unit: string): string {
   return unit;
 }
 
-/** Two limits of one unit over windows of the same length are one limit twice, however the window is written. */
+/** Limits of one unit over windows of equal length are duplicates, however the window is written. */
 function rateKey(unit: string): string | undefined {
   const rate = tryParseRateUnit(unit);
   return rate === undefined ? undefined : `${rate.meter} ${rate.window}`;
 }
 
-/** Whether there is a quantity without fault; one of the wrong shape has a fault already. */
+/** Whether the quantity is valid; one of the wrong shape already has a fault. */
 function checkQuantity(value: unknown, pointer: string, faults: FaultList, shaped: boolean): boolean {
   if (!shaped && !validateQuantity(value)) return false;
   const problem = quantityProblem(value as Quantity);

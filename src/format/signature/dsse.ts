@@ -1,7 +1,6 @@
 /**
- * DSSE, the Dead Simple Signing Envelope (protocol v1.0.2): the bytes that a signature of an event covers (SPEC §4), and the
- * JSON envelope in which other tools carry such a signature. A record keeps the same signatures beside the event itself, in
- * base64url, and those of P-256 keys as r‖s where envelopes have DER; nothing is lost between the two.
+ * DSSE, the Dead Simple Signing Envelope (protocol v1.0.2): the signed bytes of an event (SPEC §4), and the JSON envelope of other tools.
+ * Records have the same signatures in base64url, P-256 ones as r‖s where envelopes have DER; the conversion is lossless.
  */
 
 import { allocateScratch } from '../../base/bytes/concat.js';
@@ -14,32 +13,32 @@ import { tryDecodeEcdsaDer, tryEncodeEcdsaDer } from './ecdsa-der.js';
 /** The DSSE payload type of an event's canonical bytes. */
 export const PAYLOAD_TYPE = 'application/vnd.northroot.event+json';
 
-/** A signature as a record carries it (SPEC §4): the key's thumbprint, and the signature in base64url without padding. */
+/** A signature of a record (SPEC §4): the key's thumbprint, and the signature in base64url without padding. */
 export interface EventSignature {
   readonly keyid: string;
   readonly sig: string;
 }
 
-/** The standard JSON envelope, with base64 in its standard alphabet, padded. */
+/** The standard JSON envelope, in padded standard base64. */
 export interface DsseEnvelope {
   readonly payload: string;
   readonly payloadType: string;
   readonly signatures: readonly EventSignature[];
 }
 
-/** What {@link fromDsseEnvelope} reads. */
+/** The result of {@link fromDsseEnvelope}. */
 export interface SignedEvent {
-  /** The bytes that were signed: not yet known to be an event, nor canonical. */
+  /** The signed bytes: not checked to be an event or canonical. */
   readonly eventBytes: Uint8Array;
-  /** In their order; `keyid` is empty where the envelope has none (DSSE: it is only a hint). */
+  /** In order; `keyid`, a hint in DSSE, is empty if the envelope has none. */
   readonly signatures: readonly EventSignature[];
 }
 
-/** A record's line is no longer (SPEC §4), so neither is an event in it. */
+/** The limit of a record's line (SPEC §4). */
 export const MAX_PAYLOAD_BYTES = 65_535;
-/** As many as a record has at most (SPEC §4). */
+/** The limit of a record (SPEC §4). */
 export const MAX_SIGNATURES = 16;
-/** Both algorithms of SPEC §5 have 64 bytes, 88 characters; an envelope may hold others, which count as unverified. */
+/** The algorithms of SPEC §5 have 88 characters; signatures of others count as unverified. */
 const MAX_SIGNATURE_TEXT = 8_192;
 const MAX_KEYID_TEXT = 1_024;
 
@@ -52,21 +51,20 @@ export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8
   return bytes;
 }
 
-/** What the PAE of a body of so many bytes has before the body. */
+/** The PAE up to the body. */
 export function preAuthHead(payloadType: string, payloadLength: number): Uint8Array {
   const typeLength = encodeUtf8(payloadType).length;
   return encodeUtf8(`DSSEv1 ${typeLength} ${payloadType} ${payloadLength} `);
 }
 
-/** The algorithm of the key with a keyid; `undefined` where the key is not known. */
+/** The algorithm of the key with a keyid; `undefined` for an unknown key. */
 export type FindAlgorithm = (keyid: string) => KeyAlgorithm | undefined;
 
 /**
  * The standard DSSE envelope of an event and its signatures.
  *
- * @param algorithmOf - Tells the P-256 keys, whose signatures of 64 bytes become DER. Those by keys that it does not know stay as
- *   they are.
- * @throws RangeError above {@link MAX_PAYLOAD_BYTES} or {@link MAX_SIGNATURES}, or when a `sig` is not base64url
+ * @param algorithmOf - Signatures by P-256 keys become DER; those by unknown keys are copied.
+ * @throws RangeError above {@link MAX_PAYLOAD_BYTES} or {@link MAX_SIGNATURES}, or if a `sig` is not base64url
  */
 export function toDsseEnvelope(
   eventBytes: Uint8Array,
@@ -90,11 +88,10 @@ export function toDsseEnvelope(
 }
 
 /**
- * Reads an envelope, given as the value of its JSON, with base64 in either alphabet, padded or not. Members that are not
- * DSSE's are ignored, as it demands. No signature is verified.
+ * Reads the parsed JSON of an envelope, with base64 in either alphabet, padded or not. Unknown members are ignored, as DSSE requires.
+ * No signature is verified.
  *
- * @param algorithmOf - Tells the P-256 keys, whose signatures must be DER, strictly, and become r‖s. Those by keys that it does not
- *   know stay as they are.
+ * @param algorithmOf - Signatures by P-256 keys MUST be strict DER and become r‖s; those by unknown keys are copied.
  * @throws NorthrootError `ENVELOPE_MALFORMED`; `ENVELOPE_UNSUPPORTED` for another payload type than {@link PAYLOAD_TYPE}
  */
 export function fromDsseEnvelope(envelope: unknown, algorithmOf: FindAlgorithm): SignedEvent {
@@ -102,10 +99,8 @@ export function fromDsseEnvelope(envelope: unknown, algorithmOf: FindAlgorithm):
   const { payload, payloadType, signatures } = envelope;
   if (typeof payloadType !== 'string') throw refuse('a string', '/payloadType');
   if (payloadType !== PAYLOAD_TYPE) {
-    throw new NorthrootError(
-      'ENVELOPE_UNSUPPORTED',
-      `expected the payload type ${PAYLOAD_TYPE}, found another`,
-    );
+    const message = `expected the payload type ${PAYLOAD_TYPE}, found another`;
+    throw new NorthrootError('ENVELOPE_UNSUPPORTED', message);
   }
   const eventBytes = readBase64(payload, Math.ceil(MAX_PAYLOAD_BYTES / 3) * 4);
   if (eventBytes === undefined) throw refuse(`base64 of at most ${MAX_PAYLOAD_BYTES} bytes`, '/payload');
@@ -129,7 +124,7 @@ function readSignature(signature: unknown, index: number, algorithmOf: FindAlgor
   return { keyid, sig: encodeBase64url(pair) };
 }
 
-/** Decodes either alphabet of RFC 4648, but not a mixture, padded fully or not at all. */
+/** Decodes either alphabet of RFC 4648, unmixed, padded fully or not at all. */
 function readBase64(text: unknown, limit: number): Uint8Array | undefined {
   if (typeof text !== 'string' || text.length > limit) return undefined;
   if (/[+/]/.test(text) && /[-_]/.test(text)) return undefined;

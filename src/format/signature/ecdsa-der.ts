@@ -1,7 +1,4 @@
-/**
- * ECDSA signatures of P-256 in their two forms: r‖s of 64 bytes, which records have (IEEE P1363), and DER (RFC 3279), which other
- * tools have. Both name the same numbers, and nothing else: only the one DER of a signature is read.
- */
+/** Converts ECDSA signatures of P-256 between r‖s of 64 bytes (IEEE P1363), as in records, and canonical DER (RFC 3279). */
 
 import { equalBytes } from '../../base/bytes/compare.js';
 
@@ -9,14 +6,14 @@ const NUMBER_BYTES = 32;
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
 
-/** The DER of r‖s; `undefined` when there are not 64 bytes. */
+/** The DER of r‖s; `undefined` unless `signature` has 64 bytes. */
 export function tryEncodeEcdsaDer(signature: Uint8Array): Uint8Array | undefined {
   if (signature.length !== 2 * NUMBER_BYTES) return undefined;
   const body = [signature.subarray(0, NUMBER_BYTES), signature.subarray(NUMBER_BYTES)].flatMap(encodeInteger);
   return Uint8Array.of(SEQUENCE, body.length, ...body);
 }
 
-/** r‖s of a DER signature; `undefined` for anything but the DER of two numbers of at most 256 bits. */
+/** r‖s of a DER signature; `undefined` for anything but the canonical DER of two numbers of at most 256 bits. */
 export function tryDecodeEcdsaDer(der: Uint8Array): Uint8Array | undefined {
   if (der[0] !== SEQUENCE || der[1] !== der.length - 2) return undefined;
   const signature = new Uint8Array(2 * NUMBER_BYTES);
@@ -31,12 +28,11 @@ export function tryDecodeEcdsaDer(der: Uint8Array): Uint8Array | undefined {
     signature.set(bytes, end - bytes.length);
     at += 2 + length;
   }
-  // What was read is only then the one way to write it when it is written like that.
   const canonical = tryEncodeEcdsaDer(signature);
   return canonical !== undefined && equalBytes(canonical, der) ? signature : undefined;
 }
 
-/** A number of at least 0: without leading zeroes, but for one where the first bit would be taken for a sign. */
+/** An unsigned number without leading zeros, except one where the first bit would be a sign. */
 function encodeInteger(number: Uint8Array): number[] {
   const first = number.findIndex((byte) => byte !== 0);
   const bytes = first === -1 ? [0] : [...number.subarray(first)];

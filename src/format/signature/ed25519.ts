@@ -1,7 +1,6 @@
 /**
- * The one acceptance rule for Ed25519 signatures (SPEC §5), as far as it can be told before any curve arithmetic. With
- * this pre-check every backend that decides by the cofactorless equation [S]B = R + [k]A gives the same verdict. What it
- * accepts of the published vector sets is listed in docs/spec/ed25519-verdicts.md.
+ * The checks of Ed25519 signatures (SPEC §5) before any curve arithmetic. After them, every backend that decides by the cofactorless
+ * equation [S]B = R + [k]A gives the same verdict. docs/spec/ed25519-verdicts.md lists those of published vector sets.
  */
 
 import { tryDecodeHex } from '../../base/bytes/encoding.js';
@@ -9,16 +8,16 @@ import { isCanonicalPoint, isSmallOrderPoint } from '../key/ed25519-point.js';
 
 export { checkEd25519PublicKey } from '../key/ed25519-point.js';
 
-export type Ed25519SignatureFault = 'wrong_length' | 's_not_reduced' | 'r_not_canonical' | 'r_small_order';
+type Ed25519SignatureFault = 'wrong_length' | 's_not_reduced' | 'r_not_canonical' | 'r_small_order';
 
-export const ED25519_SIGNATURE_LENGTH = 64;
+const ED25519_SIGNATURE_LENGTH = 64;
 
 /** L, the order of the base point: 2^252 + 27742317777372353535851937790883648493, little-endian. */
 const GROUP_ORDER = tryDecodeHex('edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010')!;
 
 /**
- * Whether `signature` may be valid at all: 64 bytes R ‖ S, S < L, R canonically encoded and not of small order. Byte
- * comparisons only, since it runs for every signature.
+ * Whether `signature` can be valid: 64 bytes R ‖ S, S < L, R canonically encoded and not of small order. Compares bytes only: it runs
+ * for every signature.
  */
 export function checkEd25519Signature(signature: Uint8Array): 'ok' | Ed25519SignatureFault {
   if (signature.length !== ED25519_SIGNATURE_LENGTH) return 'wrong_length';

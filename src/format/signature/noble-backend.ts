@@ -1,4 +1,4 @@
-/** A second, independent backend in plain JavaScript: slow on Node, for cross-checking the first. */
+/** An independent backend in plain JavaScript, slow on Node, for cross-checking. */
 
 import { importNobleEd25519 } from '../../base/platform/noble-ed25519.js';
 import { importVerificationKey, type SignatureBackend } from './backend.js';

@@ -1,6 +1,4 @@
-/**
- * Making signatures (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, as the key says, and of events by DSSE.
- */
+/** Signing (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, depending on the key; events by DSSE. */
 
 import { createPrivateKey, sign } from 'node:crypto';
 import { describeValue } from '../../base/options.js';
@@ -16,19 +14,18 @@ import { asBuffer } from '../../base/platform/buffer.js';
 import type { EventSignature } from './dsse.js';
 import { eventMessage, writeEventMessage } from './event-signature.js';
 
-/** Something that signs with one key; where the key is kept is its own affair. */
+/** Signs with one key, wherever that is kept. */
 export interface Signer {
   readonly publicKey: PublicKey;
-  /** The 64 bytes of a signature of `message`; 2420 of ml-dsa-44. */
+  /** A signature of `message`: 64 bytes; 2420 for ml-dsa-44. */
   sign(message: Uint8Array): Uint8Array;
 }
 
 /**
  * A signer that holds its key in memory.
  *
- * @throws NorthrootError `KEY_MALFORMED` when the two halves of the key do not belong together, or when no signature by it
- *   would be valid (SPEC §5); `KEY_UNSUPPORTED` for another algorithm
- * @throws TypeError when it is not a key as `parsePrivateKey` gives it
+ * @throws NorthrootError `KEY_MALFORMED` for mismatched halves or an unusable key (SPEC §5); `KEY_UNSUPPORTED` for another algorithm
+ * @throws TypeError for anything but a key of `parsePrivateKey`
  * @example
  * const signer = createSigner(generatePrivateKey());
  * signEvent(canonicalBytes(event), signer); // { keyid, sig }
@@ -42,10 +39,8 @@ export function createSigner(privateKey: PrivateKey): Signer {
     claimed.keyid !== publicKey.keyid ||
     !equalBytes(claimed.bytes, publicKey.bytes)
   ) {
-    throw keyError(
-      'KEY_MALFORMED',
-      'expected the public half that belongs to the private one, found another',
-    );
+    const message = 'expected the public half that belongs to the private one, found another';
+    throw keyError('KEY_MALFORMED', message);
   }
   const fault = checkPublicKey(publicKey);
   if (fault !== 'ok')
@@ -64,7 +59,7 @@ export function createSigner(privateKey: PrivateKey): Signer {
   return signer;
 }
 
-/** What `crypto.sign` takes. The key is a KeyObject, which the types of those who only verify need not know. */
+/** The arguments of `crypto.sign`. The key is a KeyObject, a type that code which only verifies need not know. */
 interface SigningParts {
   readonly key: object;
   readonly digest: 'sha256' | null;
@@ -76,23 +71,22 @@ interface OwnParts extends SigningParts {
 
 const keys = new WeakMap<Signer, OwnParts>();
 
-/** What another thread of this process needs to sign as this signer does; undefined where its key is not here. */
+/** The arguments with which another thread of this process can sign; undefined if the key is not in this process. */
 export function signingKeyOf(signer: Signer): SigningParts | undefined {
   const own = keys.get(signer);
   return own && { key: own.key, digest: own.digest };
 }
 
 /**
- * Signs the canonical bytes of an event, ids included (SPEC §4): what a record holds among its `signatures`.
+ * Signs the canonical bytes of an event, ids included (SPEC §4), for the `signatures` of a record.
  *
- * @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, which signs notes and no records (SPEC §7)
+ * @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, which signs only notes (SPEC §7)
  */
 export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignature {
   assertSignsRecords(signer.publicKey);
   const { keyid } = signer.publicKey;
   const own = keys.get(signer);
   if (own === undefined) return { keyid, sig: encodeBase64url(signer.sign(eventMessage(eventBytes))) };
-  // Used up before the next message is written there.
   const message = writeEventMessage(eventBytes);
   return { keyid, sig: sign(own.digest, message, own.options).toString('base64url') };
 }

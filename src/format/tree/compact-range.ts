@@ -1,8 +1,6 @@
 /**
- * The RFC 6962 Merkle tree over a ledger's lines, as far as one pass needs it: leaf hashes and the *compact range*
- * [0, size), which is enough to give the root at any size and to go on appending. Proofs are made in `proof.ts`.
- *
- * Hashes are kept as 32-character binary strings, because that is the form in which Node hashes fastest.
+ * The RFC 6962 Merkle tree over a ledger's lines in one pass: leaf hashes and the *compact range* [0, size), which gives the root at any
+ * size and can be appended to. Hashes are 32-character binary strings, the form in which Node hashes fastest.
  */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
@@ -10,7 +8,7 @@ import { encodeBase64, encodeBase64url, tryDecodeBase64 } from '../../base/bytes
 import { sha256Latin1 } from '../../base/bytes/sha256.js';
 import { decodeLatin1, encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
 
-/** The roots of the perfect subtrees that make up a tree of `size` leaves, largest first. Plain data: it can be saved. */
+/** The roots of the perfect subtrees of a tree of `size` leaves, largest first. Plain data. */
 export interface CompactRange {
   size: number;
   readonly hashes: string[];
@@ -20,7 +18,7 @@ const LEAF_PREFIX = 0x00;
 const NODE_PREFIX = 0x01;
 const HASH_SIZE = 32;
 
-// Free when their hash was taken, before the function returns.
+// In use only within a call.
 const node = allocateBytes(1 + 2 * HASH_SIZE);
 node[0] = NODE_PREFIX;
 
@@ -44,21 +42,16 @@ export function nodeHash(left: string, right: string): string {
   return sha256Latin1(node);
 }
 
-/** A range over no leaves. */
 export function emptyRange(): CompactRange {
   return { size: 0, hashes: [] };
 }
 
-/** Adds one leaf hash at the end of the range, in place. */
+/** Appends one leaf hash, in place. */
 export function appendLeaf(range: CompactRange, leafHashOfLine: string): void {
   appendSubtree(range, 1, leafHashOfLine);
 }
 
-/**
- * Adds the next `leaves` leaves at the end of the range, in place, by the root of the perfect subtree that they make.
- *
- * @param leaves - A power of two that divides the range's size.
- */
+/** Appends a perfect subtree, in place. @param leaves - Its size, a power of two that MUST divide the range's size. */
 export function appendSubtree(range: CompactRange, leaves: number, root: string): void {
   let last = root;
   for (let n = range.size / leaves; n % 2 === 1; n = (n - 1) / 2)
@@ -73,17 +66,17 @@ export function rangeRoot(range: CompactRange): string {
   return range.hashes.reduceRight((right, left) => nodeHash(left, right));
 }
 
-/** The base64url text of a binary-string hash, the form it has in records (SPEC §2). */
+/** The base64url text of a binary-string hash, as in records (SPEC §2). */
 export function hashToBase64url(binary: string): string {
   return encodeBase64url(encodeLatin1(binary));
 }
 
-/** The base64 text of a binary-string hash, the form it has in notes and proofs (C2SP). */
+/** The base64 text of a binary-string hash, as in notes and proofs (C2SP). */
 export function hashToBase64(binary: string): string {
   return encodeBase64(encodeLatin1(binary));
 }
 
-/** The binary-string hash of its canonical base64 text; `undefined` for anything but that of 32 bytes. */
+/** The hash of a canonical base64 text of 32 bytes; `undefined` for other text. */
 export function tryHashFromBase64(text: string): string | undefined {
   const bytes = text.length === 44 ? tryDecodeBase64(text) : undefined;
   return bytes?.length === HASH_SIZE ? decodeLatin1(bytes) : undefined;

@@ -1,12 +1,12 @@
 /**
- * One proof of many leaves of an RFC 6962 tree: the roots of the largest subtrees that hold none of them, from left to right. With the
- * leaves they give the tree's root, and no proof of the same leaves is smaller.
+ * A proof of many leaves of an RFC 6962 tree: the roots of the largest subtrees without any of them, from left to right. It is the
+ * smallest proof of these leaves.
  */
 
 import { emptyRange, nodeHash, rangeRoot } from './compact-range.js';
 import { largestPowerBelow, type LeafRange } from './proof.js';
 
-/** A leaf and its place. */
+/** A leaf and its index. */
 export interface PlacedLeaf {
   readonly index: number;
   /** A binary string of 32 characters. */
@@ -14,10 +14,10 @@ export interface PlacedLeaf {
 }
 
 /**
- * The subtrees whose roots the proof is made of, in its order.
+ * The subtrees whose roots are the proof, in its order.
  *
- * @param indices - Of the leaves that are proven: ascending, each once.
- * @throws RangeError for others, and for one that is not in the tree
+ * @param indices - Of the proven leaves: ascending, unique.
+ * @throws RangeError for other indices, and for one outside the tree
  */
 export function multiProofRanges(indices: readonly number[], size: number): LeafRange[] {
   assertIndices(indices, size);
@@ -27,7 +27,7 @@ export function multiProofRanges(indices: readonly number[], size: number): Leaf
       ranges.push({ start, end });
       return;
     }
-    // All of its leaves are known.
+    // All its leaves are proven.
     if (to - from === end - start) return;
     const middle = start + largestPowerBelow(end - start);
     const split = firstAtLeast(indices, middle, from, to);
@@ -39,9 +39,9 @@ export function multiProofRanges(indices: readonly number[], size: number): Leaf
 }
 
 /**
- * The root that the leaves and the proof amount to; undefined when the proof has too few or too many hashes.
+ * The root of the leaves and the proof; undefined if the proof has too few or too many hashes.
  *
- * @param leaves - Ascending by index, each once.
+ * @param leaves - Ascending by index, unique.
  * @throws RangeError as {@link multiProofRanges}
  */
 export function multiProofRoot(
@@ -69,7 +69,7 @@ export function multiProofRoot(
   return used === proof.length ? root : undefined;
 }
 
-/** The first of `sorted[from, to)` that is at least `wanted`; `to` where there is none. */
+/** The index of the first of `sorted[from, to)` that is at least `wanted`; `to` if there is none. */
 function firstAtLeast(sorted: readonly number[], wanted: number, from: number, to: number): number {
   let low = from;
   let high = to;

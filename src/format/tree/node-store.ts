@@ -1,23 +1,21 @@
-/** A whole RFC 6962 tree in memory, for proofs of many of its leaves: every perfect subtree's root, in 64 bytes a leaf. */
-
 import { decodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
 import { nodeHash } from './compact-range.js';
 import { largestPowerBelow, type LeafRange } from './proof.js';
 
 const HASH_SIZE = 32;
 
-/** See the head of this file. Hashes are binary strings, as everywhere in this folder. */
+/** A whole RFC 6962 tree in memory, for proofs of many leaves: every perfect subtree's root, in 64 bytes per leaf. */
 export class NodeStore {
   /** The roots of the perfect subtrees of 2^i leaves, from left to right. */
   readonly #levels: HashList[] = [];
   #size = 0;
 
-  /** How many leaves there are. */
+  /** The number of leaves. */
   get size(): number {
     return this.#size;
   }
 
-  /** The next leaf of the tree. */
+  /** Appends a leaf. */
   push(leafHash: string): void {
     let last = leafHash;
     let place = this.#size;
@@ -31,11 +29,7 @@ export class NodeStore {
     }
   }
 
-  /**
-   * The root of the tree over some of the leaves: of the first ones, or of a subtree that a proof is made of.
-   *
-   * @throws RangeError for a range that is empty or ends after the last leaf
-   */
+  /** The root of the first leaves, or of a subtree of a proof. @throws RangeError for an empty range, or one beyond the last leaf */
   rootOf({ start, end }: LeafRange): string {
     const count = end - start;
     if (start < 0 || count < 1 || end > this.#size) throw new RangeError('expected leaves of the tree');
@@ -48,7 +42,7 @@ export class NodeStore {
   }
 }
 
-/** Hashes one after the other, in a block that doubles. */
+/** Hashes in one buffer that doubles. */
 class HashList {
   #bytes = new Uint8Array(HASH_SIZE);
   #count = 0;

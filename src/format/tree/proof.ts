@@ -1,8 +1,6 @@
 /**
- * Merkle proofs (RFC 6962 §2.1.1, §2.1.2): which subtrees a proof is made of, their roots from one pass over the leaves in
- * memory that grows with the logarithm of the tree, and the verification of proofs (RFC 9162 §2.1.3.2, §2.1.4.2).
- *
- * Hashes are binary strings of 32 characters, as everywhere in this folder. Sizes and indices are at most 2^53 − 1.
+ * Merkle proofs (RFC 6962 §2.1.1, §2.1.2): the subtrees of a proof, their roots from one pass over the leaves in logarithmic memory, and
+ * verification (RFC 9162 §2.1.3.2, §2.1.4.2). Hashes are binary strings of 32 characters; sizes and indices are at most 2^53 − 1.
  */
 
 import { appendLeaf, emptyRange, nodeHash, rangeRoot, type CompactRange } from './compact-range.js';
@@ -13,8 +11,8 @@ export interface LeafRange {
   readonly end: number;
 }
 
-/** An inclusion proof with what it is to be held against. */
-export interface InclusionClaim {
+/** An inclusion proof and the tree it is verified against. */
+interface InclusionClaim {
   readonly index: number;
   readonly size: number;
   readonly leafHash: string;
@@ -23,8 +21,8 @@ export interface InclusionClaim {
   readonly proof: readonly string[];
 }
 
-/** A consistency proof with what it is to be held against. */
-export interface ConsistencyClaim {
+/** A consistency proof and the trees it is verified against. */
+interface ConsistencyClaim {
   readonly size1: number;
   readonly root1: string;
   readonly size2: number;
@@ -32,11 +30,11 @@ export interface ConsistencyClaim {
   readonly proof: readonly string[];
 }
 
-/** Of a character above 0xff only the low bits would be hashed. */
+/** Only the low bits of a character above 0xff would be hashed. */
 const HASH = /^[\0-\xff]{32}$/;
 
 /**
- * The subtrees whose roots make up the inclusion proof of a leaf, in the proof's order: PATH(m, D[n]) of RFC 6962 §2.1.1.
+ * The subtrees whose roots are the inclusion proof of a leaf, in the proof's order: PATH(m, D[n]) of RFC 6962 §2.1.1.
  *
  * @throws RangeError unless 0 ≤ `index` < `size` ≤ 2^53 − 1
  */
@@ -62,8 +60,8 @@ export function inclusionRanges(index: number, size: number): LeafRange[] {
 }
 
 /**
- * The subtrees whose roots make up the proof that the tree of `size2` leaves extends that of `size1`, in the proof's order:
- * PROOF(m, D[n]) of RFC 6962 §2.1.2. It is empty when the sizes are equal, and for an empty first tree.
+ * The subtrees whose roots are the proof that the tree of `size2` leaves extends that of `size1`, in the proof's order: PROOF(m, D[n])
+ * of RFC 6962 §2.1.2. Empty for equal sizes and for an empty first tree.
  *
  * @throws RangeError unless 0 ≤ `size1` ≤ `size2` ≤ 2^53 − 1
  */
@@ -86,12 +84,12 @@ export function consistencyRanges(size1: number, size2: number): LeafRange[] {
       start = middle;
     }
   }
-  // The old tree's own root is known to whoever holds it.
+  // The verifier has the old tree's root.
   if (start > 0) ranges.push({ start, end });
   return ranges.reverse();
 }
 
-/** Collects the roots of ranges that do not overlap, from the leaf hashes of the tree in order. */
+/** Computes the roots of non-overlapping ranges from the leaf hashes of the tree in order. */
 export class RangeHasher {
   readonly #ranges: readonly LeafRange[];
   readonly #inOrder: readonly LeafRange[];
@@ -118,31 +116,24 @@ export class RangeHasher {
     this.#next += 1;
   }
 
-  /** Whether no further leaf is needed. */
+  /** Whether no more leaves are needed. */
   get isComplete(): boolean {
     return this.#next === this.#inOrder.length;
   }
 
-  /**
-   * The roots, in the order in which the ranges were given.
-   *
-   * @throws RangeError when the leaves ended before the last range
-   */
+  /** The roots, in the order of the given ranges. @throws RangeError if the leaves ended before the last range */
   roots(): string[] {
     if (!this.isComplete) throw new RangeError(`the tree has only ${this.#index} leaves`);
     return this.#ranges.map((range) => this.#roots.get(range) as string);
   }
 }
 
-/** Whether the leaf stands at `index` of the tree with this size and root. False for numbers and hashes of the wrong form too. */
+/** Whether the leaf is at `index` of the tree with this size and root. False for malformed numbers and hashes. */
 export function verifyInclusion({ root, ...path }: InclusionClaim): boolean {
   return isHash(root) && inclusionRoot(path) === root;
 }
 
-/**
- * The root of the tree of this size in which the leaf stands at `index`, by its proof. Undefined for a proof of another length than
- * that place has, and for numbers and hashes of the wrong form.
- */
+/** The root of a leaf at `index` in a tree of this size, by its proof. Undefined for a wrong length and for malformed numbers and hashes. */
 export function inclusionRoot({
   index,
   size,
@@ -168,8 +159,8 @@ export function inclusionRoot({
 }
 
 /**
- * Whether the second tree extends the first one. An empty first tree is extended by any, with an empty proof and the empty
- * tree's root. False for numbers and hashes of the wrong form too.
+ * Whether the second tree extends the first. Any tree extends the empty one, with an empty proof and the empty tree's root. False for
+ * malformed numbers and hashes.
  */
 export function verifyConsistency({ size1, root1, size2, root2, proof }: ConsistencyClaim): boolean {
   if (!isSize(size1) || !isSize(size2) || size1 > size2) return false;
@@ -179,7 +170,7 @@ export function verifyConsistency({ size1, root1, size2, root2, proof }: Consist
   let fn = size1 - 1;
   let sn = size2 - 1;
   while (isOdd(fn)) [fn, sn] = [half(fn), half(sn)];
-  // A first tree that is one perfect subtree of the second is a node that the proof leaves out.
+  // The proof omits a first tree that is one perfect subtree of the second.
   const path = fn === 0 ? [root1, ...proof] : proof;
   const [first, ...rest] = path;
   if (first === undefined) return false;
@@ -199,7 +190,7 @@ export function verifyConsistency({ size1, root1, size2, root2, proof }: Consist
   return sn === 0 && old === root1 && hash === root2;
 }
 
-/** The largest power of two that is smaller than `n`, for n ≥ 2. Exact beyond 32 bits. */
+/** The largest power of two below `n`, n ≥ 2. Exact beyond 32 bits. */
 export function largestPowerBelow(n: number): number {
   let power = 1;
   while (power * 2 < n) power *= 2;
