@@ -4,10 +4,14 @@
  */
 
 import { type LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
+import { NorthrootError } from '../../base/error.js';
 import type { Finding } from '../../format/finding/finding.js';
+import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import type { LedgerPlace, LedgerSource, Segment } from '../source/ledger-source.js';
+import { hashLine } from '../source/read-lines.js';
 import type { AnchorWatch } from './anchors.js';
 import { findStatedRoot } from './checkpoints.js';
+import type { KnownLine } from './line-knowledge.js';
 import type { VerifyState } from './state.js';
 
 /** The bytes that a verification has read, and what they show of checkpoints. */
@@ -23,6 +27,49 @@ export interface SavedVerification {
   readonly findings: readonly Finding[];
   /** What was read, as a whole (`VerificationResult.prefix`): without it each line of that is hashed when it is gone on with. */
   readonly prefix?: VerifiedPrefix | undefined;
+}
+
+/** Skips the lines of a saved state, by their hashes. They MUST form the saved tree. */
+export class SkippedLines {
+  readonly #tree = emptyRange();
+  readonly #root: string;
+  readonly #anchors: AnchorWatch;
+  #left: number;
+
+  constructor({ lines, tree }: VerifyState, anchors: AnchorWatch) {
+    this.#left = lines;
+    this.#root = rangeRoot(tree);
+    this.#anchors = anchors;
+    anchors.observe(this.#tree);
+  }
+
+  /** Whether none is left. */
+  get isDone(): boolean {
+    return this.#left === 0;
+  }
+
+  /** The lines are not read again. */
+  skipAll(): void {
+    this.#left = 0;
+  }
+
+  /**
+   * @returns Whether the line was skipped: false when none is left.
+   * @throws NorthrootError `STATE_MISMATCH` at the last one, where the tree is another
+   */
+  skip({ line, takesPlace, known }: KnownLine): boolean {
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    if (takesPlace) appendLeaf(this.#tree, known?.leaf ?? hashLine(line));
+    this.#anchors.observe(this.#tree);
+    if (this.#left === 0 && rangeRoot(this.#tree) !== this.#root) throw mismatch();
+    return true;
+  }
+
+  /** @throws NorthrootError `STATE_MISMATCH` where the ledger has fewer lines */
+  assertDone(): void {
+    if (this.#left > 0) throw mismatch();
+  }
 }
 
 /** What is to be read. */
@@ -108,4 +155,10 @@ async function* hashChunks(
     hasher.update(chunk);
     yield chunk;
   }
+}
+
+function mismatch(): NorthrootError {
+  return new NorthrootError('STATE_MISMATCH', 'the ledger is not the one that the saved state comes from', {
+    hint: 'its earlier records were changed or cut off since, or it is another ledger: verify it from the beginning',
+  });
 }
