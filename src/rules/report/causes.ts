@@ -6,7 +6,7 @@
 import type { FindingJson } from '../../format/schema/generated/types.js';
 
 /** A finding, and those that follow from its record. */
-export interface CausedFindings {
+interface CausedFindings {
   readonly finding: FindingJson;
   /** After the last finding of its record. */
   readonly consequences: readonly FindingJson[];

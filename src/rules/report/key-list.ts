@@ -8,7 +8,7 @@ import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** A record, for whoever looks it up. */
-export interface KeyRecord {
+interface KeyRecord {
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
@@ -35,7 +35,7 @@ export interface KeyList {
 }
 
 /** How {@link readKeyList} reads. */
-export interface KeyListOptions {
+interface KeyListOptions {
   /** The keys that it pins are listed first, and the ledger's own count only as far as they follow from these. */
   readonly trust?: TrustPolicy | undefined;
   /** Aborting ends the reading with its reason. */

@@ -38,7 +38,7 @@ import { listRevoked, type RevokedKey } from './revoked.js';
 export type Report = ReportJson & { findings: FindingJson[] };
 
 /** An allowed grant and its account. */
-export type ReportGrant = Report['grants'][number];
+type ReportGrant = Report['grants'][number];
 
 /** A list that is read anew, from its beginning, each time that somebody goes through it. An array is one. */
 export interface ReadableList<T> extends Iterable<T> {

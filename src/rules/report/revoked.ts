@@ -8,7 +8,7 @@ import type { VerificationResult } from '../verify/run-verification.js';
  * nothing to a revoked one; only checkpoints by revoked keys or by keys that these added, so that whoever had them could have made
  * all of it anew; or nothing.
  */
-export type RestsOn = 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
+type RestsOn = 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 
 /** A key that was revoked. */
 export interface RevokedKey {

@@ -25,7 +25,7 @@ export interface SigningRule {
 }
 
 /** What the rule depends on beside the event. */
-export interface AuthorityContext {
+interface AuthorityContext {
   /** Whether some key known at this record has, or had, the role `authority`. */
   readonly hasAuthority: boolean;
   /**

@@ -32,7 +32,7 @@ import {
 export type CheckpointRole = 'log' | 'witness';
 
 /** Who makes a key known: one of the user's policies, the user by naming it, or only the ledger itself. */
-export type KeySource = 'trust-policy' | 'witness-policy' | 'given' | 'ledger';
+type KeySource = 'trust-policy' | 'witness-policy' | 'given' | 'ledger';
 
 /** Somebody whose signature on a checkpoint counts. Plain data. */
 export interface CheckpointSigner {
@@ -76,7 +76,7 @@ export interface NoteVerdict {
 }
 
 /** What a note is judged with. */
-export interface NoteJudgeOptions {
+interface NoteJudgeOptions {
   readonly keyring: Keyring;
   readonly requirements: CheckpointRequirements;
   /** Keys that the user names beside the policies. */

@@ -12,7 +12,7 @@ import type { GenesisEvent, Key, TrustPolicy } from '../../format/schema/generat
 import type { SavedKey } from './keyring.js';
 
 /** A key in the forms in which people compare keys. */
-export interface Fingerprints {
+interface Fingerprints {
   /** SPEC §4, §7. */
   readonly keyid: string;
   /** As `ssh-keygen -l` shows it: `SHA256:…`; of ML-DSA-44 there is none. */

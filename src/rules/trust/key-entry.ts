@@ -39,7 +39,7 @@ function defaultRole({ alg }: PublicKey): Role {
 }
 
 /** What decides whose signature of an event counts, beside the event. */
-export interface SigningContext {
+interface SigningContext {
   /** The principal of the grant that the event names, where it names one. */
   readonly grantPrincipalId?: string;
   /** When it is signed: a timestamp of SPEC §2. */

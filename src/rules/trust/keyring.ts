@@ -46,7 +46,7 @@ export interface KeyRevocation extends RelatedRecord {
 }
 
 /** A key of the ring as one that signs notes: checkpoints under the log's name, or cosignatures under its own. */
-export interface RingNoteKey extends NoteKey {
+interface RingNoteKey extends NoteKey {
   readonly keyid: string;
   /** As whom: the type alone does not say it of ML-DSA-44. */
   readonly as: 'log' | 'witness';
@@ -89,7 +89,7 @@ export interface KeySource {
 }
 
 /** A key that was added or revoked since keys were last saved. */
-export interface ChangedKey {
+interface ChangedKey {
   /** How many were added before it. */
   readonly index: number;
   readonly saved: SavedKey;

@@ -6,7 +6,7 @@
 import { orderTimestamps } from '../../base/value/timestamp.js';
 
 /** What a ledger asks of signatures at a record. */
-export interface SigningDemand {
+interface SigningDemand {
   /** By genesis, or by the trust policy. */
   readonly signaturesRequired: boolean;
   /** Whether some key known there has, or had, the role `authority`. */
