@@ -1,4 +1,4 @@
-/** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
+/** What a verification did not check (SPEC §9): in every report, so that "ok" is not read as more than it is. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { toDigestText } from '../../base/value/digest.js';
@@ -11,7 +11,7 @@ import { isOfLedger } from '../verify/anchors.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
-/** What a verification may leave open, in the order in which reports say it. */
+/** The codes, in the order of reports. */
 export const NOT_CHECKED_CODES = [
   'CHAIN',
   'SIGNATURES',
@@ -39,13 +39,13 @@ export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
 interface NotChecked {
   readonly code: NotCheckedCode;
   readonly message: string;
-  /** Where it is shown of the records before this seq, and of no others. */
+  /** Where it is shown for the records before this seq only. */
   readonly shown_before_seq?: number;
 }
 
 type Given = Pick<VerificationResult, 'state' | 'ending' | 'growth'>;
 
-/** Everything that this verification leaves open, most important first. */
+/** Lists everything that a verification did not check, most important first. */
 export function listNotChecked(result: Given): NotChecked[] {
   return [
     ...listKeyGaps(result),
@@ -213,7 +213,7 @@ function listRevokedKeys(result: Given): NotChecked[] {
   );
 }
 
-/** On whose word rests what was allowed or done (SPEC §7, "Taken over"). */
+/** Describes the foreign systems of a ledger (SPEC §7, "Taken over"). */
 export function describeImported({ importedSystems }: VerificationResult['state']): string {
   const systems = [...importedSystems]
     .map((system) => (system === OTHER_SYSTEMS ? 'others' : printable(system, 64)))
@@ -222,9 +222,8 @@ export function describeImported({ importedSystems }: VerificationResult['state'
 }
 
 /**
- * The report, in which what was required and was not checked is marked: `decideExitStatus` gives 2 for it where it would give 0.
- * `TRUNCATION` is met by a checkpoint that the user holds, that covers a record and that the ledger extends, whatever was appended
- * since: up to which record that shows it is `shown_before_seq`.
+ * Marks the required checks that were not made: `decideExitStatus` then returns 2 instead of 0. A checkpoint that the user holds, that
+ * covers a record and that the ledger extends meets `TRUNCATION`, whatever was appended since: `shown_before_seq` is its reach.
  */
 export function requireChecks<T extends Pick<ReportJson, 'checkpoints' | 'not_checked'>>(
   report: T,
@@ -242,7 +241,7 @@ export function requireChecks<T extends Pick<ReportJson, 'checkpoints' | 'not_ch
   };
 }
 
-/** Whose cosignatures are right. A witness that only the ledger declares is the ledger's own word. */
+/** The witnesses with valid cosignatures. One that only the ledger declares is its own claim. */
 function listWitnesses({ state, ending }: Given): { readonly isPinned: boolean }[] {
   const held = ending.anchors.filter(isOfLedger).flatMap(({ signatures }) => signatures.signers);
   return [
