@@ -31,7 +31,6 @@ interface Change {
   reserved: number;
 }
 
-/** See the head of this file. */
 export class FastAmounts {
   readonly #texts: BlockTexts;
   readonly #rows: ActionRows;

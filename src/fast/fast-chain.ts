@@ -18,7 +18,6 @@ import { B64_LENGTH, SEQ_BASE } from './scan/tables.js';
 const HASH_BYTES = 32;
 const NO_BYTES = new Uint8Array();
 
-/** See the head of this file. */
 export class FastChain {
   readonly #state: VerifyState;
   /** Whether a record was applied since the last flush: the fields below then describe the last one. */

@@ -16,7 +16,6 @@ import type { BoundsView } from './scaled-account.js';
 import * as row from './scan/row.js';
 import { B64_IN_DIGEST, B64_LENGTH } from './scan/tables.js';
 
-/** See the head of this file. */
 export class FastLinks {
   readonly #state: VerifyState;
   readonly #events: EventIndex;

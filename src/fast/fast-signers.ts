@@ -27,7 +27,6 @@ interface Signer {
   readonly rules: Set<SigningRule>;
 }
 
-/** See the head of this file. */
 export class FastSigners {
   readonly #state: VerifyState;
   readonly #texts: BlockTexts;

@@ -28,7 +28,6 @@ const NOT_SOUND = row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
 /** The cause under which findings of late events fold. */
 const LATE = foldCause('TIME_REGRESSION', CODE_PAGES.TIME_REGRESSION.severity, TIME_CAUSE);
 
-/** See the head of this file. */
 export class FastStep {
   readonly #state: VerifyState;
   readonly #canFold: boolean;

@@ -34,7 +34,6 @@ export interface LineSteps {
   readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
 }
 
-/** See the head of this file. */
 export class BlockSteps {
   readonly #steps: LineSteps;
   readonly #blockBytes: number;

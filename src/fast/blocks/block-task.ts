@@ -11,7 +11,6 @@ import {
 import type { DeclaredKey } from './known-keys.js';
 import type { WorkerPool } from './worker-pool.js';
 
-/** See the head of this file. */
 export class BlockTask {
   readonly block: Block;
   /** The memory of the block. */

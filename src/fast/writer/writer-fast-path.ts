@@ -21,7 +21,6 @@ const LINES = 2;
 /** The most signatures of a line made here. */
 const MAX_SIGNATURES = 1;
 
-/** See the head of this file. */
 export class WriterFastPath {
   readonly state: VerifyState;
   readonly #step: FastStep;

@@ -15,7 +15,6 @@ const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 /** The spare room, in entries. */
 const ROOM = 16;
 
-/** See the head of this file. */
 export class IntColumn {
   #cells: Cells | bigint[] = new Uint8Array(0);
   #length = 0;

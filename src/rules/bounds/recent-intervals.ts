@@ -25,7 +25,6 @@ export interface Step {
   readonly denominator: bigint;
 }
 
-/** See the head of this file. */
 export class RecentIntervals {
   /** The length of all; undefined where lengths differ, and all weights are 1. */
   readonly #length: bigint | undefined;

@@ -9,7 +9,6 @@ const MAX_LATER_LONG = 64;
 const FIRST_ROOM = 16;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** See the head of this file. */
 export class RunningSum {
   #instants = new BigInt64Array(FIRST_ROOM);
   /** As long as the instants, or as the amounts. */

@@ -31,7 +31,6 @@ export interface SavedLeaf {
   readonly starts: readonly (number | bigint)[];
 }
 
-/** See the head of this file. */
 export class Leaf {
   readonly level = 0;
   id = 0;

@@ -90,7 +90,6 @@ export interface ActionRow {
   readonly scales: Uint8Array;
 }
 
-/** See the head of this file. */
 export class ActionRows {
   readonly #bytes: Uint8Array[] = [];
   readonly #words: Int32Array[] = [];

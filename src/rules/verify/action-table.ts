@@ -34,7 +34,6 @@ export interface Actions extends Table<string, Action> {
   load?(): Promise<void>;
 }
 
-/** See the head of this file. */
 export class ActionTable implements Actions {
   /** Packed texts by id, in order of insertion. */
   readonly #packed = new Map<string, string>();

@@ -38,7 +38,6 @@ export interface EndOptions {
   readonly now?: string;
 }
 
-/** See the head of this file. */
 export interface Ending {
   readonly findings: readonly Finding[];
   readonly anchors: readonly AnchorOutcome[];

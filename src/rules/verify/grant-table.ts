@@ -2,7 +2,6 @@
 
 import type { Grant } from '../bounds/grant.js';
 
-/** See the head of this file. */
 export interface GrantTable {
   readonly size: number;
   /** @param id - base64url */

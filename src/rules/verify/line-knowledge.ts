@@ -3,7 +3,6 @@
 import type { ExaminedLine, Layout } from '../../format/record/examine-line.js';
 import type { LedgerLine } from '../source/read-lines.js';
 
-/** See the head of this file. */
 export interface LineKnowledge {
   /** Its RFC 6962 leaf hash, a binary string. */
   readonly leaf: string;

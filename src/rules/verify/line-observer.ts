@@ -4,7 +4,7 @@ import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-l
 import type { RawLine } from '../../format/record/line-splitter.js';
 import type { EventVerdict, LineResult, SegmentName } from './line-result.js';
 
-/** See the head of this file. It MUST NOT change the state. */
+/** MUST NOT change the state. */
 export interface LineObserver {
   /** Called before each leaf; with undefined for a line too long to be read. */
   beforeLine(examined: ExaminedLine | undefined): void;

@@ -38,7 +38,6 @@ export interface SegmentName {
   readonly firstSeq: number | undefined;
 }
 
-/** See the head of this file. */
 export interface LineResult {
   /** The findings to list, in the order of SPEC §8's steps. */
   readonly findings: readonly Finding[];

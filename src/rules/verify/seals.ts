@@ -55,7 +55,6 @@ export interface CheckpointTally {
   readonly treeSize: number;
 }
 
-/** See the head of this file. */
 export interface Seals {
   /** Checkpoints by event id, for attestations. */
   readonly known: Table<string, KnownCheckpoint>;

@@ -5,7 +5,6 @@ import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { EventVerdict, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 
-/** See the head of this file. */
 export interface VerifiedRecord {
   /** Its leaf index: the `seq` that it has, or should have. */
   readonly ordinal: number;
