@@ -1,3 +1,3 @@
-/** What `format/` asks of the fast path: `#fast/line` in package.json. `format/record/slow-line.ts` takes its place in a build without it. */
+/** `#fast/line` in package.json: the fast path of `format/`. `format/record/slow-line.ts` is its slow twin. */
 
 export { glanceAt, readScannedLine } from './scan/scanned-line.js';

@@ -1,6 +1,6 @@
 /**
- * The accounts of a grant in whole multiples of a power of ten below 2^53, for the events that break no bound: such sums are exact, and
- * make no objects. What cannot be said so is left to `judge.ts`, which alone says what is broken.
+ * The accounts of a grant as integers below 2^53, in multiples of a power of ten: such sums are exact and allocate nothing. Anything else
+ * is left to `judge.ts`, the definition.
  */
 
 import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
@@ -32,19 +32,19 @@ function toMultiple({ n, d }: Rational, scale: number): number {
   return multiple >= 0 && multiple <= Number.MAX_SAFE_INTEGER ? multiple : NaN;
 }
 
-/** One account, and what it holds now; {@link ScaledAccount.store} puts that into the account. */
+/** The sums of one account. {@link ScaledAccount.store} writes them to it. */
 export class ScaledAccount {
-  /** What the numbers are multiples of: 10^−`scale`. */
+  /** The sums are multiples of 10^−`scale`. */
   scale = 0;
-  /** Infinity for one that no sum of safe integers reaches. */
+  /** Infinity if no sum of safe integers reaches it. */
   cap = 0;
   used = 0;
   estimated = 0;
   reserved = 0;
-  /** Whether it holds anything else than the account. */
+  /** Whether the account is out of date. */
   isChanged = false;
   readonly account: Account;
-  /** What it was last read from, or stored as: who else changes the account puts another object there. */
+  /** The objects last read or stored: any other change of the account replaces them. */
   #used: Rational | undefined;
   #estimated: Rational | undefined;
   #reserved: Rational | undefined;
@@ -54,9 +54,9 @@ export class ScaledAccount {
   }
 
   /**
-   * Counts in multiples of 10^−`scale` at least from here on.
+   * Raises the scale to at least `scale`.
    *
-   * @returns False where that is not possible; nothing is changed then.
+   * @returns False where that is not possible: nothing was changed then.
    */
   reach(scale: number): boolean {
     const { account } = this;
@@ -104,7 +104,7 @@ export class ScaledAccount {
     this.cap = Number.isNaN(cap) ? Infinity : cap;
   }
 
-  /** Puts what it holds into the account. */
+  /** Writes the sums to the account. */
   store(): void {
     if (!this.isChanged) return;
     this.isChanged = false;
@@ -115,7 +115,7 @@ export class ScaledAccount {
   }
 }
 
-/** What bounds one unit under a grant: its accounts along the chain, and the least cap of an action. */
+/** The bounds of one unit under a grant: its accounts along the chain, and the least cap of an action. */
 export interface UnitBounds {
   readonly accounts: readonly ScaledAccount[];
   /** In multiples of 10^−`capScale`. */
@@ -125,14 +125,14 @@ export interface UnitBounds {
 
 const MAX_REMEMBERED = 1_000;
 
-/** The first instant that can be named. */
+/** The earliest timestamp. */
 const EARLIEST = '0000-01-01T00:00:00Z';
 
-/** The bounds of a grant and of all that it was delegated from, or of none, as far as they can be looked at so. */
+/** The bounds of a grant and its ancestors, or of none, in this form. */
 export class BoundsView {
   readonly grant: Grant | undefined;
   readonly chain: readonly Grant[];
-  /** Whether rates or concurrency are limited, or resources. */
+  /** Whether rates or concurrency are limited. */
   readonly hasWindows: boolean;
   readonly limitsResources: boolean;
   readonly isDigestOnly: boolean;
@@ -166,7 +166,7 @@ export class BoundsView {
     return isAllowed;
   }
 
-  /** What bounds a unit; undefined where that cannot be looked at so. */
+  /** The bounds of a unit; undefined where they have no such form. */
   unit(unit: string): UnitBounds | undefined {
     const known = this.#units.get(unit);
     if (known !== undefined || this.#units.has(unit)) return known;

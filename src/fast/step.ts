@@ -1,7 +1,4 @@
-/**
- * What the rules, writers and indexes ask of the fast path: `#fast/step` in package.json. `rules/verify/slow-step.ts` takes its place in
- * a build without it.
- */
+/** `#fast/step` in package.json: the fast path of rules, writers and indexes. `rules/verify/slow-step.ts` is its slow twin. */
 
 export { BlockSteps, type LineSteps } from './blocks/block-steps.js';
 export { examinePart, type PartOptions } from './blocks/examine-part.js';

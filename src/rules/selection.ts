@@ -1,4 +1,4 @@
-/** Which records of a ledger are meant. What is verified, counted and decided never depends on it. */
+/** Selects records of a ledger. Checks, counts and the verdict do not depend on it. */
 
 import { toDigestText } from '../base/value/digest.js';
 import { matchesPrincipalPattern } from '../base/value/principal.js';
@@ -7,7 +7,7 @@ import { matchesToolPattern } from '../base/value/tool.js';
 import { chainIds } from './bounds/grant.js';
 import type { VerifiedRecord } from './verify/verified-record.js';
 
-/** What the records that are meant have in common; everything that is given must hold. Empty: all records. */
+/** Conditions, all of which must hold. Empty: all records. */
 export interface RecordSelection {
   /** Events that occurred at this timestamp or later. */
   readonly since?: string;
@@ -15,15 +15,15 @@ export interface RecordSelection {
   readonly until?: string;
   /** Events of principals that this pattern matches. */
   readonly principal?: string;
-  /** Events whose tool this pattern matches; others name none. */
+  /** Events whose tool this pattern matches. */
   readonly tool?: string;
-  /** This grant, and what is under it, directly or by delegation; `sha-256:…`. */
+  /** This grant, and events under it or its descendants; `sha-256:…`. */
   readonly grantId?: string;
   /** These events, `sha-256:…`. */
   readonly eventIds?: ReadonlySet<string>;
 }
 
-/** What a selection asks of an event. */
+/** The members of an event that a selection needs. */
 export interface SelectableEvent {
   readonly occurredAt: string | undefined;
   readonly principalId: string | undefined;
@@ -34,7 +34,7 @@ export interface SelectableEvent {
   readonly grantIds: readonly string[];
 }
 
-/** Whether a record is meant. One that does not say what is asked for (a line that cannot be read) is not. */
+/** Whether a record is selected. One without the members that a condition needs, such as an unreadable line, is not. */
 export function isSelected(record: VerifiedRecord, selection: RecordSelection): boolean {
   const { examined } = record;
   const { occurredAt, principalId, toolName, eventId } = examined ?? {};
@@ -42,7 +42,7 @@ export function isSelected(record: VerifiedRecord, selection: RecordSelection): 
   return matchesSelection({ occurredAt, principalId, toolName, eventId, grantIds }, selection);
 }
 
-/** The grants above a record, nearest first; a delegation that was denied was asked for under those above it. */
+/** The grants above a record, nearest first; also those above a denied delegation. */
 export function grantsOf({ examined, grantIds, state }: VerifiedRecord): readonly string[] {
   if (examined?.type !== 'authorization' || grantIds.length > 1) return grantIds;
   const { authorization, decision } = examined.event();
@@ -51,7 +51,7 @@ export function grantsOf({ examined, grantIds, state }: VerifiedRecord): readonl
   return [...grantIds, ...chainIds(state.links.grants.get(parent.b64))];
 }
 
-/** The same of an event, however it is known. */
+/** The same for the members of an event. */
 export function matchesSelection(event: SelectableEvent, selection: RecordSelection): boolean {
   const { since, until, principal, tool, grantId, eventIds } = selection;
   const { occurredAt, principalId, toolName, eventId, grantIds } = event;

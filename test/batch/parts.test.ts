@@ -141,7 +141,7 @@ describe('a forged part', () => {
     random.mockRestore();
   });
 
-  test('is believed where it does not, and the report says so, also where it is gone on from', async () => {
+  test('is believed where it does not, and the report says so, also when resumed', async () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
     const result = await runVerification(await openParts([await forged()]));
     random.mockRestore();

@@ -210,7 +210,7 @@ test('what is to be kept stays as it was, whatever becomes of the block', async 
   }
 });
 
-test('nobody waits for a stream to go on before its lines are given', async () => {
+test('lines are given before the stream continues', async () => {
   async function* slow(): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(Buffer.from('a\nb\n'));
     await new Promise(() => undefined);
@@ -224,7 +224,7 @@ test('nobody waits for a stream to go on before its lines are given', async () =
 });
 
 describe('ends early', () => {
-  test('with the threads stopped, when nobody reads on', async () => {
+  test('with the threads stopped, when the reader stops', async () => {
     const threads = [testThread(), testThread()];
     const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
     const options = { ...IN_THREE, threads: 3, start: () => threads.shift(), blockBytes: 65_536 };

@@ -160,7 +160,7 @@ describe('links', () => {
     expect(codesOf(broken, makeAction(broken))).toEqual([['SCHEMA'], ['GRANT_NOT_A_GRANT']]);
   });
 
-  test('an allow whose grant cannot be relied on stands under none', () => {
+  test('an allow whose grant is not usable is under none', () => {
     const stray = makeAction(makeAction(undefined), { usd: 99n });
     expect(codesOf(stray, makeExecution(stray, { usd: 99n, tok: 1n }))).toEqual([['GRANT_NOT_FOUND'], []]);
   });
@@ -346,7 +346,7 @@ describe('rule 1: deny', () => {
     expect(codesOfLast(refused, makeExecution(refused))).toEqual(['EXECUTION_UNDER_DENY']);
   });
 
-  test('a blocked attempt leaves nothing, and one of which nobody knows how it ended was executed', () => {
+  test('a blocked attempt leaves nothing, and one with an unknown outcome was executed', () => {
     const denied = makeAction(undefined, {}, deny);
     const run = (members: Members): string[] => codesOfLast(denied, makeExecution(denied, {}, members));
     const under = ['EXECUTION_UNDER_DENY'];
@@ -653,7 +653,7 @@ describe('rule 5: meters', () => {
     expect(balance(judge([grant, ten]).state, grant)).toBe('0/10/0');
   });
 
-  test('what went over as a reservation is not told again of the execution that stays within it', () => {
+  test('an excessive reservation is not reported again for the execution within it', () => {
     const eight = [1, 2].map((n) => makeAction(grant, { usd: 8n }, number(n)));
     expect(
       codesOf(grant, ...eight, makeExecution(eight[0], { usd: 8n }), makeExecution(eight[1], { usd: 2n })),
@@ -854,7 +854,7 @@ describe('rule 6: rates', () => {
     ).toEqual(['RATE_LIMIT_EXCEEDED']);
   });
 
-  test('every ancestor counts; of several limits each that is broken is told', () => {
+  test('every ancestor counts; each broken limit is reported', () => {
     const grant = under({ 'calls.per_min': 1n, 'calls.per_hour': 1n });
     const child = makeGrant({ rates: { 'calls.per_min': 1n, 'calls.per_hour': 1n } }, grant);
     const { findings } = judge([grant, child, call(grant, '12:00:00'), call(child, '12:00:01')]);
@@ -995,7 +995,7 @@ describe('rule 5: silence is not free', () => {
     expect(codesOf(capped, above, stated)[2]).toEqual(['ACTION_CAP_EXCEEDED']);
   });
 
-  test('an execution of which nobody knows how it ended used what was reserved, where it states nothing', () => {
+  test('an execution with an unknown outcome used what was reserved, where it states nothing', () => {
     const unknown = makeExecution(action, {}, { outcome: 'unknown' });
     const { findings, state, verdicts } = judge([grant, action, unknown]);
     expect(findings[2].map(({ code }) => code)).toEqual(['METER_UNREPORTED']);
@@ -1417,7 +1417,7 @@ describe('rule 9: delegation', () => {
     expect(codesOfLast(two, middle, makeGrant({}, middle))).toEqual([]);
   });
 
-  test('each bound that is exceeded is told, with its place', () => {
+  test('each exceeded bound is reported, with its place', () => {
     const loose = makeGrant({ tools: ['*'], caps: { tok: 1n } }, parent);
     const { findings } = judge([parent, loose]);
     expect(findings[1].map(({ at: place }) => place.pointer)).toEqual(

@@ -67,7 +67,7 @@ test('a limit is held against a sum exactly, also right beside it', () => {
   );
 });
 
-test('of two windows the fuller one is told apart', () => {
+test('distinguishes the fuller of two windows', () => {
   fc.assert(
     fc.property(window, window, (one, other) => {
       const exact = compareRationals(addAll(one), addAll(other));

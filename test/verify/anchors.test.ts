@@ -254,7 +254,7 @@ describe('anchors and keys', () => {
   });
 });
 
-describe('anchors of a verification that is gone on from', () => {
+describe('anchors of a resumed verification', () => {
   const bytes = fixtureBytes('ledgers/agent-run.jsonl');
   const lines = linesOf(bytes);
 

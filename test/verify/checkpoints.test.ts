@@ -72,7 +72,7 @@ describe('the note in a checkpoint record', () => {
     return { codes, sealed: finishVerification(state).lastTreeSize };
   }
 
-  test('seals what stands before it as it was made', () => {
+  test('seals the records before it', () => {
     expect(find(text)).toEqual({ codes: [], sealed: 2 });
     expect(prefix).toHaveLength(2);
   });
@@ -171,7 +171,7 @@ describe('attestations', () => {
     expect(checkpoints.signers?.map(({ tree_size: size }) => size)).toEqual([3, 2]);
   });
 
-  test('sign late: what stands between is covered, what stands after is not', async () => {
+  test('sign late: records between are covered, records after are not', async () => {
     const maker = begun(keyOf(second, { roles: ['event'] }));
     maker.append(note(2), second);
     const sealed = maker.append(maker.checkpoint(logLine(stranger)(maker.text())), second);
@@ -191,7 +191,7 @@ describe('attestations', () => {
 });
 
 describe('hostile numbers', () => {
-  test('of checkpoints that nobody known signed', async () => {
+  test('of checkpoints that no known key signed', async () => {
     const maker = new LedgerMaker();
     maker.append(genesis());
     const line = logLine(stranger)(maker.text());

@@ -135,14 +135,14 @@ test.each([0, 200])('tells names apart that begin alike, with %i other records',
 describe('a ledger of a thousand records', () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
 
-  test('is stepped over by it, but for what is not usual', async () => {
+  test('is applied by it, except for records that are not scannable', async () => {
     const take = vi.spyOn(FastStep.prototype, 'tryApply');
     await stateOf(bytes, true);
     const taken = take.mock.results.filter(({ value }) => value === true).length;
     expect(taken).toBeGreaterThan(0.9 * linesOf(bytes).length);
   });
 
-  test('is left in the same state wherever it ends, and is gone on from', async () => {
+  test('leaves the same state wherever it ends, and resumes', async () => {
     const lines = linesOf(bytes);
     for (const count of [2, 3, 7, 50, 333, 700]) {
       const begin = Buffer.concat(lines.slice(0, count).flatMap((line) => [line, Buffer.from('\n')]));
@@ -179,7 +179,7 @@ describe('a ledger of a thousand records', () => {
     }
   });
 
-  test('is stepped over by it for whoever is told of each record, too', async () => {
+  test('is applied by it with a listener for each record, too', async () => {
     const take = vi.spyOn(FastStep.prototype, 'tryApply');
     let told = 0;
     const onRecord = (): undefined => {

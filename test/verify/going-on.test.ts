@@ -223,7 +223,7 @@ async function codeOf(attempt: Promise<unknown>): Promise<string> {
   throw error;
 }
 
-describe('a verification gone on from', () => {
+describe('a resumed verification', () => {
   test('is of a ledger with everything in it', async () => {
     const { report } = await verify(file(LINES));
     const codes = new Set(report.findings.map(({ code }) => code));
@@ -272,7 +272,7 @@ describe('a verification gone on from', () => {
     }
   });
 
-  test('may be gone on from where nothing was added', async () => {
+  test('may be resumed where nothing was added', async () => {
     const { report, saved } = await verify(file(LINES));
     expect((await verify(file(LINES), { from: restore(saved) })).report).toEqual(report);
   });
@@ -482,7 +482,7 @@ describe('replayTo', () => {
     expect((await replayTo(bytesSource(torn, '-'), { seq: 2 })).hasInvalid).toBe(false);
   });
 
-  test('ends when it is told to', async () => {
+  test('ends when it is aborted', async () => {
     const reason = new Error('enough');
     const attempt = replayTo(file(LINES), 'end', undefined, AbortSignal.abort(reason));
     await expect(attempt).rejects.toBe(reason);

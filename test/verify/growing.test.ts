@@ -130,7 +130,7 @@ describe('a file that is torn', () => {
 });
 
 describe('what comes after reading began', () => {
-  test('in whole lines is told of', async () => {
+  test('in whole lines is reported', async () => {
     const path = join(folder(), 'ledger.jsonl');
     writeFileSync(path, line(0));
     const report = await read(
@@ -142,7 +142,7 @@ describe('what comes after reading began', () => {
     expect(growthOf(report)).toEqual([expect.stringContaining(`byte ${line(0).length} of ${path}`)]);
   });
 
-  test('in a new segment is told of', async () => {
+  test('in a new segment is reported', async () => {
     const path = join(folder(), 'ledger');
     mkdirSync(path);
     writeFileSync(join(path, '00000000000000000000.jsonl'), line(0));

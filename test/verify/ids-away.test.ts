@@ -149,7 +149,7 @@ describe('the report', () => {
 });
 
 describe('a state', () => {
-  test('is saved as if all ids were in memory, and gone on from within the same bounds', async () => {
+  test('is saved as if all ids were in memory, and resumes within the same bounds', async () => {
     const end = LEDGER.indexOf('\n', LEDGER.length / 2) + 1;
     const first = (): LedgerSource => bytesSource(LEDGER.subarray(0, end), 'ledger.jsonl');
     const save = async (given: LedgerSource): Promise<Uint8Array> => {

@@ -140,7 +140,7 @@ describe('a revocation', () => {
     expect(await codes(maker)).toEqual(['KEY_UNKNOWN warning in 6']);
   });
 
-  test('of the only admin leaves nobody to change keys', async () => {
+  test('of the only admin leaves no key that can change keys', async () => {
     const maker = begun(keyOf(b));
     maker.append(note(1), b);
     maker.seal(a);

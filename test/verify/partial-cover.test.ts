@@ -14,7 +14,7 @@ const bytes = fixture('broken/key-not-valid-here-uncovered.jsonl');
 const lines = linesOf(bytes);
 const checkpoints = [{ name: 'kept', note: fixture('anchors/uncovered-of-2.checkpoint') }];
 
-test('is the same in one pass and gone on with, where it was held when the state was saved', async () => {
+test('is the same in one pass and resumed, where it was held when the state was saved', async () => {
   const whole = await verifyLedger(bytes, { checkpoints });
   expect(whole.findings[0]).toMatchObject({ code: 'KEY_NOT_VALID_HERE', seq: 2, folded: 1 });
   expect(whole.counts.by_verdict.invalid).toBe(2);
@@ -29,7 +29,7 @@ test('is the same in one pass and gone on with, where it was held when the state
   }
 });
 
-test('cannot be told from a state that was saved without it', async () => {
+test('is not known from a state that was saved without it', async () => {
   const part = await runVerification(bytesSource(ledgerOf(lines.slice(0, 5)), '-'));
   const saved = { state: part.state, findings: part.kept };
   expect(canGoOn(saved, checkpoints)).toBe(false);

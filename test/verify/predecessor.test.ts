@@ -82,7 +82,7 @@ describe('a successor', () => {
     expect(report.counts.by_verdict).toMatchObject({ ok: 1, invalid: 1 });
   });
 
-  test('is what was asked for only where genesis says so', async () => {
+  test('is required only where genesis says so', async () => {
     const report = await check(kept, old().bytes);
     expect(report.findings).toMatchObject([
       { code: 'LEDGER_MISMATCH', at: { line: 1, pointer: '/event/continues' } },
@@ -113,7 +113,7 @@ describe('what is said of a predecessor', () => {
       await expect(describeOld(bytes)).rejects.toMatchObject({ code: 'NOT_A_LEDGER' });
   });
 
-  test('stands in genesis as it is', async () => {
+  test('is in genesis unchanged', async () => {
     const bytes = await successor(old('1').bytes);
     const { event } = JSON.parse(bytes.toString().split('\n')[0] ?? '') as { event: GenesisEvent };
     expect(event.continues).toEqual(await describeOld(old('1').bytes));

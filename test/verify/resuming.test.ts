@@ -94,7 +94,7 @@ function writeFolder(lines: readonly Buffer[], size: number): void {
 }
 
 describe('a ledger that has grown', () => {
-  test('is gone on with behind what was hashed, wherever that ends', async () => {
+  test('resumes after the hashed prefix, wherever that ends', async () => {
     writeFileSync(path, whole());
     const { report } = await verify(await openLedgerSource(path));
     for (let count = 1; count <= LINES.length; count += 1) {
@@ -202,7 +202,7 @@ describe('a ledger whose first bytes are others', () => {
     expect(await expectSame(saved)).toBe('STATE_MISMATCH');
   });
 
-  test('is the same ledger where it only stands in other files', async () => {
+  test('is the same ledger in other files', async () => {
     writeFileSync(path, whole(9));
     const { saved } = await verify(await openLedgerSource(path));
     rmSync(path);
@@ -224,7 +224,7 @@ describe('a ledger whose first bytes are others', () => {
     expect(await expectSame(ofFolder)).toHaveProperty('verdict', 'ok');
   });
 
-  test('is the same ledger where a blank line stands elsewhere', async () => {
+  test('is the same ledger with a blank line elsewhere', async () => {
     const blank = Buffer.alloc(0);
     writeFileSync(path, ledgerOf(LINES.slice(0, 9).toSpliced(3, 0, blank)));
     const { saved } = await verify(await openLedgerSource(path));

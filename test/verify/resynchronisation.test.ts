@@ -76,7 +76,7 @@ describe('one break', () => {
 });
 
 describe('several breaks', () => {
-  test('are told one by one', async () => {
+  test('are reported one by one', async () => {
     const broken = lines.toSpliced(30, 1).toSpliced(20, 2).toSpliced(10, 1);
     expect(await breaksOf(broken)).toEqual([...gapAt(11), ...gapAt(20), ...gapAt(28)]);
   });
@@ -95,7 +95,7 @@ describe('several breaks', () => {
     expect(await breaksOf(odd)).toEqual(['SEQ_GAP@11', ...gapAt(12), 'PREV_MISMATCH@13']);
   });
 
-  test('after two numbers in a row the second goes on, and where the chain stood before is forgotten', async () => {
+  test('after two numbers in a row the chain continues from the second, and the earlier position is forgotten', async () => {
     let prev = hash('sha256', '', 'base64url');
     const numbered = [0, 1, 7, 8, 4].map((seq, index) => {
       const text = line(index)

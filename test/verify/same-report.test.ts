@@ -142,7 +142,7 @@ describe('findings', () => {
   });
 });
 
-test('progress is told in bytes, and an abort ends the work', async () => {
+test('progress is reported in bytes, and an abort ends the work', async () => {
   const path = `${FIXTURES}ledgers/pipeline-1000.jsonl`;
   const { length } = fixtureBytes('ledgers/pipeline-1000.jsonl');
   const seen: [number, number | undefined][] = [];

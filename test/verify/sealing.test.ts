@@ -229,7 +229,7 @@ describe('random ledgers', () => {
     expect(sealed).toBeGreaterThan(times(3, 20));
   });
 
-  test('have one report in any chunks, gone on from anywhere, by either backend', async () => {
+  test('have one report in any chunks, resumed anywhere, by either backend', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps,

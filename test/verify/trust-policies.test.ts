@@ -216,7 +216,7 @@ describe('witnesses', () => {
     expect(report.verdict).toBe('ok');
   });
 
-  test('are asked for by both policies, and both must be met', async () => {
+  test('are required by both policies, and both must be met', async () => {
     const file = witnesses(`witness W1 ${vkey(w1, 1)}`, 'quorum W1');
     const both = { ...policy({ witness_threshold: 1 }, witnessKey(w2, 2)), ...file };
     expect(await codes(sealed([a], 1), both)).toEqual(['WITNESS_QUORUM in 2']);
@@ -280,7 +280,7 @@ describe('how old a checkpoint may be', () => {
   const TIME = '2026-01-02T00:00:00Z';
   const age = policy({ checkpoint_max_age_seconds: 60 });
 
-  test('is asked of the last one that meets the policies', async () => {
+  test('applies to the last one that meets the policies', async () => {
     const maker = sealed([a]);
     const late = { occurred_at: '2026-01-02T01:00:00Z' };
     maker.append(maker.checkpoint(logLine(b)(maker.text()), late), a);
@@ -293,7 +293,7 @@ describe('how old a checkpoint may be', () => {
     expect(await codes(maker, { ...age, now: late.occurred_at })).toEqual(['KEY_UNKNOWN in 3']);
   });
 
-  test('cannot be told of one that the user holds, nor of a record that nobody signed', async () => {
+  test('is unknown for one that the user holds, and for a record without a signature', async () => {
     const maker = begun({ signing: { events: 'optional', checkpoints: 'optional' } });
     const kept = held(maker, logLine(a));
     expect(await codes(maker, { ...age, now: TIME, ...kept })).toEqual(['CHECKPOINT_MISSING in 2']);
@@ -302,7 +302,7 @@ describe('how old a checkpoint may be', () => {
     expect(await codes(maker, policy(undefined))).toEqual([]);
   });
 
-  test('is asked of the present where no time is given', async () => {
+  test('applies to the present where no time is given', async () => {
     expect(await codes(sealed([a]), age)).toEqual(['CHECKPOINT_MISSING in 2']);
     const maker = begun();
     const now = new Date().toISOString();

@@ -1,6 +1,6 @@
 /**
- * A ledger's bytes as blocks of whole lines, to be examined together: each block belongs to one file, begins at the beginning of a line
- * and ends with the end of one, but for what follows a file's last `\n`.
+ * A ledger's bytes as blocks of whole lines, to be examined together. A block is of one file, and begins and ends with a line. What
+ * follows a file's last `\n` is the only exception.
  */
 
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
@@ -9,13 +9,13 @@ import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rul
 /** Whole lines of one file. */
 export interface Block {
   readonly segment: Segment;
-  /** In the room that was given for it, but for lines that are given with `verdicts`. */
+  /** In the room passed to `read`, unless `verdicts` are given. */
   readonly bytes: Uint8Array;
   /** See `GivenLines`. */
   readonly verdicts?: Uint8Array;
 }
 
-/** One line that is longer than a block: of it only length and hash are kept. */
+/** A line longer than a block: only its length and hash are kept. */
 export interface LongLine {
   readonly segment: Segment;
   readonly line: RawLine;
@@ -23,17 +23,17 @@ export interface LongLine {
 
 const NEWLINE = 0x0a;
 
-/** What gives blocks, one after the other. */
+/** A sequence of blocks. */
 export interface BlockInput {
-  /** How many bytes of the ledger end with what was given last. */
+  /** Bytes of the ledger up to the end of the last block. */
   readonly given: number;
   /**
-   * The next block, written into `room`, all of which may be overwritten; undefined at the end.
+   * Reads the next block into `room`, all of which may be overwritten; undefined at the end.
    *
    * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
    */
   read(room: Uint8Array): Promise<Block | LongLine | undefined>;
-  /** Closes what is open, wherever reading ended. */
+  /** Closes the source. MUST be called, also after an error. */
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function openBlocks(
     : new GivenBlocks(source.given, signal);
 }
 
-/** Blocks as others made them. */
+/** Blocks of given lines, with their verdicts. */
 class GivenBlocks implements BlockInput {
   given = 0;
   readonly #blocks: AsyncIterator<GivenLines | GivenLongLine>;
@@ -82,22 +82,22 @@ class GivenBlocks implements BlockInput {
   }
 }
 
-/** Reads blocks, one after the other. A block ends where a chunk does: nobody waits for more than there is. */
+/** Reads blocks. A block ends with its chunk, so that no line waits for more input. */
 class BlockReader implements BlockInput {
   readonly #segments: AsyncIterator<Segment>;
   readonly #signal: AbortSignal | undefined;
   readonly #onPartOfLine: (() => void) | undefined;
   #segment: Segment | undefined;
   #chunks: AsyncIterator<Uint8Array> | undefined;
-  /** The chunk that was begun, and how much of it was taken: all, before the next is asked for, which may overwrite it. */
+  /** The current chunk, and how much of it was consumed: all, before the next is requested, which may overwrite it. */
   #chunk: Uint8Array | undefined;
   #taken = 0;
-  /** How many bytes the blocks and lines that were given have. */
+  /** Bytes of all blocks and lines so far. */
   #given = 0;
-  /** The beginning of a line whose end did not fit into the block before. */
+  /** The beginning of a line that did not fit into the block before. */
   #rest: Uint8Array = new Uint8Array(0);
 
-  /** @param onPartOfLine - Called when a chunk has ended no line, before the next is asked for. */
+  /** @param onPartOfLine - Called when no line has ended in a chunk. */
   constructor({ segments }: LedgerSource, signal?: AbortSignal, onPartOfLine?: () => void) {
     this.#segments = segments[Symbol.asyncIterator]();
     this.#signal = signal;
@@ -138,7 +138,7 @@ class BlockReader implements BlockInput {
         this.#given += line.length + (line.terminated ? 1 : 0);
         return { segment, line };
       } else {
-        // A copy: what is behind the block may be written to.
+        // A copy: the room behind the block may be overwritten.
         this.#rest = Uint8Array.from(room.subarray(end, filled));
         return this.#give(segment, room.subarray(0, end));
       }
@@ -182,7 +182,7 @@ class BlockReader implements BlockInput {
     return this.#chunk;
   }
 
-  /** The line that begins with `start`; what follows it is left in the chunk. */
+  /** Reads the line that begins with `start`, and no more of the chunk. */
   async #readLongLine(start: Uint8Array): Promise<RawLine> {
     const splitter = new LineSplitter();
     for (let part = start; ;) {

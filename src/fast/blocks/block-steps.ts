@@ -1,6 +1,6 @@
 /**
- * Steps a state over what is stored, a block of lines at a time, as `verify` does: examined at once, their signatures in batches, and of
- * scannable records no objects made. What is said of a line is what `verifyLine` says of it.
+ * Applies stored lines to a state block by block, as `verify` does: examined together, signatures in batches, and no objects made for
+ * scannable records. The result is that of `verifyLine`.
  */
 
 import { allocateScratch } from '../../base/bytes/concat.js';
@@ -20,26 +20,25 @@ import { BlockKnowledge } from './read-blocks.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 512 * 1024;
-/** Fewer lines are stepped over sooner than a block is prepared for. */
+/** Fewer lines take less time than preparing a block. */
 const MIN_LINES = 64;
-/** Of so many keys the signatures are verified in batches. */
+/** With more keys, signatures are not verified in batches. */
 const MAX_KEYS = 1_000;
 
-/** A state, and how lines are verified by it that the fast step does not take. */
+/** A state, and the step for lines that the fast path declines. */
 export interface LineSteps {
   readonly state: VerifyState;
-  /** Steps over such a line, by `verifyLine`. */
+  /** Applies a line by `verifyLine`. */
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
-  /** Called for each line that the fast step took: a scannable record, of which nothing is found. */
+  /** Called for each line that the fast path applied: a record without findings. */
   readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
 }
 
-/** See the head of this file. */
 export class BlockSteps {
   readonly #steps: LineSteps;
   readonly #blockBytes: number;
   readonly #minLines: number;
-  /** Those that wait, one behind the other with their `\n`. */
+  /** The lines that wait, with their `\n`. */
   #bytes: Uint8Array = new Uint8Array();
   #used = 0;
   readonly #lines: RawLine[] = [];
@@ -47,22 +46,22 @@ export class BlockSteps {
   #examiner: Examiner | undefined;
   #fastStep: FastStep | undefined;
 
-  /** @param sizes - For tests: the bytes of a block, and how many lines are worth one. */
+  /** @param sizes - For tests: the bytes of a block, and the fewest lines for one. */
   constructor(steps: LineSteps, { blockBytes = BLOCK_BYTES, minLines = MIN_LINES } = {}) {
     this.#steps = steps;
     this.#blockBytes = blockBytes;
     this.#minLines = minLines;
   }
 
-  /** How many lines were taken and not stepped over yet. */
+  /** How many lines wait. */
   get waiting(): number {
     return this.#lines.length;
   }
 
-  /** Takes the next line, which may be overwritten afterwards. */
+  /** Adds the next line. It is copied. */
   async apply(line: RawLine, segment: SegmentName): Promise<void> {
     const needed = line.length + 1;
-    // What is nothing to examine.
+    // There is nothing to examine in it.
     const isAlone = line.length === 0 || !line.terminated || line.length > MAX_LINE_BYTES;
     const isOther = segment.file !== this.#segment.file || segment.firstSeq !== this.#segment.firstSeq;
     if (isAlone || isOther || this.#used + needed > this.#blockBytes) await this.flush();
@@ -71,7 +70,7 @@ export class BlockSteps {
       this.#steps.step(line, segment);
       return;
     }
-    // A new one for each block: what is said of its lines may be looked up in it for longer.
+    // A new one for each block: the examined lines refer to it.
     if (this.#used === 0) this.#bytes = allocateScratch(Math.max(this.#blockBytes, needed));
     const start = this.#used;
     this.#bytes.set(line.bytes, start);
@@ -81,7 +80,7 @@ export class BlockSteps {
     this.#lines.push({ ...line, bytes: this.#bytes.subarray(start, start + line.length) });
   }
 
-  /** Steps over all that waits. */
+  /** Applies all lines that wait. */
   async flush(): Promise<void> {
     const lines = this.#lines.splice(0);
     const used = this.#used;
@@ -118,7 +117,7 @@ export class BlockSteps {
             continue;
           }
         }
-        // A line of any other kind may change what it remembers.
+        // Any other line may change what it remembers.
         fastStep?.flush();
         fastStep?.reset();
         this.#steps.step(line, segment, examined, known);

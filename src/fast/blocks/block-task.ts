@@ -1,4 +1,4 @@
-/** A block that was read, and what becomes of it: another thread examines it, or this one. */
+/** A block to be examined, by another thread or this one. */
 
 import type { Block } from './block-reader.js';
 import {
@@ -11,10 +11,9 @@ import {
 import type { DeclaredKey } from './known-keys.js';
 import type { WorkerPool } from './worker-pool.js';
 
-/** See the head of this file. */
 export class BlockTask {
   readonly block: Block;
-  /** Where the block lies. */
+  /** The memory of the block. */
   readonly room: SharedArrayBuffer;
   readonly #depth: Depth;
   #outcome: { readonly facts: BlockFacts | ExaminedBlock } | { readonly failure: unknown } | undefined;
@@ -26,7 +25,7 @@ export class BlockTask {
     this.#depth = depth;
   }
 
-  /** Whether somebody examines it, or has. */
+  /** Whether a thread examines it, or has. */
   get isTaken(): boolean {
     return this.isDone || this.#answer !== undefined;
   }
@@ -35,7 +34,7 @@ export class BlockTask {
     return this.#outcome !== undefined;
   }
 
-  /** Gives it to another thread. @returns When that has answered; it is not rejected. */
+  /** Gives it to another thread. @returns Settles with the answer; never rejects. */
   giveTo(pool: WorkerPool): Promise<void> {
     const { bytes, verdicts } = this.block;
     this.#answer = pool.examine(this.room, bytes.length, this.#depth, verdicts).then(
@@ -57,21 +56,21 @@ export class BlockTask {
       this.#outcome = { facts };
       return facts.declared;
     } catch (failure) {
-      // It is told of when the turn of the block comes.
+      // Thrown when the block is next in order.
       this.#outcome = { failure };
       return [];
     }
   }
 
-  /** Waits for the thread that it was given to. */
+  /** Waits for the other thread. */
   async wait(): Promise<void> {
     await this.#answer;
   }
 
   /**
-   * What was found out; to be asked when it is done.
+   * The facts of the block. It MUST be done.
    *
-   * @throws What examining it has thrown.
+   * @throws The error of examining it.
    */
   facts(): BlockFacts | ExaminedBlock {
     if (this.#outcome === undefined) throw new RangeError('the block was not examined yet');

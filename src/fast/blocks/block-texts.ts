@@ -1,6 +1,5 @@
 /**
- * The texts of a block's rows that come again and again, each cut out of the bytes once: the rows say which of them have the same
- * (`fast/scan/relate.ts`).
+ * Repeated texts of a block's rows, each decoded once. The rows say which of them share a text (`fast/scan/relate.ts`).
  */
 
 import { keyidAt, recallText } from '../scan/scanned-line.js';
@@ -16,10 +15,10 @@ export class BlockTexts {
   readonly links = new RowTexts(row.SAME_LINK, linkIn);
   /** Of first signatures. */
   readonly keyids = new RowTexts(row.SAME_KEYID, keyidIn);
-  /** Of the first meters: `base` is where one of them begins in its row. */
+  /** Of the meters in a row: `base` is the beginning of one. */
   readonly units = new RowTexts(row.SAME_UNIT, unitIn);
 
-  /** Forgets those of another block. @param count - How many rows the next one has. */
+  /** Begins a block. @param count - Its number of rows. */
   begin(count: number): void {
     this.principals.begin(count);
     this.tools.begin(count);
@@ -33,10 +32,10 @@ export class BlockTexts {
 class RowTexts {
   readonly #same: number;
   readonly #cut: Cut;
-  /** By the first row that has it, or meter; of another block when that is begun. */
+  /** By the first row, or meter, that has it. */
   readonly #texts: (string | undefined)[] = [];
 
-  /** @param same - Where a row says which one is the first. */
+  /** @param same - The member of a row that names the first one. */
   constructor(same: number, cut: Cut) {
     this.#same = same;
     this.#cut = cut;
@@ -47,7 +46,7 @@ class RowTexts {
     for (let i = 0; i < count; i += 1) this.#texts.push(undefined);
   }
 
-  /** @param base - Where the row begins, which has such a text. */
+  /** @param base - The beginning of a row that has such a text. */
   at(bytes: Uint8Array, rows: Int32Array, base: number): string {
     const first = rows[base + this.#same]!;
     return (this.#texts[first] ??= this.#cut(bytes, rows, base));

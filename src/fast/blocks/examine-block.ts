@@ -1,7 +1,7 @@
 /**
- * What can be said of the lines of a block without knowing any other: where each ends, its leaf hash, which of its signatures are
- * valid, the nodes of the Merkle tree over them, and what its records have to do with each other. It is the part of verification that
- * takes most of the time and needs no order, so that other threads can do it. What it gives is numbers, a few for each line.
+ * The facts of a block that depend on no other: where each line ends, its leaf hash, which of its signatures are valid, the Merkle nodes
+ * over the lines, and how its records relate. This is most of the work of a verification, and needs no order, so that other threads
+ * can do it. The facts are numbers, a few for each line.
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -25,50 +25,50 @@ import { SignatureQueue } from './signature-queue.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
-/** Of so many lines that are not scannable records what was examined is kept: a block may have 100,000 lines of two bytes. */
+/** How many lines on the slow path are kept examined: a block may have 100,000 lines of two bytes. */
 const MAX_EXAMINED = 2_048;
-/** A line of fewer bytes has no signatures, and declares no key. */
+/** A shorter line has no signature and declares no key. */
 const MIN_SIGNED_BYTES = 24;
 
-/** What is known of the lines of a block. Plain data, which another thread can hand over. */
+/** The facts of a block's lines. Plain data, so that threads can transfer it. */
 export interface BlockFacts {
   readonly lines: number;
-  /** Where each line ends in the block: its `\n`, or the block's end. */
+  /** Where each line ends: its `\n`, or the block's end. */
   readonly ends: Int32Array;
-  /** The RFC 6962 leaf hash of each line; of a blank one zeros. */
+  /** The RFC 6962 leaf hash of each line; zeros for a blank one. */
   readonly leaves: Uint8Array;
   /**
-   * Nodes of the Merkle tree, where they were computed; else empty. The root of the perfect subtree over the lines [i, i + 2^k), k > 0,
-   * is hash i + 2^(k-1), for every i of which `ordinal` + i is a multiple of 2^k. Every line takes a place then.
+   * Nodes of the Merkle tree; empty where not computed. The root of the perfect subtree over the lines [i, i + 2^k), k > 0, is hash
+   * i + 2^(k-1), for each i where `ordinal` + i is a multiple of 2^k. Every line is a leaf then.
    */
   readonly nodes: Uint8Array;
-  /** How many lines before the block take a place, modulo 2^30, as its records say. */
+  /** The number of leaves before the block, modulo 2^30, by the `seq` of its records. */
   readonly ordinal: number;
-  /** The row of each scannable record among `rows` (`scan.ts`), and -1 for every other line. */
+  /** The row of each scannable record in `rows` (`scan.ts`); -1 for any other line. */
   readonly rowAt: Int32Array;
-  /** What is where in the scannable records: places in the block. Their ids and digests are true; see `row.ts`. */
+  /** Offsets of the members of scannable records (`row.ts`). Their ids and digests are right. */
   readonly rows: Int32Array;
-  /** Where the verdicts of each line begin; one number more than there are lines. */
+  /** Where the verdicts of each line begin, and where the last ones end. */
   readonly verdictsAt: Int32Array;
-  /** See `verdicts.ts`, for each signature, in their order. */
+  /** One for each signature, in order (`verdicts.ts`). */
   readonly verdicts: Uint8Array;
-  /** Keys that lines of the block declare and that were not known before. */
+  /** New keys that lines of the block declare. */
   readonly declared: readonly DeclaredKey[];
 }
 
-/** The same, with the first lines that are not scannable records as they were examined, for whoever goes on in the same thread. */
+/** The same with the first lines on the slow path as examined, for use in the same thread. */
 export interface ExaminedBlock extends BlockFacts {
   readonly examined: ReadonlyMap<number, ExaminedLine>;
 }
 
-/** What one thread examines blocks with. */
+/** The tools of one thread. */
 export interface Examiner {
   readonly keys: KnownKeys;
   readonly signatures: SignatureQueue;
 }
 
 /**
- * @param backend - The default one alone is spared what its tables can do.
+ * @param backend - Tables and batches are used with the default one only.
  * @param threads - See {@link SignatureQueue}.
  */
 export function makeExaminer(
@@ -82,15 +82,15 @@ export function makeExaminer(
   return { keys, signatures };
 }
 
-/** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
+/** Which facts of the lines are requested: their hashes, or all. */
 export type Depth = 'hashes' | 'all';
 
 /**
  * Examines the lines of a block.
  *
- * @param bytes - See `Block.bytes`; unchanged as long as `examined` may be asked.
- * @param given - Verdicts that others came to: those that say VALID are believed but for a sample, all others are computed.
- * @throws NorthrootError `PART_WRONG` where `given` is not about these lines, or not true.
+ * @param bytes - See `Block.bytes`. MUST NOT change while `examined` is in use.
+ * @param given - Verdicts of another run. A sample of those that say VALID is computed again, and all others.
+ * @throws NorthrootError `PART_WRONG` where `given` does not fit these lines, or is wrong.
  */
 export function examineBlock(
   bytes: Uint8Array,
@@ -109,14 +109,14 @@ export function examineBlock(
   const rowAt = new Int32Array(lines).fill(-1);
   const isFast = depth === 'all' && isFastPathOn();
   let fast = 0;
-  /** Whether there is a line that takes no place. */
+  /** Whether a line is no leaf. */
   let hasBlank = false;
-  /** The key by which the next verdict is computed; where there is none, that verdict is given. */
+  /** The key for the next verdict; undefined where a given one is used. */
   const keyOfNext = (keyid: string): VerificationKey | undefined => {
-    // So many of the verdicts that others came to are believed, and the rest is a sample.
+    // The others are the sample.
     const isBelieved = given?.[verdicts.length] === VALID && Math.random() * SAMPLE >= 1;
     const key = isBelieved ? undefined : keys.find(keyid);
-    // Where the key is not known here, whoever orders the lines computes it.
+    // Without the key, it is computed when the lines are verified in order.
     if (key === undefined) verdicts.push(isBelieved ? VALID : NOT_COMPUTED);
     return key;
   };
@@ -185,12 +185,12 @@ export function examineBlock(
   };
 }
 
-/** Writes a hash, a binary string of 32 characters: for so few a loop costs less than `writeLatin1`. */
+/** Writes a hash, a binary string of 32 characters, for which a loop is faster than `writeLatin1`. */
 function writeHash(target: Uint8Array, at: number, hash: string): void {
   for (let i = 0; i < HASH_BYTES; i += 1) target[at + i] = hash.charCodeAt(i);
 }
 
-/** One of so many verdicts that others came to is computed again. */
+/** One of how many given verdicts is computed again. */
 const SAMPLE = 256;
 
 function assertTrue(given: Uint8Array, verdicts: readonly number[]): void {

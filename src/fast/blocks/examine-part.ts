@@ -1,4 +1,4 @@
-/** Does a part of a verification: what needs no order, for one stretch of a ledger. */
+/** Examines one part of a ledger, on any machine. */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
 import { printable } from '../../base/bytes/printable.js';
@@ -16,13 +16,13 @@ import { examineBlock, makeExaminer } from './examine-block.js';
 import { keysDeclaredBy, type KnownKeys } from './known-keys.js';
 import { MAX_PARTS, PartEncoder } from './part-file.js';
 
-/** Which part of how many. */
+/** Options of {@link examinePart}. */
 export interface PartOptions {
   /** From 1 on. */
   readonly part: number;
   /** At most 10,000. */
   readonly of: number;
-  /** Keys beside those that the ledger declares: those of the trust policy by which it will be verified. */
+  /** Keys of the trust policy by which the ledger will be verified, beside those that it declares. */
   readonly keys?: readonly Pick<Key, 'keyid' | 'public_key'>[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -32,10 +32,10 @@ const OPTIONS: OptionTypes<PartOptions> = { part: 'number', of: 'number', keys: 
 const BLOCK_BYTES = 256 * 1024;
 
 /**
- * The part file of a stretch of a ledger: the lines that begin in the `part`th of `of` stretches of as many bytes, and which of their
- * signatures are valid. Merged by {@link openParts}, all parts give the same report as one run.
+ * Makes a part file: the lines that begin in the `part`th of `of` equal stretches of a ledger, and which of their signatures are valid.
+ * {@link openParts} merges all parts into a ledger whose report is that of one run.
  *
- * @returns The file's bytes, in pieces that are to be used up before the next is asked for.
+ * @returns The file's bytes. Each piece MUST be consumed before the next is requested.
  * @throws NorthrootError when the source cannot be read; `SIZE_UNKNOWN` for a stream, and `NOT_A_LEDGER` for a tile tree, which have no
  *   parts. TypeError and RangeError for a bad option.
  */
@@ -64,12 +64,12 @@ export async function* examinePart(
   const encoder = new PartEncoder();
   yield encoder.header({ northroot_part: '1', part, of, path, size });
   const from = Math.floor((size * (part - 1)) / of);
-  // What was added since is in the last.
+  // Records appended since are in the last part.
   const to = part === of ? Infinity : Math.floor((size * part) / of);
   const declared = (options.keys ?? []).map(({ keyid, public_key: publicKey }) => ({ keyid, publicKey }));
   const examiner = makeExaminer(defaultBackend, declared);
   const blocks = openBlocks(source, signal);
-  // Free when the frame of its block was given: that is a copy.
+  // Free once the frame of its block, a copy, was yielded.
   const room = allocateBytes(BLOCK_BYTES);
   let segment: Segment | undefined;
   try {
@@ -101,12 +101,12 @@ export async function* examinePart(
 
 const NEWLINE = 0x0a;
 
-/** The lines of a block that begin between two places. */
+/** The lines of a block that begin between two offsets. */
 function cut({ bytes }: Block, from: number, to: number): Uint8Array {
   return bytes.subarray(lineFrom(bytes, from), lineFrom(bytes, to));
 }
 
-/** Where the first line begins that begins at `place` or later. */
+/** The first beginning of a line at or after `place`. */
 function lineFrom(bytes: Uint8Array, place: number): number {
   if (place <= 0) return 0;
   if (place > bytes.length) return bytes.length;
@@ -114,10 +114,10 @@ function lineFrom(bytes: Uint8Array, place: number): number {
   return newline === -1 ? bytes.length : newline + 1;
 }
 
-/** What lines that declare keys have in them, and hardly any other. */
+/** Texts that are in every line that declares a key, and in few others. */
 const DECLARING = /"event_type":"(?:genesis|key)"/g;
 
-/** Learns the keys that lines before the stretch declare, without looking at all the others. */
+/** Adds the keys that lines before the stretch declare, without parsing the other lines. */
 function learnKeys(bytes: Uint8Array, keys: KnownKeys): void {
   const text = decodeLatin1(bytes);
   for (const { index } of text.matchAll(DECLARING)) {

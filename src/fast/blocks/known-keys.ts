@@ -1,16 +1,16 @@
 /**
- * The keys by which signatures are computed ahead of the verification in order: those that policies pin and those that lines declare.
- * A keyid is the thumbprint of its key, so whether a signature is valid does not depend on when, or whether, the key was declared.
+ * The keys for verifying signatures ahead of order: those that policies pin and those that lines declare. A keyid is the thumbprint of
+ * its key, so a signature's validity does not depend on when, or whether, the key was declared.
  */
 
 import { tryParseWirePublicKey } from '../../format/key/public-key.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
 
-/** So many keys are kept; signatures by others are computed in order, where the key is known. */
+/** How many keys are kept. Signatures by others are verified in order. */
 const MAX_KEYS = 10_000;
 
-/** Keys by keyid. Each is prepared when a signature names it first. */
+/** Keys by keyid, each prepared at its first use. */
 export class KnownKeys {
   readonly #backend: SignatureBackend;
   readonly #declared = new Map<string, string>();
@@ -20,7 +20,7 @@ export class KnownKeys {
     this.#backend = backend;
   }
 
-  /** @param declared - keyids and `public_key`s (SPEC §7). What is not a key is one by which nothing is computed. */
+  /** @param declared - Keyids and `public_key`s (SPEC §7). Malformed ones are ignored. */
   add(declared: readonly DeclaredKey[]): void {
     for (const { keyid, publicKey } of declared) {
       if (this.#declared.size < MAX_KEYS && !this.#declared.has(keyid)) {
@@ -46,7 +46,7 @@ export interface DeclaredKey {
   readonly publicKey: string;
 }
 
-/** The keys that a line declares, whether anybody entitled signed it or not. */
+/** The keys that a line declares, whoever signed it. */
 export function keysDeclaredBy(line: ExaminedLine): readonly DeclaredKey[] {
   if (line.type === 'genesis') return line.event().keys.map(toDeclared);
   if (line.type !== 'key') return [];
@@ -58,7 +58,7 @@ function toDeclared(key: { readonly keyid: string; readonly public_key: string }
   return { keyid: key.keyid, publicKey: key.public_key };
 }
 
-/** A backend that prepares each key once, whoever asks for it. */
+/** A backend that prepares each key once. */
 export function rememberKeys(backend: SignatureBackend): SignatureBackend {
   const prepared = new Map<string, VerificationKey>();
   return {

@@ -1,6 +1,6 @@
 /**
- * Finds the scannable records among the lines of a block, and the hashes of lines: in WebAssembly, into whose memory a block is copied once,
- * or in JavaScript for small blocks and where there is none. Both say the same.
+ * Scans and hashes the lines of a block: in WebAssembly, into whose memory the block is copied once, or in JavaScript for small blocks
+ * and where WebAssembly is not available. Both give the same.
  */
 
 import { tryDecodeBase64 } from '../../base/bytes/encoding.js';
@@ -13,62 +13,63 @@ import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/ident
 import { relate } from '../scan/relate.js';
 import { ROW_WIDTH, scanRecord } from '../scan/scan.js';
 
-/** Looks at the lines of one block at a time. */
+/** Scans one block at a time. */
 export interface LineScanner {
   /**
-   * Begins with a block.
+   * Begins a block.
    *
-   * @param bytes - Unchanged as long as anything is asked of the block.
-   * @returns Where each line ends: its `\n`, or the end of the bytes. An array of its own, which no other block overwrites.
+   * @param bytes - MUST NOT change until the next block.
+   * @returns Where each line ends: its `\n`, or the end of the bytes. A new array.
    */
   begin(bytes: Uint8Array): Int32Array;
-  /** The RFC 6962 leaf hash of the line `[start, end)`, a binary string. A line is hashed before or after it is scanned. */
+  /** The RFC 6962 leaf hash of the line `[start, end)`, a binary string. */
   leafHash(start: number, end: number): string;
   /**
-   * Whether the line `[start, end)` is a scannable record and its ids are true: then row `at` says what is where.
+   * Whether the line `[start, end)` is a scannable record whose ids are right: row `at` then has its offsets.
    *
-   * @param at - 0, or at most one more than that of a row that was filled.
+   * @param at - At most one after the last row that was filled.
    */
   scan(start: number, end: number, at: number): boolean;
-  /** The rows that were filled, until the next block. */
+  /** The rows so far; valid until the next block. */
   readonly rows: Int32Array;
   /**
-   * Fills what is not of the scan into the rows (`relate.ts`), once all lines were scanned.
+   * Relates the rows to each other (`relate.ts`), after all lines were scanned.
    *
-   * @param rowAt - For each line its row, or -1.
+   * @param rowAt - The row of each line, or -1.
    * @param leaves - The leaf hashes of all lines, 32 bytes each.
    */
   relate(rowAt: Int32Array, leaves: Uint8Array): void;
   /**
-   * The nodes of the Merkle tree that lie whole among the lines of the block, see `BlockFacts.nodes`; empty where they are not computed.
+   * The Merkle nodes over lines of the block, see `BlockFacts.nodes`; empty where not computed. Ends the block: lines and rows MUST NOT be
+   * requested after it.
    *
    * @param leaves - The leaf hashes of all its lines, 32 bytes each.
-   * @param ordinal - Of the first one, modulo 2^30. Lines and rows are not asked for any more.
+   * @param ordinal - That of the first line, modulo 2^30.
    */
   hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array;
 }
 
-/** To compile the WebAssembly, and to copy a block, pays for blocks of so many bytes. */
+/** The smallest block for which compiling the WebAssembly and copying pays. */
 const WORTHWHILE_BYTES = 96 * 1024;
 const NEWLINE = 0x0a;
 
 let plain: LineScanner | undefined;
-/** `null` where there can be none. */
+/** `null` where it is not available. */
 let fast: LineScanner | undefined | null;
 
-/** Who looks at blocks of so many bytes. */
+/** The scanner for blocks of up to so many bytes. */
 export function scannerFor(length: number): LineScanner {
   if (length >= WORTHWHILE_BYTES && fast === undefined) fast = makeWasmScanner() ?? null;
   if (length >= WORTHWHILE_BYTES && fast) return fast;
   return (plain ??= makePlainScanner());
 }
 
-/** In JavaScript alone. */
+/** A scanner in JavaScript. */
 export function makePlainScanner(): LineScanner {
   return new PlainScanner();
 }
 
-/** In WebAssembly; `undefined` where there is none with SIMD, or where the host refuses it (a content security policy). */
+/** A scanner in WebAssembly; undefined without SIMD, or where the host forbids it (a content security policy). */
 export function makeWasmScanner(): LineScanner | undefined {
   const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
   const code = tryDecodeBase64(SCAN_WASM);
@@ -81,7 +82,7 @@ export function makeWasmScanner(): LineScanner | undefined {
 }
 
 class PlainScanner implements LineScanner {
-  /** Free when the next block is begun: who keeps rows has copied them. */
+  /** Used again for the next block. */
   rows = new Int32Array(64 * ROW_WIDTH);
   #bytes: Uint8Array = new Uint8Array();
 
@@ -113,7 +114,7 @@ class PlainScanner implements LineScanner {
   }
 }
 
-/** The part of the WebAssembly API that is used, which ECMAScript's types do not have. */
+/** The part of the WebAssembly API that is used: ECMAScript's types lack it. */
 interface Engine {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
@@ -133,18 +134,18 @@ interface Exports {
 
 const PAGE_BYTES = 65_536;
 const HASH_BYTES = 32;
-/** So many bytes behind the block can be read, and are zeros. */
+/** How many bytes behind the block are readable zeros. */
 const PADDING = 128;
-/** Longer lines, whose views with the prefix of a leaf would not be kept, are hashed where they are. */
+/** Longer lines are hashed in place: their views with a leaf's prefix would not be kept. */
 const MAX_COPIED_BYTES = MAX_KEPT_LENGTH - 1;
-/** A scannable record has more bytes. */
+/** A scannable record is longer. */
 const LEAST_RECORD_BYTES = 256;
 const INT_BYTES = 4;
 const ROW_BYTES = INT_BYTES * ROW_WIDTH;
 
 /**
- * Its memory holds room for a line behind a byte, {@link PREFIX} and room for a payload, the block, and the rows. All of it is free when
- * the next block is begun, and the room of the block when nodes are hashed there: what it gives for longer are copies.
+ * Its memory has room for a byte and a line, for {@link PREFIX} and a payload, for the block, and for the rows. All of it is used again
+ * for the next block, and the block's room for hashing nodes: results that live longer are copies.
  */
 class WasmScanner implements LineScanner {
   rows = new Int32Array();
@@ -157,16 +158,16 @@ class WasmScanner implements LineScanner {
   #leaves: PrefixViews;
   #payloads: PayloadViews;
   #rowsAt = 0;
-  /** Where {@link relate} finds what it is given. */
+  /** The arguments of {@link relate}. */
   #linesAt = 0;
   #capacity = 0;
 
   constructor(exports: Exports) {
     this.#exports = exports;
-    // The byte before a line is the prefix of RFC 6962 §2.1, a zero.
+    // The byte before a line is the leaf prefix of RFC 6962 §2.1, a zero.
     this.#leaf = exports.heapBase();
     this.#prefix = aligned(this.#leaf + 1 + MAX_COPIED_BYTES);
-    // What stands before the first line is overwritten.
+    // The byte before the first line is overwritten.
     this.#block = aligned(this.#prefix + PREFIX.length + MAX_LINE_BYTES + PADDING);
     this.#leaves = new PrefixViews(exports.memory.buffer, this.#leaf);
     this.#payloads = new PayloadViews(exports.memory.buffer, this.#prefix);
@@ -185,7 +186,7 @@ class WasmScanner implements LineScanner {
     const most = this.#capacity * ROW_WIDTH;
     const count = this.#exports.findEnds(this.#block, length, this.#rowsAt, most);
     const { memory } = this.#exports;
-    // A copy: rows are written there.
+    // A copy: the rows overwrite it.
     const ends =
       count === -1 ? findLineEnds(bytes) : new Int32Array(memory.buffer, this.#rowsAt, count).slice();
     this.#linesAt = this.#rowsAt + this.#capacity * ROW_BYTES;
@@ -199,7 +200,7 @@ class WasmScanner implements LineScanner {
       this.#exports.copyLine(this.#block, start, end, this.#leaf + 1);
       return sha256Latin1(this.#leaves.of(1 + end - start));
     }
-    // The byte before it, which is the `\n` of another line, becomes the prefix.
+    // The byte before it, the `\n` of another line, becomes the prefix.
     const from = this.#block + start - 1;
     this.#memory[from] = 0;
     return sha256Latin1(this.#memory.subarray(from, this.#block + end));
@@ -210,7 +211,7 @@ class WasmScanner implements LineScanner {
     const { rows } = this;
     const row = this.#rowsAt + at * ROW_BYTES;
     if (this.#exports.scan(this.#block, start, end, row) !== 1) {
-      // It says nothing of events of types that nobody knows, nor of texts that are not ASCII.
+      // It declines unknown event types and texts that are not ASCII.
       return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
     }
     const length = this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
@@ -228,11 +229,11 @@ class WasmScanner implements LineScanner {
 
   hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array {
     const { length } = leaves;
-    // Where the block was: it is used up.
+    // In the room of the block, which is no longer needed.
     this.#reserve(this.#block + 2 * length);
     this.#memory.set(leaves, this.#block);
     this.#exports.hashNodes(this.#block, length / HASH_BYTES, ordinal, this.#block + length);
-    // A copy: the next block overwrites them.
+    // A copy: the next block overwrites it.
     return Uint8Array.from(this.#memory.subarray(this.#block + length, this.#block + 2 * length));
   }
 

@@ -1,4 +1,4 @@
-/** The parts of a verification put together: a ledger of which it is known already which signatures are valid. */
+/** Merges part files into a ledger whose signatures have verdicts already. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
@@ -6,19 +6,19 @@ import { NorthrootError } from '../../base/error.js';
 import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { decodePart, type PartFrame, type PartHeader, type PartSegment } from './part-file.js';
 
-/** A part file: its name for errors, and its bytes from the beginning, each time that they are asked for. */
+/** A part file: its name for errors, and its bytes, from the beginning at each call. */
 export interface PartInput {
   readonly name: string;
   readonly open: () => AsyncIterable<Uint8Array>;
 }
 
 /**
- * The ledger that the parts are of, to be verified like any other: the report is that of one run over the ledger itself.
+ * Opens the ledger of some parts, to be verified like any other. The report is that of one run over the ledger itself.
  *
  * @param parts - All of them, in any order.
- * @throws NorthrootError `PART_MALFORMED` for a file that is not a part; `PARTS_INCOMPLETE` where one is missing or there twice;
- *   `PART_WRONG` where they are of different ledgers, or of one that grew between them. While the ledger is read, `PART_WRONG` also
- *   for a verdict that is not true, as far as that is looked at.
+ * @throws NorthrootError `PART_MALFORMED` for a file that is not a part; `PARTS_INCOMPLETE` where one is missing or given twice;
+ *   `PART_WRONG` where they are of different ledgers, or of one that grew between them. Reading the ledger throws `PART_WRONG` for a
+ *   sampled verdict that is wrong.
  */
 export async function openParts(parts: readonly PartInput[]): Promise<LedgerSource> {
   const headers = await Promise.all(parts.map(readHeader));
@@ -78,7 +78,7 @@ function orderParts(parts: readonly OpenPart[]): OpenPart[] {
   return ordered;
 }
 
-/** A frame of lines, and the segment that it stands in: the same object as long as it is the same file. */
+/** A frame of lines and its segment, the same object for all frames of a file. */
 async function* readParts(
   parts: readonly OpenPart[],
 ): AsyncGenerator<GivenLines | GivenLongLine, void, void> {
@@ -108,7 +108,7 @@ function isSame(segment: Segment | undefined, { file, firstSeq }: PartSegment): 
   return segment?.file === file && segment.firstSeq === firstSeq;
 }
 
-/** Its lines are given otherwise. */
+/** Lines come from `given` instead. */
 function toSegment({ file, firstSeq }: PartSegment): Segment {
   return {
     file,

@@ -1,13 +1,13 @@
 /**
- * Part files: the part of a verification that takes most of its time, done for a stretch of a ledger anywhere, to be merged where the
- * rules are applied in order. A part holds the lines of its stretch and one verdict for each of their signatures; everything else is
- * found out again by whoever merges, at little cost.
+ * Part files: the signatures of a stretch of a ledger, verified anywhere, to be merged where the rules are applied in order. A part holds
+ * the lines of its stretch and one verdict for each of their signatures. Everything else is computed again when parts are merged, at
+ * little cost.
  *
- * A part is as trustworthy as who made it: its verdicts that a signature is valid are believed, but for a sample. Its checksum finds
- * damage, and proves nothing.
+ * A part is as trustworthy as its maker: verdicts that a signature is valid are believed, but for a sample. Its checksum finds damage,
+ * and proves nothing.
  *
- * The file: a line of JSON ({@link PartHeader}), then frames. A frame is a byte that says which kind it is, two little-endian numbers of
- * 32 bits, the lengths of what follows, and these two.
+ * The file is a line of JSON ({@link PartHeader}), then frames. A frame is a byte for its kind, the lengths of its two parts as
+ * little-endian numbers of 32 bits, and these parts.
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
@@ -17,27 +17,27 @@ import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 
-/** What a part is of. */
+/** Which part of which ledger. */
 export interface PartHeader {
   readonly northroot_part: '1';
-  /** Which of how many, from 1 on. */
+  /** From 1 on. */
   readonly part: number;
   readonly of: number;
-  /** The ledger as it was named, and its size in bytes. */
+  /** The ledger's name as given, and its size in bytes. */
   readonly path: string;
   readonly size: number;
 }
 
-/** The most parts that a ledger is verified in. */
+/** The maximum number of parts of a ledger. */
 export const MAX_PARTS = 10_000;
 
-/** A file of the ledger in which the lines that follow stand. */
+/** The file of the lines that follow. */
 export interface PartSegment {
   readonly file: string;
   readonly firstSeq: number | undefined;
 }
 
-/** What a part says. */
+/** A frame of a part. */
 export type PartFrame =
   | { readonly kind: 'segment'; readonly segment: PartSegment }
   | { readonly kind: 'lines'; readonly bytes: Uint8Array; readonly verdicts: Uint8Array }
@@ -51,12 +51,12 @@ export type PartFrame =
 const KINDS = ['end', 'segment', 'lines', 'long'] as const;
 const HEAD_BYTES = 9;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** The most bytes of a frame's first part, and of its second. */
-export const MAX_PART_LINES = 1024 * 1024;
+/** The maximum bytes of a frame's first part, and of its second. */
+const MAX_PART_LINES = 1024 * 1024;
 const HASH_BYTES = 32;
 const NEWLINE = 0x0a;
 
-/** Writes a part: give it to a file in this order, ended by {@link PartEncoder.end}. */
+/** Encodes a part, piece by piece, ended by {@link PartEncoder.end}. */
 export class PartEncoder {
   readonly #hasher: Hasher = createSha256();
 
@@ -103,10 +103,10 @@ export class PartEncoder {
 const EMPTY = new Uint8Array(0);
 
 /**
- * Reads a part: its header first, then its frames, which are to be used up before the next is asked for.
+ * Reads a part: its header, then its frames. Each MUST be consumed before the next is requested.
  *
  * @param name - The part's, for errors.
- * @throws NorthrootError `PART_MALFORMED` for anything that {@link PartEncoder} does not write.
+ * @throws NorthrootError `PART_MALFORMED` for anything that {@link PartEncoder} does not write
  */
 export async function* decodePart(
   chunks: AsyncIterable<Uint8Array>,
@@ -190,12 +190,12 @@ function parse(text: string, input: Input): Readonly<Record<string, unknown>> {
       return value as Readonly<Record<string, unknown>>;
     }
   } catch {
-    // Refused below, as everything else that is not expected.
+    // Refused below, as anything unexpected.
   }
   throw input.refuse();
 }
 
-/** The bytes of a part, taken in pieces. */
+/** Reads the bytes of a part in pieces. */
 class Input {
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #name: string;
@@ -214,7 +214,7 @@ class Input {
     while (length < MAX_HEADER_BYTES && (await this.#fill())) {
       const newline = this.#chunk.indexOf(NEWLINE, this.#taken);
       const end = newline === -1 ? this.#chunk.length : newline + 1;
-      // A copy: the chunk may be overwritten when the next one is read.
+      // A copy: the next chunk may overwrite it.
       parts.push(Uint8Array.from(this.#chunk.subarray(this.#taken, end)));
       length += end - this.#taken;
       this.#taken = end;

@@ -1,6 +1,6 @@
 /**
- * The lines of a whole ledger in order, with what can be said of each by itself: examined block by block, in other threads where there
- * are some. What is said does not depend on how many there are, nor on where blocks end.
+ * Reads the lines of a ledger in order with the facts of each, examined block by block, in several threads where available. The facts do
+ * not depend on the number of threads, nor on where blocks end.
  */
 
 import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
@@ -26,69 +26,69 @@ import type { DeclaredKey } from './known-keys.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** The lines of a block, one after the other: each is to be used up before the next is asked for. */
+/** The lines of a block in order. Each MUST be processed before the next is requested. */
 export interface KnownLines {
-  /** Goes on to the next line; false where there is none. */
+  /** Moves to the next line; false where there is none. */
   next(): boolean;
-  /** The line that was gone on to. */
+  /** The current line. */
   readonly line: KnownLine;
-  /** The same as a line of facts; undefined where it takes no place, or nothing is known of it. */
+  /** The current line for the fast path; undefined where it is no leaf, or has no facts. */
   readonly fast: FastLine | undefined;
 }
 
-/** A line whose row, hash and verdicts are known, where it has them. */
+/** A line of a block, with the block's facts. */
 export interface FastLine {
   readonly facts: BlockFacts;
-  /** Those of the block. */
+  /** The block. */
   readonly bytes: Uint8Array;
   readonly segment: Pick<Segment, 'file' | 'firstSeq'>;
-  /** Its place among the lines of the block. */
+  /** Counted in the block, from 0. */
   readonly index: number;
-  /** In its file, from 1 on. */
+  /** Counted in its file, from 1. */
   readonly number: number;
-  /** Of its first byte in its file. */
+  /** In bytes, in its file. */
   readonly offset: number;
   /** Without its `\n`. */
   readonly length: number;
 }
 
-/** How {@link readBlocks} reads. */
+/** Options of {@link readBlocks}. */
 export interface ReadBlocksOptions {
   readonly backend: SignatureBackend;
-  /** The keys that are known from the beginning. */
+  /** The keys known in advance. */
   readonly keys: readonly DeclaredKey[];
-  /** How many threads examine; 1 is the caller's own. */
+  /** How many threads examine, the caller's included. */
   readonly threads: number;
-  /** So many bytes at the beginning were verified before: of their lines only the hashes are wanted. */
+  /** How many bytes at the beginning were verified before: their lines are only hashed. */
   readonly hashedBytes?: number | undefined;
-  /** Where the source begins, where it is the rest of a ledger. */
+  /** Where the source begins in the ledger, if it is the rest of one. */
   readonly from?: LedgerPlace | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called when a chunk was read that ends no line, and so gives none. */
+  /** Called when no line ends in a chunk. */
   readonly onPartOfLine?: (() => void) | undefined;
-  /** So many bytes are worth other threads; default 8 MiB. */
+  /** The smallest ledger to start threads for, in bytes; default 8 MiB. */
   readonly worthwhileBytes?: number | undefined;
-  /** For tests: bytes of a block; how a thread is started. */
+  /** For tests: the size of a block in bytes; how a thread is started. */
   readonly blockBytes?: number | undefined;
   readonly start?: (() => WorkerThread | undefined) | undefined;
 }
 
-/** The most threads that are used unless more are asked for: one that orders what the others give has no more to do. */
+/** The maximum of the default: one thread that orders the lines cannot serve more. */
 const MAX_DEFAULT_THREADS = 16;
 const BLOCK_BYTES = 512 * 1024;
-/** The keys that the first lines declare are known to those who examine the others. */
+/** A small first block: the keys that it declares are then known to all threads. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
-/** A thread takes as long to start as a ledger of this size takes to be verified. */
+/** Starting a thread takes as long as verifying a ledger of this size. */
 const WORTHWHILE_BYTES = 8 * 1024 * 1024;
 const HASH_BYTES = 32;
 
-/** How many threads a verification uses unless it is told. */
+/** The default number of threads. */
 export function defaultThreads(): number {
   return Math.min(countProcessors(), MAX_DEFAULT_THREADS);
 }
 
 /**
- * Reads and examines the lines of a ledger in order. The lines that it gives are to be used up before the next are asked for.
+ * Reads and examines the lines of a ledger in order. The lines of a block MUST be processed before the next block is requested.
  *
  * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts; Error, an internal one, when a thread
  *   dies, hangs or fails.
@@ -101,7 +101,7 @@ export async function* readBlocks(
   const { from } = options;
   const places = new Places(from);
   try {
-    // Free when the next lines are asked for: all blocks lie in it, one after the other.
+    // Used again for each block.
     const room = allocateBytes(options.blockBytes ?? BLOCK_BYTES);
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
     const examiner = makeExaminer(options.backend, options.keys, threads);
@@ -118,7 +118,7 @@ export async function* readBlocks(
         ? places.ofLongLine(block)
         : places.ofBlock(block.segment, block.bytes, facts as ExaminedBlock);
       if (threads > 1 && (isLarge || places.bytes - before >= worthwhileBytes)) {
-        // No more than there are blocks for; one of them is this one.
+        // At most one for each block, this one included.
         const blocks = Math.ceil((size ?? Infinity) / (options.blockBytes ?? BLOCK_BYTES));
         const members = await startThreads(Math.min(threads - 1, blocks), options.start ?? startWorker);
         if (members.length > 0) {
@@ -133,7 +133,7 @@ export async function* readBlocks(
   }
 }
 
-/** Where one cannot be started, none is left behind. */
+/** Starts threads, all or none. */
 async function startThreads(
   count: number,
   start: () => WorkerThread | undefined,
@@ -151,18 +151,18 @@ async function startThreads(
   return started;
 }
 
-/** What was read: a block with what becomes of it, a line, or what reading has thrown. */
+/** What was read: a block to examine, a long line, or an error. */
 type Pending = BlockTask | { readonly long: LongLine } | { readonly failure: unknown };
 
-/** Room for the facts of a block, behind it, in parts of its own size: enough where records have 800 bytes or more. */
+/** Room for the facts behind a block, as a share of its size: enough for records of 800 bytes or more. */
 const FACTS_SHARE = 11 / 16;
 /**
- * So many blocks for each thread are on their way, so that none waits for the thread that orders them, and that one for none: while
- * others have a queue, it needs blocks of its own to examine.
+ * Blocks in flight for each thread: enough that no thread waits for the one that orders the lines, and that this one has blocks of its
+ * own to examine while the others' queues are full.
  */
 const ROOMS_PER_THREAD = 7;
 
-/** Other threads examine, and this one too wherever it would wait for them. */
+/** Examines in other threads, and in this one whenever it would wait for them. */
 async function* readInThreads(
   reader: BlockInput,
   places: Places,
@@ -170,7 +170,7 @@ async function* readInThreads(
   examiner: Examiner,
   { blockBytes = BLOCK_BYTES, hashedBytes = 0, signal }: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
-  // Each is free when the lines of its block were gone through, and the next are asked for: no thread writes to it any more by then.
+  // Each is used again once the lines of its block were processed: no thread writes to it by then.
   const rooms = Array.from(
     { length: (pool.size + 1) * ROOMS_PER_THREAD },
     () => new SharedArrayBuffer(blockBytes + Math.ceil(blockBytes * FACTS_SHARE)),
@@ -185,7 +185,7 @@ async function* readInThreads(
     for (let task = nextTask(); task !== undefined && pool.hasRoom; task = nextTask())
       void task.giveTo(pool).then(giveOut);
   };
-  /** Reads as long as there is room; each call goes on where the last one stopped. */
+  /** Reads while there is room. */
   const readAhead = async (): Promise<void> => {
     if (isReading || isEnd) return;
     isReading = true;
@@ -218,12 +218,12 @@ async function* readInThreads(
     examiner.keys.add(pool.keys.slice(keys));
     keys = pool.keys.length;
     pool.declare(task.examine(examiner));
-    // What others have read and examined meanwhile is taken, and they are given more.
+    // Receives answers, and sends further blocks.
     await nextTurn();
   };
   try {
     for (;;) {
-      // What is on its way takes seconds, and nobody wants it any more.
+      // Blocks in flight can take seconds.
       signal?.throwIfAborted();
       void readAhead();
       const next = pending[0];
@@ -253,15 +253,15 @@ async function* readInThreads(
   }
 }
 
-/** Where the next line stands: counted here, since nobody else sees every block in order. */
+/** The place of the next line. */
 class Places {
   bytes = 0;
-  /** Of the next line: its number and its first byte in its file, and how many lines took a place before it. */
+  /** The next line's number and offset in its file, and the number of leaves before it. */
   number = 1;
   offset = 0;
   ordinal = 0;
   #file: Segment | undefined;
-  /** Where the first file is gone on with. */
+  /** Where the first file is resumed. */
   #from: LedgerPlace | undefined;
 
   constructor(from?: LedgerPlace) {
@@ -296,7 +296,7 @@ class Places {
   }
 }
 
-/** The one line of which nothing is known. */
+/** A line that is too long to be examined. */
 class LongLines implements KnownLines {
   readonly line: KnownLine;
   readonly fast = undefined;
@@ -381,7 +381,7 @@ class BlockLines implements KnownLines, FastLine {
   }
 }
 
-/** What is known of a line of a block. */
+/** The facts of a line of a block. */
 export class BlockKnowledge implements LineKnowledge {
   readonly leaf: string;
   readonly #facts: BlockFacts | ExaminedBlock;

@@ -1,12 +1,11 @@
 /**
- * The facts of a block in the memory that threads share, behind the block itself: nothing is allocated, copied or collected for each
- * block where threads hand them over.
+ * The facts of a block in shared memory, behind the block itself: threads transfer them without allocating or copying.
  */
 
 import { viewBytes } from '#platform';
 import type { BlockFacts } from './examine-block.js';
 
-/** How much of each there is, and what is no number. */
+/** The lengths of the facts, and those that are not numbers. */
 export interface SharedFacts extends Pick<BlockFacts, 'lines' | 'ordinal' | 'declared'> {
   readonly rows: number;
   readonly nodes: number;
@@ -16,7 +15,7 @@ export interface SharedFacts extends Pick<BlockFacts, 'lines' | 'ordinal' | 'dec
 const NUMBER_BYTES = 4;
 const HASH_BYTES = 32;
 
-/** Where in the memory each of the facts lies, in bytes. */
+/** The offset of each of the facts, in bytes. */
 interface Places {
   readonly ends: number;
   readonly rowAt: number;
@@ -45,7 +44,7 @@ function placesOf(from: number, { lines, rows, nodes, verdicts }: Omit<SharedFac
 /**
  * Writes facts to memory from byte `from` on.
  *
- * @returns What {@link readFacts} is to be told; undefined where there is not enough room, and nothing was written.
+ * @returns The argument of {@link readFacts}; undefined where there is not enough room: nothing was written then.
  */
 export function writeFacts(
   memory: SharedArrayBuffer,
@@ -69,8 +68,7 @@ export function writeFacts(
 }
 
 /**
- * The facts that {@link writeFacts} wrote to the same place: views, which mean something as long as nothing else is written there, which
- * is until the room of the block is free.
+ * Views of the facts that {@link writeFacts} wrote at the same offset, valid until the room of the block is used again.
  */
 export function readFacts(memory: SharedArrayBuffer, from: number, shared: SharedFacts): BlockFacts {
   const { lines, ordinal, declared, rows, nodes, verdicts } = shared;

@@ -1,4 +1,4 @@
-/** The signatures of a block, verified together: many of one key at a time take a part of what each takes alone. */
+/** Verifies the signatures of a block in batches: many of one key together cost a fraction of each alone. */
 
 import { decodeSignatureAt, SIGNATURE_BYTES, SIGNATURE_CHARACTERS } from '../../base/bytes/base64url-at.js';
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
@@ -8,26 +8,26 @@ import { eventMessage, isValidSignature } from '../../format/signature/event-sig
 import { BatchVerifier, MAX_WAITING } from '../signature/batch-verifier.js';
 import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 
-/** What the tables of all threads take together, in bytes, where there are not so many that each would have less than the other. */
+/** The memory for the tables of all threads together, in bytes; each has at least a minimum. */
 const TABLE_BYTES = 64 * 1024 * 1024;
 const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
 
-/** Signatures whose verdicts are waited for. */
+/** Signatures whose verdicts are pending. */
 export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
-  /** Free at each flush. */
+  /** Emptied by each flush. */
   readonly #places: number[] = [];
   #count = 0;
   /**
-   * Room for as many signatures as wait at most, used in turn. A place is free again when the signature in it is decided: at the
-   * latest when `MAX_WAITING` others wait, so only a signature that waits may take the next one.
+   * A ring with room for the maximum of pending signatures. A place is free when its signature is decided, at the latest when
+   * `MAX_WAITING` others are pending: only a pending signature may take the next place.
    */
   readonly #room: Uint8Array[] = [];
   #next = 0;
 
   /**
-   * @param usesTables - Whether they may be verified otherwise than by the backend of their keys, to the same verdict.
-   * @param threads - How many there are that do so, in one process.
+   * @param usesTables - Whether to verify by tables and batches instead of the backend, with the same verdicts.
+   * @param threads - How many threads of the process do so.
    */
   constructor(usesTables: boolean, threads: number) {
     const tableBytes = Math.max(Math.floor(TABLE_BYTES / threads), MIN_TABLE_BYTES_OF_THREAD);
@@ -35,10 +35,10 @@ export class SignatureQueue {
   }
 
   /**
-   * @param event - The event's bytes, unchanged until the flush.
+   * @param event - The event's bytes. They MUST NOT change until the flush.
    * @param sig - base64url; any other text is no valid signature.
-   * @param place - Where the verdict belongs.
-   * @returns The verdict, or NOT_COMPUTED where {@link SignatureQueue.flush} gives it.
+   * @param place - The index of the verdict.
+   * @returns The verdict, or NOT_COMPUTED where {@link SignatureQueue.flush} writes it.
    */
   add(key: VerificationKey, event: Uint8Array, sig: string, place: number): number {
     if (this.#verifier === undefined) {
@@ -48,7 +48,7 @@ export class SignatureQueue {
     return signature === undefined ? INVALID : this.#enqueue(this.#verifier, key, event, signature, place);
   }
 
-  /** The same of a signature whose text stands at `bytes[at, end)`. */
+  /** The same for a signature whose text is `bytes[at, end)`. */
   addAt(
     key: VerificationKey,
     event: Uint8Array,
@@ -79,9 +79,9 @@ export class SignatureQueue {
   }
 
   /**
-   * Puts the verdicts that were not given at once into their places.
+   * Writes the pending verdicts.
    *
-   * @throws Error, an internal one, where two ways to compute one differ.
+   * @throws Error, an internal one, where two ways to verify a signature differ.
    */
   flush(verdicts: number[]): void {
     if (this.#verifier === undefined) return;

@@ -1,4 +1,4 @@
-/** Threads that examine blocks: who gets which, what they are told of keys, and what happens when one dies or hangs. */
+/** Distributes blocks and keys to threads, and detects a thread that dies or hangs. */
 
 import { NorthrootError } from '../../base/error.js';
 import type { WorkerThread } from '../../base/platform/platform.js';
@@ -6,23 +6,22 @@ import type { BlockFacts, Depth } from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
 import { readFacts, type SharedFacts } from './shared-facts.js';
 
-/** What a thread is asked. */
+/** A request to a thread. */
 export interface BlockRequest {
-  /** Its first `length` bytes are the block; nobody but the thread writes to it until the answer is there. */
+  /** Its first `length` bytes are the block. Only the thread may write to it until it answers. */
   readonly room: SharedArrayBuffer;
   readonly length: number;
   readonly depth: Depth;
   /** See `examineBlock`. */
   readonly given: Uint8Array | undefined;
-  /** Keys that the thread was not told of. */
+  /** Keys that are new to the thread. */
   readonly declared: readonly DeclaredKey[];
-  /** How many threads share the memory for tables, the caller's own among them. */
+  /** How many threads share the memory for tables, the caller's included. */
   readonly threads: number;
 }
 
 /**
- * What a thread answers: the facts, behind the block where there is room for them; what is wrong with what it was given; or what
- * surprised it.
+ * An answer: the facts, behind the block where there is room; a fault of the input; or an internal error.
  */
 export type BlockAnswer =
   | { readonly shared: SharedFacts }
@@ -36,9 +35,9 @@ export type BlockAnswer =
     }
   | { readonly error: string };
 
-/** A thread that was silent for so many seconds, while it had work, hangs: the slowest block takes a few. */
+/** A thread with work that is silent for so many seconds hangs: the slowest block takes a few. */
 const PATIENCE_S = 120;
-/** So many blocks wait for a thread, with the one that it examines: it has some while this one is busy with its own. */
+/** Blocks queued for a thread, the current one included: it has work while this thread is busy with its own. */
 const QUEUED = 6;
 
 interface Waiting {
@@ -50,11 +49,11 @@ interface Waiting {
 
 interface Member {
   readonly thread: WorkerThread;
-  /** Answers come in the order of the requests. */
+  /** In the order of the requests, as answers come. */
   readonly waiting: Waiting[];
-  /** How many of the pool's keys it was told of. */
+  /** How many of the pool's keys it has. */
   told: number;
-  /** Seconds since it was last heard of or was given work with nothing else to do. */
+  /** Seconds since its last answer, or since it got work while idle. */
   silent: number;
 }
 
@@ -79,7 +78,7 @@ export class WorkerPool {
       member.thread.onMessage((message) => this.#take(member, message as BlockAnswer));
       member.thread.onEnd((cause) => this.#fail('a thread of the verifier ended', cause));
     }
-    // Ticks and not the time of day: a process that was stopped for an hour has not waited.
+    // Ticks instead of the clock: a process that was suspended for an hour has not waited.
     this.#clock = setInterval(() => {
       for (const member of this.#members) {
         if (member.waiting.length === 0) continue;
@@ -93,21 +92,20 @@ export class WorkerPool {
     return this.#members.length;
   }
 
-  /** Whether there is a thread that has little to do. */
+  /** Whether a thread's queue has room. */
   get hasRoom(): boolean {
     return this.#members.some(({ waiting }) => waiting.length < QUEUED);
   }
 
-  /** The keys that were declared. */
+  /** The keys declared so far. */
   get keys(): readonly DeclaredKey[] {
     return this.#keys;
   }
 
   /**
-   * Has a block examined. What it gives means something as long as nothing else is written to `room`.
+   * Has a block examined. The facts are valid until `room` is overwritten.
    *
-   * @throws NorthrootError as `examineBlock`; Error when a thread dies, hangs or is surprised: an internal error, which says nothing of
-   *   the ledger.
+   * @throws NorthrootError as `examineBlock`; Error, an internal one, when a thread dies, hangs or fails.
    */
   examine(room: SharedArrayBuffer, length: number, depth: Depth, given?: Uint8Array): Promise<BlockFacts> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -130,7 +128,7 @@ export class WorkerPool {
     });
   }
 
-  /** Keys that the threads are told of with their next blocks. */
+  /** Keys to send with the next blocks. */
   declare(declared: readonly DeclaredKey[]): void {
     for (const key of declared) {
       if (this.#keyids.has(key.keyid)) continue;
@@ -139,7 +137,7 @@ export class WorkerPool {
     }
   }
 
-  /** Ends the threads, whatever they do. */
+  /** Terminates the threads. */
   async close(): Promise<void> {
     clearInterval(this.#clock);
     this.#failure ??= new Error('the threads of the verifier were ended');

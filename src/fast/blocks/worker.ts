@@ -1,4 +1,4 @@
-/** What runs in another thread: examines the blocks that it is given, one after the other. */
+/** The code of a thread: examines blocks sequentially. */
 
 import { parentPort } from 'node:worker_threads';
 import { viewBytes } from '#platform';
@@ -19,7 +19,7 @@ parentPort?.on('message', ({ room, length, depth, given, declared, threads }: Bl
   parentPort?.postMessage(message, 'facts' in message ? buffersOf(message.facts) : []);
 });
 
-/** What is handed over and not copied. */
+/** Buffers to transfer instead of copying. */
 function buffersOf(facts: BlockFacts): ArrayBuffer[] {
   const { ends, leaves, nodes, rowAt, rows, verdictsAt, verdicts } = facts;
   return [ends, leaves, nodes, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);

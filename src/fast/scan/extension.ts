@@ -1,7 +1,7 @@
 /**
- * The grammar of scannable records of extension types (SPEC §3), which may hold any JSON, as a walk over their bytes; compiled twice, as
- * `walk.ts` is. Only what is plain is taken: names of ASCII without escapes, whole numbers, and no deep nesting. Of all other events
- * that are not of northroot's own types `scan.ts` has a slower way.
+ * The grammar of scannable records of extension types (SPEC §3), which may hold any JSON, as a walk over their bytes. Compiled twice, as
+ * `walk.ts` is. It accepts only plain JSON: names of ASCII without escapes, whole numbers, no deep nesting. `scan.ts` has a slower way
+ * for other events of unknown types.
  */
 
 import { after, endOfText, isText } from './primitives.js';
@@ -33,10 +33,10 @@ import {
 } from './tables.js';
 import { endOfInteger, endOfName, endOfValue } from './walk.js';
 
-/** So many containers may lie within each other in a member: fewer than canonical JSON allows. */
+/** The maximum nesting of a member: less than canonical JSON allows. */
 const MAX_NESTED = 32;
 
-/** The place behind the event that begins at `from`; negative where it is not taken. */
+/** The offset after the event that begins at `from`; negative where it is declined. */
 export function endOfExtension(bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
   if (bytes[from] !== OPEN) return -1;
   const last = FIRST[ENVELOPE + 1]!;
@@ -67,11 +67,11 @@ export function endOfExtension(bytes: Bytes, from: Int, rows: Rows, base: Int): 
   }
   if (next !== CLOSE) return -1;
   for (; m < last; m += 1) if (REQUIRED[m] === 1) return -1;
-  // No type of northroot's own begins so.
+  // No type with a schema begins so.
   return after(X_DOT, bytes, rows[base + EVENT_TYPE]!) < 0 ? -1 : at;
 }
 
-/** Whether a name, whose value begins at `value`, is this one. */
+/** Whether the name before the value at `value` is this one. */
 function isName(name: Bytes, bytes: Bytes, at: Int, value: Int): boolean {
   return after(name, bytes, at) === value - 1;
 }
@@ -89,7 +89,7 @@ const ANYWHERE = 0;
 const IN_AUTHORIZATION = 1;
 const IN_ACTION = 2;
 
-/** Of a value in `authorization` only an object is taken. */
+/** In `authorization` only an object is accepted. */
 function endOfMembers(bytes: Bytes, from: Int, nested: Int, place: Int, rows: Rows, base: Int): Int {
   if (nested === 0 || bytes[from] !== OPEN) return -1;
   let at = from + 1;
@@ -145,7 +145,7 @@ function endOfAny(bytes: Bytes, at: Int, nested: Int, rows: Rows, base: Int): In
   }
 }
 
-/** A whole number; that one has another form shows by what follows its digits. */
+/** A whole number. Any other form is refused by what follows its digits. */
 function endOfWhole(bytes: Bytes, from: Int): Int {
   const at = bytes[from] === MINUS ? from + 1 : from;
   // There is no `-0`.

@@ -1,4 +1,4 @@
-/** The digests of scannable records, over the rows that `scanRecord` filled: whether the two of an event are those of its content. */
+/** Checks the two digests of a scannable record over the row that `scanRecord` filled. */
 
 import { isTextAt } from '../../base/bytes/compare.js';
 import { PrefixViews } from '../../base/bytes/prefix-views.js';
@@ -10,10 +10,10 @@ import { B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, MAX_LINE_BYTES } fr
 
 const { ROW_WIDTH } = row;
 
-/** What stands before the payload where the event's id is computed. */
+/** The prefix of the payload in the hash of an event id. */
 export const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 
-/** A payload in the forms that are hashed: {@link PREFIX} and the payload at a place. */
+/** A payload as it is hashed: with and without {@link PREFIX}. */
 export class PayloadViews {
   readonly payload: PrefixViews;
   readonly prefixed: PrefixViews;
@@ -25,10 +25,10 @@ export class PayloadViews {
   }
 }
 
-/** Made when it is first needed; free when both hashes were taken, before {@link hasTrueIdentity} returns. */
+/** Made at the first use, and used again by each call of {@link hasTrueIdentity}. */
 let scratch: { readonly bytes: Uint8Array; readonly views: PayloadViews } | undefined;
 
-/** Room for any payload, since no longer line is a scannable record. */
+/** Room for any payload: a longer line is not scannable. */
 function makeScratch(): NonNullable<typeof scratch> {
   const bytes = new Uint8Array(PREFIX.length + MAX_LINE_BYTES);
   bytes.set(PREFIX);
@@ -36,10 +36,9 @@ function makeScratch(): NonNullable<typeof scratch> {
 }
 
 /**
- * Whether `payload_digest` and `event_id` are those of the content: the payload is the event without the two, copied once and hashed
- * twice.
+ * Whether `payload_digest` and `event_id` are right. The payload, the event without the two, is copied once and hashed twice.
  *
- * @param bytes - Those that row `at` was filled from.
+ * @param bytes - The bytes of row `at`.
  */
 export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
   const base = at * ROW_WIDTH;
@@ -48,7 +47,7 @@ export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number)
   return isIdentity(bytes, rows, base, scratch.views, length);
 }
 
-/** Copies the payload, the event without its two digests; gives its length. */
+/** Copies the payload, the event without its two digests. @returns Its length. */
 function copyPayload(
   bytes: Uint8Array,
   rows: Int32Array,

@@ -1,4 +1,4 @@
-/** What the walk over scannable records stands on, as JavaScript does it best; `assembly/primitives.ts` is the same for WebAssembly. */
+/** The primitives of the walk over scannable records in JavaScript. `assembly/primitives.ts` is the twin for WebAssembly. */
 
 import { hasSameBytes } from '../../base/bytes/compare.js';
 import { endOfString, PLAIN } from '../../base/json/scan.js';
@@ -30,7 +30,7 @@ export type Rows = Int32Array;
 export const UNIT_AT: Rows = new Int32Array(MAX_METERS);
 export const UNIT_END: Rows = new Int32Array(MAX_METERS);
 
-/** Texts that were seen: the number of each + 1, or 0; where it begins and ends. */
+/** Remembered texts: the number of each + 1, or 0; where it begins and ends. */
 export const SEEN_NUMBERS: Rows = new Int32Array(SEEN_KINDS * REMEMBERED);
 export const SEEN_STARTS: Rows = new Int32Array(SEEN_KINDS * REMEMBERED);
 export const SEEN_ENDS: Rows = new Int32Array(SEEN_KINDS * REMEMBERED);
@@ -39,7 +39,7 @@ export function forgetSeen(): void {
   SEEN_NUMBERS.fill(0);
 }
 
-/** Whether the same bytes stand at two places. */
+/** Whether the bytes at two offsets are the same. */
 export function isSameText(bytes: Bytes, a: Int, b: Int, length: Int): boolean {
   return hasSameBytes(bytes, a, bytes, b, length);
 }
@@ -68,7 +68,7 @@ export function isBase64url43(bytes: Uint8Array, at: number): boolean {
   return all !== 0 && (CLASS[bytes[last]!]! & ENDS_43) !== 0;
 }
 
-/** Any text that is canonical, of at least one character where there is a most. */
+/** Any canonical text; not empty where it has a maximum. */
 export function endOfText(bytes: Uint8Array, at: number, most: number): number {
   if (bytes[at] !== QUOTE) return -1;
   const from = at + 1;
@@ -79,7 +79,7 @@ export function endOfText(bytes: Uint8Array, at: number, most: number): number {
   return i - from <= most || countCharacters(bytes, from, i) <= most ? i + 1 : -1;
 }
 
-/** Of a canonical text: escapes are a character each, and those of UTF-8 have one byte that continues none. */
+/** The characters of a canonical text: an escape is one, and UTF-8 has one byte for each that continues none. */
 function countCharacters(bytes: Uint8Array, from: number, end: number): number {
   let count = 0;
   for (let i = from; i < end; i += 1) {
@@ -95,7 +95,7 @@ export function isPlain(byte: Int): boolean {
   return PLAIN[byte] === 1;
 }
 
-/** `seq`, the digits `[from, end)`, in its two places. */
+/** Writes `seq`, the digits `[from, end)`, to its two members of the row. */
 export function writeSeq(bytes: Bytes, from: Int, end: Int, rows: Rows, base: Int): void {
   let number = 0;
   for (let i = from; i < end; i += 1) number = number * 10 + bytes[i]! - ZERO;

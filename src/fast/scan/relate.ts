@@ -1,7 +1,7 @@
 /**
- * What the scannable records of a block have to do with each other: which has the same principal, tool, link, keyid or unit as one before
- * it, so that whoever goes through them in order cuts out each text once; whether each follows upon the one before it, and its own times
- * upon each other; and the bytes of their digests. Compiled twice, as `walk.ts` is.
+ * Relates the scannable records of a block: which share a principal, tool, link, keyid or unit with an earlier one, so that each text is
+ * decoded once; whether each follows the one before; whether its times are in order; and the bytes of its digests. Compiled twice, as
+ * `walk.ts` is.
  */
 
 import {
@@ -66,10 +66,10 @@ const HASH_BYTES = 32;
 const WORD_BYTES = 4;
 
 /**
- * Fills what is not of the scan into the rows of a block.
+ * Completes the rows of a block.
  *
  * @param rowBytes - The bytes of `rows`.
- * @param rowAt - For each line its row, or -1. The rows are in the order of their lines.
+ * @param rowAt - The row of each line, or -1, in order.
  * @param leaves - The leaf hashes of the lines, 32 bytes each.
  */
 export function relate(
@@ -108,7 +108,7 @@ export function relate(
   }
 }
 
-/** Decodes the digest whose `{` the row has the place of, where it is there. */
+/** Decodes a digest, where the row has one. */
 function decodeMember(bytes: Bytes, rows: Rows, rowBytes: Bytes, base: Int, member: Int, words: Int): void {
   const at = rows[base + member]!;
   if (at !== 0) decodeDigest(bytes, at + B64_IN_DIGEST, rowBytes, WORD_BYTES * (base + words));
@@ -133,7 +133,7 @@ function fillSame(bytes: Bytes, rows: Rows, at: Int, base: Int): void {
   rows[base + SAME_KEYID] = see(KEYIDS, bytes, keyid, keyid + B64_LENGTH, at);
 }
 
-/** The number of the same text where that is remembered, else `number`, which is remembered now. A text has one place. */
+/** The number of the same text if remembered; else remembers `number`, in the text's only place. */
 function see(kind: Int, bytes: Bytes, start: Int, end: Int, number: Int): Int {
   const slot = kind * REMEMBERED + slotOf(bytes, start, end);
   const length = end - start;
@@ -148,15 +148,15 @@ function see(kind: Int, bytes: Bytes, start: Int, end: Int, number: Int): Int {
   return number;
 }
 
-/** Where a text is remembered, below `REMEMBERED`. It has at least one character. */
+/** The place of a text, below `REMEMBERED`. The text is not empty. */
 export function slotOf(bytes: Bytes, start: Int, end: Int): Int {
   const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
   return mixed % REMEMBERED;
 }
 
 /**
- * Whether a record follows upon that of the row before it: its `prev` is the 32 bytes at `leafAt` of `leaves`, which are the leaf hash
- * of that record's line; its `seq` is one more; and both have the same `ledger_id`, or neither has one.
+ * Whether a record follows that of the row before: its `prev` is the leaf hash of that line, 32 bytes at `leafAt` of `leaves`; its `seq`
+ * is one more; and both have the same `ledger_id`, or none.
  */
 function isChained(bytes: Bytes, rows: Rows, base: Int, leaves: Bytes, leafAt: Int): boolean {
   const before = base - ROW_WIDTH;
@@ -181,7 +181,7 @@ function hasSoundTimes(bytes: Bytes, rows: Rows, base: Int): boolean {
   return isEnded && isNotEarlier(bytes, rows, base + OCCURRED_AT, base + STARTED_AT);
 }
 
-/** Whether the timestamp that `later` is the place of is as long as the one of `former`, and not earlier. */
+/** Whether the timestamp `later` is as long as `former`, and not earlier. */
 function isNotEarlier(bytes: Bytes, rows: Rows, later: Int, former: Int): boolean {
   const time = rows[later]!;
   const before = rows[former]!;

@@ -1,6 +1,6 @@
-/** What stands where in the row of a scannable record: numbers, which can be handed to another thread. `scanRecord` fills it. */
+/** The layout of the row of a scannable record: numbers, which can be sent to another thread. `scanRecord` fills it. */
 
-/** How many numbers a record's row has. */
+/** The numbers in a row. */
 export const ROW_WIDTH = 104;
 
 /** The types of scannable records; 0 is none. */
@@ -10,13 +10,12 @@ export const ADJUSTMENT = 3;
 export const OTHER = 4;
 
 /*
- * What stands where in a row. All places are offsets into the scanned bytes, 0 for what is absent: no member begins there. Of texts the
- * places of the first character and of the closing quote; of digests that are SHA-256 the place of their base64url; of any other digest
- * that of its `{`.
+ * The members of a row. Offsets are into the scanned bytes, 0 for an absent member. A text has two: of its first character and of its
+ * closing quote. A SHA-256 digest has that of its base64url, any other digest that of its `{`.
  */
 export const TYPE = 0;
 export const FLAGS = 1;
-/** `seq` modulo 2^30, and what is above that. */
+/** `seq` modulo 2^30, and the rest. */
 export const SEQ_LOW = 2;
 export const SEQ_HIGH = 3;
 export const LINE_START = 4;
@@ -32,7 +31,7 @@ export const LEDGER_ID = 13;
 export const PREVIOUS_ID = 14;
 export const OCCURRED_AT = 15;
 export const PRINCIPAL = 17;
-/** Of a type that has no schema of its own. */
+/** For a type without a schema. */
 export const EVENT_TYPE = 19;
 export const TOOL = 21;
 /** `auth_event_id` of an execution, `grant_event_id` of an action or an adjustment. */
@@ -42,18 +41,18 @@ export const EXECUTION_ID = 24;
 export const INTENT = 25;
 export const USER_INTENT = 26;
 export const PARAMS = 27;
-/** The place behind the `[` of the meters, and how many there are. */
+/** The offset after the `[` of the meters, and their number. */
 export const METERS = 28;
 export const METER_COUNT = 29;
 export const STARTED_AT = 30;
 export const ENDED_AT = 32;
-/** Behind the last place. */
+/** The end of the offsets. */
 export const PLACES_END = 34;
 
 /*
- * Not of the scan but of `relate.ts`: the first rows of the block, counted from 0, that are known to have the same principal, tool,
- * link and first keyid; and the bytes of digests, eight numbers each: of the event's id, of the link, and, in an authorization and an
- * execution all of whose digests are SHA-256, of the intent, the parameters and the user's intent, where they are there.
+ * Written by `relate.ts`: the first rows of the block, from 0, known to have the same principal, tool, link and first keyid; and digests
+ * as eight numbers each: the event's id, the link, and, in an authorization or execution with SHA-256 digests only, the intent, the
+ * parameters and the user's intent if present.
  */
 export const SAME_PRINCIPAL = 34;
 export const SAME_TOOL = 35;
@@ -66,9 +65,9 @@ export const PARAMS_WORDS = 88;
 export const USER_INTENT_WORDS = 96;
 
 /*
- * The first four meters, each in as many numbers: the digits of its amount but for the last eight, or -1 where they are more than 15; these
- * last ones; how many of all are behind the point; where its unit stands. And, not of the scan but of `relate.ts`, four times the first
- * row of the block that is known to have the same unit, and which of its meters has it.
+ * The first four meters, so many numbers each: the digits of the amount but the last eight, or -1 for more than 15; the last eight; how
+ * many digits are after the point; the offset of the unit. Then, by `relate.ts`, four times the first row of the block known to have the
+ * same unit, plus the index of that meter.
  */
 export const AMOUNTS = 56;
 export const ROW_AMOUNTS = 4;
@@ -88,21 +87,21 @@ export const IS_ESTIMATED = 1 << 5;
 export const HAS_OUTPUT_DIGEST = 1 << 6;
 export const HAS_OUTPUT_REF = 1 << 7;
 export const IS_CREDIT = 1 << 8;
-/** A check failed, or resources were touched: what the rules ask of these is read from the event. */
+/** A check failed, or resources were touched: the rules read these from the event. */
 export const HAS_FAILED_CHECK = 1 << 9;
 export const HAS_RESOURCES = 1 << 10;
 export const HAS_ERROR_CODE = 1 << 11;
-/** One of the digests that have a place in the row is not SHA-256. */
+/** A digest of the row is not SHA-256. */
 export const HAS_OTHER_DIGEST = 1 << 13;
 /**
- * Not of the scan but of `relate.ts`: the line directly before this one, in the same block, is a scannable record too; `prev` is its
- * leaf hash, `seq` is its own plus one, and `ledger_id` is the same as its own, or neither has one.
+ * Written by `relate.ts`: the line before, in the same block, is scannable too; `prev` is its leaf hash, `seq` is one more than its
+ * own, and both have the same `ledger_id`, or none.
  */
 export const IS_CHAINED = 1 << 12;
-/** Likewise: it is a scannable record too, and `occurred_at` is not earlier than its own, and as long. */
+/** Likewise: the line before is scannable too, and `occurred_at` is as long as its own, and not earlier. */
 export const IS_IN_ORDER = 1 << 14;
 /**
- * Likewise: `started_at` and `ended_at` are there, and `ended_at` is not earlier than `started_at`, and `occurred_at` neither; all three
- * are of the same length.
+ * Likewise: `started_at` and `ended_at` are present, neither `ended_at` nor `occurred_at` is earlier than `started_at`, and all three have
+ * the same length.
  */
 export const HAS_SOUND_TIMES = 1 << 15;

@@ -1,13 +1,11 @@
 /**
- * The scannable record, recognised over its bytes: canonical form (SPEC §1), shape and values (§2–§4) in one pass that makes no objects.
+ * Scans a record over its bytes: canonical form (SPEC §1), shape and values (§2–§4) in one pass that makes no objects.
  *
- * It says *yes* only where `examineFully` finds no fault but perhaps the identity's, and *no* wherever it is not sure: of grants, genesis,
- * keys and checkpoints, of amounts other than whole numbers and decimals, of whatever is unusual, and of all that is wrong. So *no*
- * means nothing; the line is then examined fully. Canonical JSON has its keys in one order, so the members of a record are expected in
- * that order.
+ * It accepts a line only where `examineFully` finds no fault, except perhaps a wrong id or payload digest. It declines grants, genesis,
+ * keys, checkpoints, amounts other than whole numbers and decimals, rare forms, and everything wrong. Declining means nothing: the line
+ * is then examined fully. Canonical JSON orders its keys, so the members of a record are expected in that order.
  *
- * Of a scannable record it keeps in a row of numbers where those members lie that verification asks for. A row can be sent to another
- * thread, and `ScannedLine` reads it.
+ * The offsets of the members that verification needs go to a row of numbers, which can be sent to another thread. `ScannedLine` reads it.
  */
 
 import { decodeLatin1 } from '../../base/bytes/text.js';
@@ -43,14 +41,14 @@ import { endOfEvent, endOfRecord, endOfValue, typeOf } from './walk.js';
 export * from './row.js';
 export { SEQ_BASE } from './tables.js';
 
-/** Free when the line was scanned: the row has the places. */
+/** Used again for each line. */
 const marks = new MemberMarks();
 
 /**
- * Scans one line. It computes no hash: whether the event's ids are true is for `hasTrueIdentity`.
+ * Scans one line. It computes no hash: `hasTrueIdentity` checks the ids.
  *
- * @param bytes - `[start, end)` of them is the line, without `\n`.
- * @param rows - Row `at`, {@link ROW_WIDTH} numbers, is filled; what it holds after *no* means nothing.
+ * @param bytes - `[start, end)` is the line, without `\n`.
+ * @param rows - Row `at`, {@link ROW_WIDTH} numbers, is written; it is undefined where the line is declined.
  * @returns Whether it is a scannable record.
  */
 export function scanRecord(
@@ -70,7 +68,7 @@ export function scanRecord(
   rows[base + EVENT_START] = event;
   let type = typeOf(bytes, event);
   let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, base);
-  // What begins like one of the three may be another: an extension names its members as it likes.
+  // An extension may begin like one of the three.
   if (next < 0) {
     type = OTHER;
     forgetEvent(rows, base);
@@ -91,11 +89,11 @@ function forgetEvent(rows: Int32Array, base: number): void {
   rows.fill(0, base + EVENT_END, base + ROW_WIDTH);
 }
 
-/** An event of any type without a schema of its own, in a line that is looked at whole: it may hold anything. */
+/** An event of any type without a schema, which may hold any JSON: the whole line is parsed. */
 function endOfOther(bytes: Uint8Array, start: number, end: number, rows: Int32Array, base: number): number {
   if (scanCanonical(bytes, start, end, marks) !== -1) return -1;
   const { rows: marked, count } = marks;
-  // The first member of the record is the event; whether it is an object shows by the members in it.
+  // The first member of the record is the event. Its members show that it is an object.
   const eventEnd = marked[4]!;
   const last = FIRST[ENVELOPE + 1]!;
   let m = FIRST[ENVELOPE]!;
@@ -110,7 +108,7 @@ function endOfOther(bytes: Uint8Array, start: number, end: number, rows: Int32Ar
       rows[base + TOOL + 1] = valueEnd - 1;
       continue;
     }
-    // A known type's, or something that only looks like it: what tool it names is not for here.
+    // Of a known type, or malformed: the slow path reads its tool.
     if (isMember(AUTHORIZATION_MEMBER, bytes, from, valueStart)) return -1;
     let known = m;
     while (known < last && !isText(TEXTS, TEXT_AT[known]!, TEXT_AT[known + 1]!, bytes, from)) known += 1;

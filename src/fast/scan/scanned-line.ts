@@ -1,6 +1,6 @@
 /**
- * A scannable record as {@link scanRecord} found it: a row of numbers and the bytes that they are places in. Texts are cut out when they
- * are asked for; nothing is parsed unless somebody wants the event itself.
+ * A scannable record: a row of numbers ({@link scanRecord}) and the bytes that they are offsets into. Texts are decoded on request, and
+ * the event is parsed only on request.
  */
 
 import { isTextAt } from '../../base/bytes/compare.js';
@@ -39,7 +39,7 @@ export function keyidOf(bytes: Uint8Array, rows: Int32Array, at: number, index: 
   return recallText(bytes, keyid, keyid + B64_LENGTH);
 }
 
-/** The place of signature `index` of a record, base64url. */
+/** The offset of signature `index` of a record, base64url. */
 export function signatureAt(bytes: Uint8Array, rows: Int32Array, at: number, index: number): number {
   return keyidAt(bytes, rows, at * ROW_WIDTH, index) + SIG_AFTER_KEYID;
 }
@@ -50,7 +50,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
 
-/** The place of the keyid of signature `index`; `base` is where the record's row begins. */
+/** The offset of the keyid of signature `index`. @param base - The beginning of the row. */
 export function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index: number): number {
   let keyid = rows[base + row.SIGNATURES]! + BEFORE_KEYID;
   // `"},` and the next one.
@@ -58,7 +58,7 @@ export function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index
   return keyid;
 }
 
-/** The place of the quote behind a text without escapes. */
+/** The offset of the quote after a text without escapes. */
 export function closingQuote(bytes: Uint8Array, from: number): number {
   let at = from;
   while (bytes[at] !== QUOTE) at += 1;
@@ -66,15 +66,15 @@ export function closingQuote(bytes: Uint8Array, from: number): number {
 }
 
 /*
- * Texts that come again and again (principals, tools, units, the ids of grants and of the ledger) are cut out once: whoever compares them
- * or looks them up then has the same string as before. A text is looked for in one place, and replaces what was there.
+ * A cache of repeated texts (principals, tools, units, ids of grants and of the ledger): comparing and looking up the same string is
+ * faster. A text has one place, and replaces the one there.
  */
 const MAX_REMEMBERED_LENGTH = 128;
 const texts: string[] = new Array<string>(REMEMBERED).fill('');
 const digestTexts: string[] = new Array<string>(REMEMBERED).fill('');
 const SHA256_PREFIX = 'sha-256:';
 
-/** A text of the bytes, the same string as when it was last asked for. */
+/** A text of the bytes, the same string as at the last call where cached. */
 export function recallText(bytes: Uint8Array, start: number, end: number): string {
   const length = end - start;
   if (length > MAX_REMEMBERED_LENGTH) return decodeLatin1(bytes, start, end);
@@ -100,9 +100,9 @@ function digestTextAt(bytes: Uint8Array, at: number): string {
   return (digestTexts[slot] = `${SHA256_PREFIX}${decodeLatin1(bytes, b64, end)}`);
 }
 
-/** Goes through the meters of a scannable record, in their order. */
+/** Reads the meters of a scannable record, in order. */
 export class MeterReader {
-  /** Of the meter that was read last: its unit, where its digits lie, and how many of them are behind the point. */
+  /** The current meter: its unit, the offsets of its digits, and how many of them are after the point. */
   unit = '';
   start = 0;
   end = 0;
@@ -111,7 +111,7 @@ export class MeterReader {
   #left = 0;
   #at = 0;
 
-  /** @param base - Where the row of the record begins. */
+  /** @param base - The beginning of the row. */
   begin(bytes: Uint8Array, rows: Int32Array, base: number): void {
     this.#bytes = bytes;
     this.#left = rows[base + row.METER_COUNT]!;
@@ -147,7 +147,7 @@ export class MeterReader {
   }
 }
 
-/** Free when the amounts of a line were read, all at once. */
+/** Used again for each line. */
 const meters = new MeterReader();
 
 const NO_FAULTS: readonly never[] = [];
@@ -155,8 +155,8 @@ const NO_RESOURCES: readonly ResourceRef[] = [];
 const TYPE_NAMES: readonly TypeName[] = ['other', 'authorization', 'execution', 'adjustment', 'other'];
 
 /**
- * An examined line without faults, over a row that {@link scanRecord} filled and whose ids are true ({@link hasTrueIdentity}). Bytes
- * and row must stay as they are as long as anything may be asked.
+ * An examined line without faults, over a row of {@link scanRecord} whose ids are right ({@link hasTrueIdentity}). Bytes and row MUST NOT
+ * change while it is in use.
  */
 export class ScannedLine {
   readonly layout = 'records';
@@ -403,28 +403,27 @@ export class ScannedLine {
 
 let isOn = true;
 
-/** Whether scannable records are read the fast path; tests hold the two ways against each other. */
+/** Whether the fast path is on; tests compare both paths. */
 export function useFastPath(on: boolean): void {
   isOn = on;
 }
 
-/** Whether they are. */
+/** Whether the fast path is on. */
 export function isFastPathOn(): boolean {
   return isOn;
 }
 
-/** Free when the next line is glanced at; who keeps a line has a copy. */
+/** Used again for each line: lines that live longer are copies. */
 const briefly = new Int32Array(ROW_WIDTH);
 
 /**
- * The line where it is a scannable record and its ids are true, to be used up before the next one is asked for and before the bytes
- * change.
+ * The line where it is a scannable record whose ids are right. It is valid until the next call, and until the bytes change.
  */
 export function glanceAt(line: Uint8Array): ScannedLine | undefined {
   return isOn ? scanLine(line, briefly) : undefined;
 }
 
-/** The same, for as long as anybody wants it. */
+/** The same as a copy. */
 export function readScannedLine(line: Uint8Array): ScannedLine | undefined {
   if (!isOn) return undefined;
   const known = scanLine(line, briefly);
@@ -440,8 +439,8 @@ export function eventOf(bytes: Uint8Array, rows: Int32Array, at: number): Uint8A
   return bytes.subarray(rows[base + row.EVENT_START], rows[base + row.EVENT_END]);
 }
 
-/** The line of a row, for as long as anybody wants it: its bytes are copied, and what surrounds them is not kept. */
-export function copyScannedLine(bytes: Uint8Array, rows: Int32Array, at: number): ScannedLine {
+/** The line of a row as a copy, which does not keep the surrounding bytes alive. */
+function copyScannedLine(bytes: Uint8Array, rows: Int32Array, at: number): ScannedLine {
   const copy = rows.slice(at * ROW_WIDTH, (at + 1) * ROW_WIDTH);
   const start = copy[row.LINE_START]!;
   const length = copy[row.LINE_END]! - start;
@@ -455,10 +454,10 @@ export function copyScannedLine(bytes: Uint8Array, rows: Int32Array, at: number)
 }
 
 /**
- * The line of a scannable record, of which it is known what is where.
+ * The line of a scannable record that was scanned.
  *
- * @param bytes - Those that row `at` is about.
- * @param isBrief - Whether they and the rows stay as they are as long as anything may be asked.
+ * @param bytes - The bytes of row `at`.
+ * @param isBrief - Whether bytes and rows stay unchanged while the line is in use: it is not copied then.
  */
 export function scannedLineOf(
   bytes: Uint8Array,
@@ -475,7 +474,7 @@ function scanLine(line: Uint8Array, rows: Int32Array): ScannedLine | undefined {
   return hasTrueIdentity(line, rows, 0) ? new ScannedLine(line, rows, 0) : undefined;
 }
 
-/** Digits that fit a number exactly need no text. */
+/** Digits of a safe integer are read without a text. */
 const MAX_SAFE_DIGITS = 15;
 
 function readDecimal(bytes: Uint8Array, start: number, end: number, scale: number): Rational {
@@ -486,7 +485,7 @@ function readDecimal(bytes: Uint8Array, start: number, end: number, scale: numbe
   return rationalOfDecimal(readDigits(bytes, start, end), scale);
 }
 
-/** The number of the digits; NaN where they are too many for one that is exact. */
+/** The number of the digits; NaN where there are too many for a safe integer. */
 export function readDigits(bytes: Uint8Array, start: number, end: number): number {
   if (end - start > MAX_SAFE_DIGITS) return NaN;
   let number = 0;

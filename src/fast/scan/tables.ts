@@ -1,4 +1,4 @@
-/** The forms of scannable records as tables of numbers, which is what their scan goes by. */
+/** The forms of scannable records, as tables of numbers for the scan. */
 
 import { encodeLatin1 } from '../../base/bytes/text.js';
 import { MAX_METERS } from '../../base/value/meter.js';
@@ -49,9 +49,9 @@ export const CLOSE = 0x7d;
 
 /* Classes of bytes, a bit each. */
 export const BASE64URL = 1 << 0;
-/** What may end 43 characters of base64url: its two low bits are 0. */
+/** The last character of 43 of base64url: its two low bits are 0. */
 export const ENDS_43 = 1 << 1;
-/** What may end base64url of 4n + 2 characters: its four low bits are 0. */
+/** The last character of 4n + 2 of base64url: its four low bits are 0. */
 export const ENDS_2 = 1 << 2;
 export const IN_TOOL = 1 << 3;
 export const IN_PRINCIPAL = 1 << 4;
@@ -96,20 +96,20 @@ export const CHOICE = 9;
 export const METER_VECTOR = 10;
 export const SAFE_INTEGER = 11;
 export const OBJECT = 12;
-export const LIST = 13;
+const LIST = 13;
 export const TYPE_NAME = 14;
 export const PROFILE_ID = 15;
 
-/** A member: what stands before its value, what that is, and what is kept of it. */
+/** A member: the text before its value, the form of the value, and what the row keeps of it. */
 interface Member {
   readonly text: string;
   readonly kind: number;
   readonly required: boolean;
-  /** The place in the row where the value's place is kept; 0 to keep none. */
+  /** Where the row keeps the value's offset; 0 for nowhere. */
   readonly slot: number;
-  /** What is added to the flags where the member is there; of a list, where it is not empty. */
+  /** The flags of a present member; of a list, of one that is not empty. */
   readonly flag: number;
-  /** Of a text the most characters, of an object or a list the number of the object, of meters the least number, of a choice its number. */
+  /** The maximum length of a text; the number of an object, of a list's objects or of a choice; the minimum of meters. */
   readonly limit: number;
 }
 
@@ -123,12 +123,12 @@ function may(...args: Parameters<typeof must>): Member {
   return { ...must(...args), required: false };
 }
 
-/** A member that has one value. */
+/** A member with one value. */
 function constant(name: string, value: string): Member {
   return { ...must(name, NOTHING), text: `"${name}":${value}` };
 }
 
-/** Texts of which one must stand there, quotes included, each with the flag that it sets. */
+/** The possible texts of a member, quotes included, each with the flag that it sets. */
 type Choice = readonly (readonly [text: string, flag: number])[];
 
 const DECISION = 0;
@@ -188,7 +188,7 @@ const INTENTS_OF = must('intents', OBJECT, { limit: INTENTS });
 const SOURCE_OF = may('source', OBJECT, { limit: SOURCE });
 const BASIS_OF = may('meter_basis', CHOICE, { limit: BASIS });
 
-/** The objects of `schemas/`, each with its members in the order of canonical JSON. */
+/** The objects of `schemas/`, with their members in canonical order. */
 const OBJECTS: readonly (readonly Member[])[] = [
   /* CONTENT_REF */ [must('digest', DIGEST), may('media_type', TEXT), may('size_bytes', SAFE_INTEGER)],
   /* SOURCE */ [may('digest', DIGEST), must('id', TEXT, { limit: 512 }), must('system', TEXT, { limit: 64 })],
@@ -303,8 +303,8 @@ const OBJECTS: readonly (readonly Member[])[] = [
 ];
 
 /*
- * The same as numbers, which is what the scan reads: of member m the text `TEXTS[TEXT_AT[m] .. TEXT_AT[m + 1])`, and of object o the
- * members `FIRST[o] .. FIRST[o + 1]`. Likewise of the choices.
+ * The same as numbers, for the scan: the text of member m is `TEXTS[TEXT_AT[m] .. TEXT_AT[m + 1])`, the members of object o are
+ * `FIRST[o] .. FIRST[o + 1]`. Likewise for choices.
  */
 const MEMBERS = OBJECTS.flat();
 export const FIRST = starts(OBJECTS.map(({ length }) => length));
@@ -368,15 +368,15 @@ export const B64_IN_DIGEST = DIGEST_BEFORE_B64.length;
 export const MAX_SIG_LENGTH = 200;
 export const MAX_DIGITS = 39;
 export const MAX_SCALE = 38;
-/** Whatever has no more digits is a safe integer. */
+/** Any number with at most so many digits is a safe integer. */
 export const MAX_SAFE_DIGITS = 15;
-/** So many of them are a number of 32 bits, whatever they are. */
+/** Any number with at most so many digits fits 32 bits. */
 export const LOW_DIGITS = 8;
 export const SEQ_BASE = 2 ** 30;
 /** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
 export const BEFORE_EVENT_ID = 36;
 export const BEFORE_PAYLOAD_DIGEST = 42;
-/** So many texts of each kind are remembered, and so many kinds there are (`relate.ts`). */
+/** How many texts of each kind are remembered, and how many kinds there are (`relate.ts`). */
 export const REMEMBERED = 512;
 export const SEEN_KINDS = 5;
 /** 43 characters, `"` and `}`. */

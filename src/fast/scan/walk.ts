@@ -1,7 +1,7 @@
 /**
- * The grammar of scannable records, as a walk over their bytes. This file is compiled twice: as all others, and to WebAssembly by
- * `assembly/build.js`, with what it imports replaced (`assembly/primitives.ts`). So it is written in what TypeScript and
- * AssemblyScript have in common: numbers are whole and of 32 bits, and nothing is an object but bytes and rows.
+ * The grammar of scannable records, as a walk over their bytes. This file is compiled twice: as TypeScript, and to WebAssembly by
+ * `assembly/build.js` with its imports replaced (`assembly/primitives.ts`). It uses what TypeScript and AssemblyScript share: integers of
+ * 32 bits, and no objects but bytes and rows.
  */
 
 import {
@@ -138,8 +138,8 @@ export function typeOf(bytes: Bytes, event: Int): Int {
 }
 
 /*
- * Each of the functions below takes the place where something is expected and gives that behind it, or a negative number where it is not
- * there. They may look behind the line's end; what they find there makes the record end elsewhere than the line.
+ * Each function below takes the offset where something is expected and returns the offset after it, or a negative number where it is
+ * absent. It may read past the line's end: the record then ends elsewhere than the line, and is declined.
  */
 
 export function endOfEvent(type: Int, bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
@@ -229,7 +229,7 @@ export function endOfValue(m: Int, bytes: Bytes, at: Int, rows: Rows, base: Int)
   }
 }
 
-/** Keeps the place of a text without its quotes. */
+/** Keeps the offsets of a text without its quotes. */
 function keep(end: Int, at: Int, rows: Rows, slot: Int): Int {
   rows[slot] = at + 1;
   rows[slot + 1] = end - 1;
@@ -330,7 +330,7 @@ function endOfList(m: Int, bytes: Bytes, from: Int, rows: Rows, base: Int): Int 
   return next === CLOSE_BRACKET ? at : -1;
 }
 
-/** A whole number that is not negative, of so many digits at most; other forms of numbers are not scannable. */
+/** A whole number that is not negative, of limited digits. Other forms are not scannable. */
 export function endOfInteger(bytes: Bytes, at: Int, most: Int): Int {
   if (bytes[at] === ZERO) return at + 1;
   let i = at;
@@ -373,7 +373,7 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
   return -1;
 }
 
-/** From a meter's `{` to its unit. The amount goes to `slot`, where that is not negative. */
+/** From a meter's `{` to its unit. Writes the amount to `slot` unless that is negative. */
 function endOfAmount(bytes: Bytes, from: Int, rows: Rows, slot: Int): Int {
   const amount = after(AMOUNT_MEMBER, bytes, from);
   if (amount < 0) return -1;
@@ -414,7 +414,7 @@ function writeDigits(bytes: Bytes, from: Int, end: Int, rows: Rows, slot: Int): 
 function isNewUnit(bytes: Bytes, from: Int, end: Int, count: Int): boolean {
   UNIT_AT[count] = from;
   UNIT_END[count] = end;
-  // Most are in order, and any in order is new; but those before it need not be.
+  // One in order is new. Most are in order.
   for (let i = 0; i < count; i += 1) {
     if (UNIT_END[i]! - UNIT_AT[i]! === end - from && sameBytes(bytes, UNIT_AT[i]!, from, end - from))
       return false;
@@ -434,7 +434,7 @@ function twoDigits(bytes: Bytes, at: Int): Int {
   return isDigit(tens) && isDigit(ones) ? (tens - ZERO) * 10 + ones - ZERO : -1;
 }
 
-/** As `isTimestamp` has it, with its quotes. */
+/** A timestamp (`isTimestamp`) with its quotes. */
 function endOfTimestamp(bytes: Bytes, at: Int): Int {
   if (
     bytes[at] !== QUOTE ||
@@ -466,7 +466,7 @@ function endOfTimestamp(bytes: Bytes, at: Int): Int {
   return bytes[i] === 0x5a && bytes[i + 1] === QUOTE ? i + 2 : -1;
 }
 
-/** What follows the event in a record. */
+/** The rest of a record after the event. */
 export function endOfRecord(bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
   let at = from;
   const meta = after(META_MEMBER, bytes, at);
@@ -512,7 +512,7 @@ function endOfSignature(bytes: Bytes, from: Int): Int {
   return end >= 0 && bytes[end] === CLOSE ? end + 1 : -1;
 }
 
-/** Texts under names in order. */
+/** An object of texts, names in order. */
 function endOfMeta(bytes: Bytes, from: Int): Int {
   if (bytes[from] !== OPEN) return -1;
   let at = from + 1;
@@ -532,8 +532,8 @@ function endOfMeta(bytes: Bytes, from: Int): Int {
 }
 
 /**
- * Behind the `:` of a name, which comes after the one at `before`, where that is not negative. Names with escapes or beyond ASCII have
- * another order than their bytes: they are not scannable.
+ * The offset after the `:` of a name, which is ordered after the one at `before` unless that is negative. Names with escapes or beyond
+ * ASCII are not ordered by their bytes, so they are not scannable.
  */
 export function endOfName(bytes: Bytes, at: Int, before: Int): Int {
   if (bytes[at] !== QUOTE) return -1;

@@ -1,14 +1,13 @@
 /**
- * Signatures of events verified many at a time. Ed25519 signatures by keys that recur take about a seventh of what the platform needs:
- * for such a key there is a table of multiples of A, with which [S]B − [k]A is a sum without doublings, computed for four signatures at
- * once and brought to its encoding with one inversion for a whole batch. It is the equation of SPEC §5, cofactorless, behind the same
- * pre-checks, so the verdict is the same.
+ * Verifies signatures of events in batches. Ed25519 signatures by recurring keys take about a seventh of the platform's time: a table of
+ * multiples of A makes [S]B − [k]A a sum without doublings, computed for four signatures at once, with one inversion for a whole batch.
+ * It is the cofactorless equation of SPEC §5 behind the same pre-checks, so the verdict is the same.
  *
- * This arithmetic is young, and is guarded: each signature that it refuses, the first that a new table accepts and a random sample of
- * all others are verified by the key itself too, by the backend that imported it. A difference is an internal error, never a verdict.
- * What it does not do is the backend's alone: other algorithms, keys that are seldom seen, hosts without WebAssembly.
+ * As a guard, the backend verifies again each signature that is refused, the first that a new table accepts, and a random sample of all
+ * others. A difference is an internal error, never a verdict. The backend alone verifies other algorithms, rare keys, and everything on
+ * hosts without WebAssembly.
  *
- * Nothing here is constant in time: signatures, keys and events are public.
+ * Nothing here runs in constant time: signatures, keys and events are public.
  */
 
 import type { VerificationKey } from '../../format/signature/backend.js';
@@ -27,24 +26,24 @@ import {
 } from './ed25519-tables.js';
 
 export interface BatchVerifierOptions {
-  /** The most memory that tables take, those of all keys together, in bytes. Default: 64 MiB; below 2 MiB there are none. */
+  /** The maximum memory of all tables, in bytes. Default: 64 MiB. Below 2 MiB there are none. */
   readonly tableBytes?: number | undefined;
-  /** Of so many signatures accepted by tables about one is verified a second time. Default: 1,024; 1 is each. */
+  /** About one in so many accepted signatures is verified again. Default: 1,024; 1 is each. */
   readonly sample?: number | undefined;
-  /** How often a key is used before it has a table. Default: 2, when its table costs what it spares; 0 is from the first on. */
+  /** Uses of a key before it gets a table. Default: 2, when the table pays; 0 is at once. */
   readonly uses?: number | undefined;
 }
 
 const DEFAULT_TABLE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_SAMPLE = 1_024;
 const DEFAULT_USES = 2;
-/** To compile the WebAssembly pays after so many times the uses after which a table does. */
+/** Compiling the WebAssembly pays after so many times the uses after which a table pays. */
 const TABLES_AFTER = 32;
 
 /** No verdict yet. */
 const OPEN = 2;
 
-/** A signature that waits; one after the other in the same object. */
+/** A pending signature. Objects are used again. */
 interface Pending {
   key: VerificationKey;
   /** An event's, or the message itself. */
@@ -53,7 +52,7 @@ interface Pending {
   signature: Uint8Array;
 }
 
-/** So many signatures wait at most: then they are decided. */
+/** The maximum of pending signatures. */
 export const MAX_WAITING = CAPACITY;
 const NO_BYTES = new Uint8Array();
 
@@ -70,15 +69,15 @@ export class BatchVerifier {
   readonly #sample: number;
   readonly #minUses: number;
   readonly #uses = new WeakMap<VerificationKey, KeyUse>();
-  /** Free when those that wait are decided. */
+  /** Used again for each batch. */
   readonly #pending: Pending[] = [];
   #waiting = 0;
-  /** Free at each flush, which gives a copy. */
+  /** Emptied by each flush, which returns a copy. */
   #verdicts = new Uint8Array(CAPACITY);
   #decided = 0;
   #seen = 0;
   #byTables = 0;
-  /** Undefined until they pay; `null` where there can be none. */
+  /** Undefined until tables pay; `null` where they are not available. */
   #tables: Ed25519Tables | undefined | null = undefined;
   #failure: Error | undefined = undefined;
 
@@ -96,21 +95,21 @@ export class BatchVerifier {
   }
 
   /**
-   * Adds a signature; gives its place among the verdicts of the next {@link flush}. At times it decides those that wait.
+   * Adds a signature. @returns The index of its verdict in the next {@link flush}.
    *
-   * @param eventBytes - The event's canonical bytes, ids included. They must stay as they are until the flush; so must `signature`.
+   * @param eventBytes - The event's canonical bytes, ids included. Neither they nor `signature` may change until the flush.
    * @throws Error as {@link flush} does
    */
   add(key: VerificationKey, eventBytes: Uint8Array, signature: Uint8Array): number {
     return this.#add(key, eventBytes, true, signature);
   }
 
-  /** Adds a signature of a message that is no event, as {@link add} does. */
+  /** The same for a signature of a message that is no event. */
   addMessage(key: VerificationKey, message: Uint8Array, signature: Uint8Array): number {
     return this.#add(key, message, false, signature);
   }
 
-  /** How many signatures were decided by tables until now. */
+  /** How many signatures were verified by tables. */
   get decidedByTables(): number {
     return this.#byTables;
   }
@@ -128,9 +127,9 @@ export class BatchVerifier {
   }
 
   /**
-   * The verdicts on all signatures that were added since the last flush, in their order: 1 valid, 0 invalid.
+   * The verdicts of all signatures since the last flush, in order: 1 valid, 0 invalid.
    *
-   * @throws Error when two ways of computing one verdict differ: the verifier gives none any more then
+   * @throws Error when two ways of computing a verdict differ, and at each later call
    */
   flush(): Uint8Array {
     this.#decide();
@@ -157,7 +156,7 @@ export class BatchVerifier {
       for (let place = 0; place < count; place += 1) {
         const each = pending[place] as Pending;
         if (verdicts[place] === OPEN) verdicts[place] = Number(verifyAlone(each));
-        // What was given is not kept.
+        // The caller's bytes are not kept alive.
         each.bytes = NO_BYTES;
         each.signature = NO_BYTES;
       }
@@ -175,7 +174,7 @@ export class BatchVerifier {
     const tables = this.#tables;
     if (tables !== undefined && tables !== null) {
       for (const use of uses) tables.use(use, use.places.length);
-      // Those of one key stand beside each other, for the caches; tables of different windows are not mixed.
+      // Ordered by key, for the CPU's caches. Tables of different windows are not mixed.
       for (const windows of [LARGEST, LARGE, SMALL]) {
         const chosen = uses.filter(({ table }) => table?.windows === windows);
         if (chosen.length > 0) this.#sumUp(tables, windows, chosen, pending, verdicts);
@@ -184,7 +183,7 @@ export class BatchVerifier {
     for (const { places } of uses) places.length = 0;
   }
 
-  /** The keys that tables may serve, with the places of their signatures; decides what their bytes alone decide. */
+  /** The keys that tables may serve, with the indexes of their signatures. Refuses those that fail the pre-checks. */
   #groupByKey(pending: readonly Pending[], count: number, verdicts: Uint8Array): KeyUse[] {
     const uses: KeyUse[] = [];
     let last: VerificationKey | undefined;

@@ -1,8 +1,8 @@
 /**
- * The tables by which Ed25519 signatures are verified, in the memory of one WebAssembly instance (`assembly/ed25519.ts` says what they
- * are): which keys have one, and how large. All together they stay within a bound; keys that are used least lose theirs.
+ * The tables of Ed25519 keys in the memory of one WebAssembly instance (`assembly/ed25519.ts` defines them): which keys have one, and how
+ * large. Their memory is bounded: the least used keys lose their tables.
  *
- * Memory is given out in *units*, a table of 4-bit windows each, of which 64 are in a *slab*, one of 8-bit windows.
+ * Memory is allocated in *units*, the size of a table of 4-bit windows, and *slabs* of 64 units, a table of 8-bit windows.
  */
 
 import { writeSha512 } from '#platform';
@@ -11,8 +11,8 @@ import { type Kernel, tryMakeKernel } from '../../format/key/ed25519-kernel.js';
 import { PAYLOAD_TYPE, preAuthHead } from '../../format/signature/dsse.js';
 
 /**
- * A table's shape: a window's bits, how many windows of a scalar share one of the table, for which a sum is doubled, and how many the
- * table has. Together they are at least 253 bits. Of 11 bits the last can have no carry.
+ * The shape of a table: bits of a window, windows of a scalar that share one of the table (the sum is doubled between them), and windows
+ * of the table. Together they are at least 253 bits. With 11 bits the last can have no carry.
  */
 export interface Windows {
   readonly width: 4 | 8 | 11;
@@ -29,48 +29,48 @@ const UNIT_BYTES = tableBytesOf(SMALL);
 const SLAB_BYTES = tableBytesOf(LARGE);
 const UNITS = Math.floor(SLAB_BYTES / UNIT_BYTES);
 const LARGEST_SLABS = Math.ceil(tableBytesOf(LARGEST) / SLAB_BYTES);
-/** For the points of the largest table's window, or all those of a large table. */
+/** Room for the points of the largest table's window, or all points of a large table. */
 const WORK_BYTES = 640 * 2 ** (LARGEST.width - 1);
 const PAGE_BYTES = 65_536;
 
-/** As many signatures as are taken at once. */
+/** The signatures of a batch. */
 export const CAPACITY = 256;
-/** The longest event, and messages that are not much longer. */
+/** The longest event or message. */
 export const MAX_BYTES = 65_536;
 const POINT_BYTES = 32;
-/** Where each of them is prepared: R, S, k, and the address of its table. */
+/** The input for each: R, S, k, and the address of its table. */
 const SLOT_BYTES = 128;
 
-/** From so many bytes on the call into the host costs less than it spares. */
+/** From this size on, hashing by the host is faster, the call included. */
 const HASHED_BY_HOST = 384;
 
-/** The PAE of every event begins so. */
+/** The beginning of every event's PAE. */
 const HEAD = preAuthHead(PAYLOAD_TYPE, 0).slice(0, -2);
 const ZERO = 0x30;
 const SPACE = 0x20;
 
-/** A table of large windows takes 2.5 ms, and spares 8 µs a signature. */
+/** A table of large windows takes 2.5 ms to build and saves 8 µs per signature. */
 const LARGE_USES = 512;
-/** A key takes the place of others only when it is used twice as much as they are, and so often. */
+/** A key replaces others only after so many uses, and twice as many as theirs. */
 const EVICTS_AFTER = 16;
-/** Uses are halved each time so many signatures have been counted, so that old ones count less. */
+/** Uses are halved after so many signatures, so that old ones count less. */
 const EPOCH = 65_536;
-/** Where there was no room for a key, others that are used no more are refused at once, for so many signatures. */
+/** After a key found no room, keys with no more uses are declined for so many signatures. */
 const REFUSED_FOR = 4_096;
-/** Tables of the largest windows take six slabs and pay late: the base point's for all keys together, a key's by itself. */
+/** Tables of the largest windows take six slabs and pay late: the base point's over all keys, a key's alone. */
 const LARGEST_AFTER = 4_096;
 const LARGEST_USES = 16_384;
-/** They are made where this part of all slabs is left for others. */
+/** They are built only if this share of all slabs remains for others. */
 const LEFT_BY_LARGEST = 1 / 2;
 
-/** What is known of a key: how much it is used, and its table. */
+/** A key's uses and its table. */
 export class KeyUse {
   readonly point: Uint8Array;
   table: Table | undefined = undefined;
-  /** Uses, fewer for each epoch that has passed. */
+  /** Uses, halved for each epoch since. */
   heat = 0;
   epoch = 0;
-  /** Of the batch at work, the places of the signatures by it. */
+  /** The indexes of its signatures in the current batch. */
   readonly places: number[] = [];
 
   constructor(point: Uint8Array) {
@@ -81,16 +81,16 @@ export class KeyUse {
 export interface Table {
   readonly windows: Windows;
   readonly address: number;
-  /** Where it lies, wholly or with others. */
+  /** Its slab, wholly or with others. */
   readonly slabs: readonly Slab[];
   readonly owner: KeyUse;
-  /** Whether nothing that it gave was checked yet. */
+  /** Whether no verdict of it was checked yet. */
   isNew: boolean;
 }
 
 interface Slab {
   readonly address: number;
-  /** By unit; all are the same table where it is a large one. */
+  /** By unit; a large table fills all. */
   readonly units: (Table | undefined)[];
 }
 
@@ -102,18 +102,18 @@ function tableBytesOf({ width, count }: Windows): number {
   return count * 2 ** (width - 1) * ENTRY_BYTES;
 }
 
-/** The least bound under which there are tables at all: of the base point, and of one slab of keys. */
-export const MIN_TABLE_BYTES = 2 ** 21;
+/** The smallest useful bound: the base point's table and one slab of keys. */
+const MIN_TABLE_BYTES = 2 ** 21;
 
 export class Ed25519Tables {
   readonly exports: Kernel;
-  /** All of the memory; another array when it has grown. */
+  /** All of the memory; a new array after it has grown. */
   memory: Uint8Array;
   base: { readonly address: number; readonly windows: Windows };
   readonly #work: number;
   readonly #uses: number;
   readonly #maxSlabs: number;
-  /** What a key's table takes is free when that is dropped, which happens in {@link use} alone: never between `load` and `verify`. */
+  /** Tables are dropped only in {@link use}: never between `load` and `verify`. */
   readonly #slabs: Slab[] = [];
   #reserved = 0;
   #hasTriedLargest = false;
@@ -121,16 +121,15 @@ export class Ed25519Tables {
   readonly #input: number;
   #inputs: PrefixViews;
   readonly #slots: number;
-  /** Whose bytes the input has. */
+  /** The key whose bytes are in the input. */
   #loaded: KeyUse | undefined = undefined;
   #hasHead = false;
   #counted = 0;
   readonly #refusals = new Map<Windows, { readonly until: number; readonly heat: number }>();
 
   /**
-   * Tables in a memory of at most `tableBytes` bytes, of keys that were used `uses` times; `undefined` where that is less than
-   * {@link MIN_TABLE_BYTES}, where there is no WebAssembly with SIMD, where the host refuses it (a content security policy), or where
-   * there is no memory for it.
+   * Tables in at most `tableBytes` bytes, for keys that were used `uses` times; undefined for less than {@link MIN_TABLE_BYTES}, without
+   * WebAssembly and SIMD, where the host forbids it (a content security policy), or without memory.
    */
   static tryCreate(tableBytes: number, uses: number): Ed25519Tables | undefined {
     const exports = tableBytes < MIN_TABLE_BYTES ? undefined : tryMakeKernel();
@@ -152,7 +151,7 @@ export class Ed25519Tables {
     this.base = { address: 0, windows: LARGE };
   }
 
-  /** Counts uses of a key, and gives it the table that they are worth, if there is room. */
+  /** Counts uses of a key, and builds the table that they pay for, if there is room. */
   use(key: KeyUse, count: number): void {
     this.#counted += count;
     this.#cool(key);
@@ -168,10 +167,10 @@ export class Ed25519Tables {
   }
 
   /**
-   * Prepares a signature for the next {@link verify}. It passed the checks that need no arithmetic.
+   * Prepares a signature for the next {@link verify}. It MUST have passed the pre-checks.
    *
-   * @param index - Less than {@link CAPACITY}; all below it are prepared too.
-   * @param bytes - At most {@link MAX_BYTES}; of an event, whose PAE is what is signed, or the message itself.
+   * @param index - Below {@link CAPACITY}. All indexes below it MUST be prepared too.
+   * @param bytes - At most {@link MAX_BYTES}: an event, whose PAE is signed, or the message.
    */
   load(
     index: number,
@@ -210,8 +209,8 @@ export class Ed25519Tables {
   }
 
   /**
-   * Whether [S]B − [k]A is R, 1 or 0 for each of the first `count` signatures that were prepared, by tables of these windows. What it
-   * gives is overwritten by the next call.
+   * Whether [S]B − [k]A is R, 1 or 0 for each of the first `count` prepared signatures, by tables of these windows. The next call
+   * overwrites the result.
    */
   verify(count: number, windows: Windows): Uint8Array {
     const { address, windows: base } = this.base;
@@ -236,13 +235,13 @@ export class Ed25519Tables {
     else place.slab.units[place.unit] = table;
   }
 
-  /** Room for one unit, or for a whole slab, which others may have to leave. */
+  /** Allocates one unit or a whole slab; others may be dropped for it. */
   #findPlace(key: KeyUse, units: number): { readonly slab: Slab; readonly unit: number } | undefined {
     let empty: Slab | undefined;
     for (const slab of this.#slabs) {
       const used = slab.units.filter((table) => table !== undefined).length;
       if (used === 0) empty ??= slab;
-      // One begun is filled before another is begun.
+      // A slab is filled before another is begun.
       else if (units === 1 && used < UNITS) return { slab, unit: slab.units.indexOf(undefined) };
     }
     empty ??= this.#addSlab();
@@ -277,7 +276,7 @@ export class Ed25519Tables {
     return slab;
   }
 
-  /** So many slabs of memory, one behind the other. */
+  /** Allocates contiguous slabs. */
   #reserve(slabs: number): number | undefined {
     if (this.#reserved + slabs > this.#maxSlabs) return undefined;
     const address = this.#end;
@@ -305,7 +304,7 @@ export class Ed25519Tables {
     return true;
   }
 
-  /** What the former table of the base point took is a slab like others then. */
+  /** Its former table becomes a free slab. */
   #enlargeBase(): void {
     this.#hasTriedLargest = true;
     const { address } = this.base;
@@ -326,10 +325,10 @@ export class Ed25519Tables {
     return this.#reserved + LARGEST_SLABS <= this.#maxSlabs * (1 - LEFT_BY_LARGEST);
   }
 
-  /** Builds a key's table instead of the one that it has. */
+  /** Builds a key's table, which replaces the one that it has. */
   #make(key: KeyUse, windows: Windows, address: number, slabs: readonly Slab[]): Table {
     if (key.table !== undefined) drop(key.table);
-    // Where the bytes of the key stand for hashing, too.
+    // The input for hashing, too.
     this.memory.set(key.point, this.#input + POINT_BYTES);
     this.#loaded = key;
     this.#build(address, this.#input + POINT_BYTES, 1, windows);
@@ -348,7 +347,7 @@ export class Ed25519Tables {
   }
 }
 
-/** The greatest power of ten that is not greater, at least 1. */
+/** The greatest power of ten up to a number, at least 1. */
 function unitOf(length: number): number {
   let unit = 1;
   while (10 * unit <= length) unit *= 10;

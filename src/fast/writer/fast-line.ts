@@ -1,6 +1,6 @@
 /**
- * The line of a scannable record that is made here: the event is written with room around it, looked at once, before its place is known, and
- * the rest of the line is put into the room when it is. What is said of it then is what `examineLine` says of the line.
+ * Makes the line of a scannable record: the event is written with room around it and scanned before its place is known, and the rest of
+ * the line is written into the room later. The result is that of `examineLine`.
  */
 
 import { encodeLatin1, writeLatin1 } from '../../base/bytes/text.js';
@@ -36,28 +36,28 @@ const BEFORE_SEQ = BEFORE_PREV + `${NO_TIP}"},"seq":`.length;
 const BEFORE_SIGNATURES = ',"signatures":['.length;
 const BEFORE_SIG = BEFORE_KEYID + `${NO_TIP}","sig":"`.length;
 const UNPLACED_BYTES = encodeLatin1(UNPLACED);
-/** What stands behind `seq`. */
+/** The text after `seq`. */
 const AFTER_SEQ = encodeLatin1(UNPLACED.slice(BEFORE_SEQ + 1));
 const AFTER_SEQ_SIGNED = encodeLatin1(UNPLACED_SIGNED.slice(BEFORE_SEQ + 1));
 
-/** What an event is to be written with, so that its line can be made around it. */
+/** The room around an event for the rest of its line. */
 export const LINE_ROOM: Room = { before: EVENT_START, after: MAX_TAIL };
 
-/** An event, and the line that it will be in. */
+/** An event in its future line. */
 export interface FastEvent {
-  /** What the line says, but for its place and its signatures. */
+  /** The examined line, without place and signatures. */
   readonly line: WellFormedLine;
   readonly whole: Uint8Array;
   readonly rows: Int32Array;
   readonly at: number;
 }
 
-/** Rows are made so many at once, each for one line; none is used again. */
+/** How many rows are allocated at once. A row is not used again. */
 const ROWS_AT_ONCE = 64;
 let rows = new Int32Array(0);
 let used = 0;
 
-/** An event in {@link LINE_ROOM} whose ids are true, where it is a scannable one. */
+/** Scans an event in {@link LINE_ROOM}; undefined unless it is scannable and its ids are right. */
 export function scanFastEvent(whole: Uint8Array): FastEvent | undefined {
   whole.set(HEAD);
   whole.set(UNPLACED_BYTES, whole.length - MAX_TAIL);
@@ -74,9 +74,9 @@ export function scanFastEvent(whole: Uint8Array): FastEvent | undefined {
 }
 
 /**
- * The line in its place, with its `\n`; undefined where that is too long. To be asked once.
+ * Completes the line, with its `\n`; undefined where it is too long. MUST be called once.
  *
- * @param signature - By a key's thumbprint, and of 64 bytes.
+ * @param signature - Of 64 bytes, with a key's thumbprint as keyid.
  */
 export function placeFastEvent(
   { line, whole, rows: own, at }: FastEvent,
@@ -91,7 +91,7 @@ export function placeFastEvent(
   const length = afterSeq + rest.length;
   if (length - 1 > MAX_LINE_BYTES) return undefined;
   const signatures = afterSeq + BEFORE_SIGNATURES;
-  // The rest of what stands before `seq` was written with the event.
+  // The rest before `seq` was written with the event.
   writeLatin1(whole, prev, start + BEFORE_PREV);
   writeLatin1(whole, digits, start + BEFORE_SEQ);
   whole.set(rest, afterSeq);

@@ -1,6 +1,6 @@
 /**
- * The fast step (`fast-step.ts`) over records that are made here, one at a time. Their signatures were made or verified when they
- * were admitted; everything else the step asks of the line, as it does when a ledger is verified.
+ * The fast step (`fast-step.ts`) over records that a writer makes, one at a time. Their signatures were made or verified when they were
+ * admitted. Everything else is checked as when a ledger is verified.
  */
 
 import { writeLatin1 } from '../../base/bytes/text.js';
@@ -16,16 +16,15 @@ import type { VerifyState } from '../../rules/verify/state.js';
 import type { FastEvent } from './fast-line.js';
 
 const HASH_BYTES = 32;
-/** The step looks at the leaf of the line before: two lines take turns. */
+/** The step compares with the leaf of the line before. */
 const LINES = 2;
-/** So many signatures a made line has at most. */
+/** The most signatures of a line made here. */
 const MAX_SIGNATURES = 1;
 
-/** See the head of this file. */
 export class WriterFastPath {
   readonly state: VerifyState;
   readonly #step: FastStep;
-  /** What is known of the two lines, as of those of a block. */
+  /** The facts of two lines, as of a block. */
   readonly #facts = {
     lines: LINES,
     ends: new Int32Array(LINES),
@@ -47,27 +46,28 @@ export class WriterFastPath {
     this.#step = step;
   }
 
-  /** The steps over lines that follow a state; undefined where each is `verifyLine`'s. */
+  /** The fast path of a writer; undefined where every line takes the slow path. */
   static of(state: VerifyState): WriterFastPath | undefined {
     const step = isFastPathOn() ? FastStep.of(state, { isTold: true }) : undefined;
     return step && new WriterFastPath(state, step);
   }
 
-  /** The leaf hash of the last line, base64url; undefined where the state says it itself. */
+  /** The leaf hash of the last line, base64url; undefined where the state has it. */
   get prev(): string | undefined {
     return this.#prev;
   }
 
   /**
-   * Steps over the line of a scannable record that was placed.
+   * Applies the line of a scannable record.
    *
-   * @returns Its verdict; undefined where `verifyLine` is to be asked, after {@link WriterFastPath.leave}: nothing was changed then.
+   * @returns Its verdict; undefined where it declines: nothing was changed then. `verifyLine` MUST be called instead, after
+   *   {@link WriterFastPath.leave}.
    */
   tryApply({ rows, at, line: examined }: FastEvent, line: RawLine, file: string): EventVerdict | undefined {
     const count = signatureCountOf(rows, at);
     if (count > MAX_SIGNATURES) return undefined;
     const index = 1 - this.#index;
-    // Others than those of the line before: the step remembers what it read of these.
+    // A new object: the step remembers that of the line before.
     const facts = { ...this.#facts };
     const { bytes, number, offset, length } = line;
     const leaf = leafHash(bytes);
@@ -81,19 +81,19 @@ export class WriterFastPath {
     const verdict = this.#step.tryApplyObserved(fast, line, examined);
     if (verdict === undefined) return undefined;
     this.#index = index;
-    // Whoever is told of the line sees the state as it is after it.
+    // For an observer the state was flushed.
     this.#prev = this.state.observer === undefined ? hashToBase64url(leaf) : undefined;
     return verdict;
   }
 
-  /** Puts what was counted into the state, before anybody else looks at it. */
+  /** Writes all counts to the state. MUST be called before the state is read elsewhere. */
   flush(): void {
     if (this.#prev === undefined) return;
     this.#step.flush();
     this.#prev = undefined;
   }
 
-  /** The same before somebody else steps over a line. */
+  /** Flushes and forgets. MUST be called before a line takes the slow path. */
   leave(): void {
     this.flush();
     this.#step.reset();

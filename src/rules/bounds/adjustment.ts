@@ -14,17 +14,17 @@ import { addSystem, type Amounts, type Grant, grantChain } from './grant.js';
 import { exceedsPrecision, type Judgement, overCap, uncapped } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
-export interface AdjustmentFacts {
+interface AdjustmentFacts {
   readonly direction: 'credit' | 'debit';
   readonly principalId: string;
   readonly amounts: UnitAmounts;
-  /** Whether the amounts are a guess. */
+  /** Whether the amounts are estimated. */
   readonly isEstimated: boolean;
   /** The foreign system that it was taken over from. */
   readonly system: string | undefined;
 }
 
-/** Judges an adjustment of an allowed grant. A credit that is refused is applied in no part. */
+/** Judges an adjustment of an allowed grant. A refused credit has no effect. */
 export function judgeAdjustment(facts: AdjustmentFacts, grant: Grant): Judgement {
   return facts.direction === 'credit' ? judgeCredit(facts, grant) : judgeDebit(facts, grant);
 }
@@ -82,7 +82,7 @@ function judgeDebit({ amounts, isEstimated }: AdjustmentFacts, grant: Grant): Ju
   return { findings, apply: () => updates.forEach((update) => update()) };
 }
 
-/** Estimated use beside any reservation, under a grant and those above it: of each unit that one of them caps. */
+/** Judges estimated use without a reservation, in each unit that the grant or an ancestor caps. */
 export function judgeUse(amounts: Amounts, pointer: string, grant: Grant | undefined): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
@@ -94,7 +94,7 @@ export function judgeUse(amounts: Amounts, pointer: string, grant: Grant | undef
   };
 }
 
-/** Raises what counts as used of one unit. */
+/** Raises the use of one unit. */
 function judgeRise(
   { unit, amount, pointer }: PlacedAmount,
   isEstimated: boolean,
@@ -120,14 +120,14 @@ function judgeRise(
   }
 }
 
-/** An amount, and where the event states it. */
+/** An amount and its pointer in the event. */
 interface PlacedAmount {
   readonly unit: string;
   readonly amount: Rational;
   readonly pointer: string;
 }
 
-/** The amounts of the units that the grant caps; of the others it is told. */
+/** The amounts of the units that the grant caps; the others get a finding. */
 function listAmounts(amounts: UnitAmounts, grant: Grant, findings: RuleFinding[]): PlacedAmount[] {
   return amounts.flatMap(({ unit, amount }, index) => {
     const pointer = `/meters/${index}/amount`;

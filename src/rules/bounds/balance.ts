@@ -1,4 +1,4 @@
-/** What the account of a capped unit holds, as amounts (SPEC §8 rule 5, §9): used, reserved, and what is left. */
+/** The balance of a capped unit (SPEC §8 rule 5, §9): used, reserved and left. */
 
 import { fromRational, type Quantity } from '../../base/value/quantity.js';
 import { compareRationals, type Rational, subtractRationals } from '../../base/value/rational.js';
@@ -9,19 +9,19 @@ export interface Balance {
   readonly unit: string;
   readonly cap: Quantity;
   readonly used: Quantity;
-  /** How much of `used` is only estimated; absent where nothing is. */
+  /** The estimated part of `used`; absent for none. */
   readonly estimated?: Quantity;
   readonly reserved: Quantity;
   /** cap − used − reserved; negative where a bound was broken. */
   readonly left: Quantity;
 }
 
-/** What is left of each unit that a grant caps. */
+/** The balance of each unit that a grant caps. */
 export function balancesOf({ accounts }: Pick<Grant, 'accounts'>): Balance[] {
   return [...accounts].map(([unit, account]) => toBalance(unit, account));
 }
 
-/** What is left of one unit. */
+/** The balance of one unit. */
 export function toBalance(unit: string, { cap, used, estimated, reserved }: Account): Balance {
   const guessed = compareRationals(estimated, used) > 0 ? used : estimated;
   const left = subtractRationals(subtractRationals(cap, used), reserved);
@@ -35,7 +35,7 @@ export function toBalance(unit: string, { cap, used, estimated, reserved }: Acco
   };
 }
 
-/** A sum may have more digits than an amount; it is then written as an int or rat that is longer than events may have. */
+/** A sum may have more digits than an amount may: it is then written as a longer int or rat. */
 export function sumQuantity(r: Rational): Quantity {
   try {
     return fromRational(r);

@@ -1,6 +1,6 @@
 /**
- * A list of long integers of at least 0 of which neighbours differ by few amounts, each kept as its difference from the one before it:
- * to add to many of them changes two, and what is kept are mostly the amounts themselves, which all lists share.
+ * A list of long integers of at least 0 whose neighbours differ by few amounts, kept as differences: adding to a range changes two entries,
+ * and the differences are mostly amounts, which all lists share.
  */
 export class ChangeColumn {
   #changes: bigint[] = [];
@@ -38,7 +38,7 @@ export class ChangeColumn {
     this.#change(index, change);
   }
 
-  /** Keeps the entries before this one, and gives the others: what they differ by is shared still. */
+  /** Keeps the entries before this one, and returns the others, which share the differences. */
   cut(index: number): ChangeColumn {
     const others = new ChangeColumn([]);
     others.#changes = this.#changes.slice(index);
@@ -84,7 +84,7 @@ export class ChangeColumn {
 let last = 0n;
 let negated = 0n;
 
-/** All lists share what is taken off again too: the limits of a chain have the same amounts one after the other. */
+/** All lists share negated amounts too: the limits of a chain have the same amounts in sequence. */
 function negate(amount: bigint): bigint {
   if (amount !== last) [last, negated] = [amount, -amount];
   return negated;

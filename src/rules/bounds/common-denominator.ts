@@ -1,11 +1,11 @@
-/** Common denominators of what begins in a window, as far as SPEC §2 allows them: what {@link fitsWindows} asks of each window. */
+/** Common denominators of the amounts that begin in a window, up to the limit of SPEC §2, for {@link fitsWindows}. */
 
 import { DENOMINATOR_LIMIT, greatestCommonDivisor } from '../../base/value/rational.js';
 
-/** Stands for every denominator beyond the limit. */
+/** Any denominator beyond the limit. */
 export const TOO_FINE = 0n;
 
-/** From here on looking one up costs less than computing it. */
+/** From this size on a lookup is faster than computing. */
 const LONG = 1n << 64n;
 const MEMO_SIZE = 8_192;
 
@@ -16,8 +16,7 @@ interface Known {
 }
 
 /**
- * What was asked last: the grants of a chain, and the limits of a grant, ask the same of the same amounts. It is bounded, and what it
- * says is only ever what would be computed.
+ * A bounded cache: the grants of a chain, and the limits of a grant, ask for the same amounts.
  */
 const memo: (Known | undefined)[] = [];
 

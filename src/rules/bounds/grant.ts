@@ -1,4 +1,4 @@
-/** Grants and actions as verification remembers them (SPEC §3.1): what was allowed, and what was used of it so far. */
+/** Grants and actions in a state (SPEC §3.1): what was allowed, and what was used of it so far. */
 
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
@@ -12,7 +12,7 @@ import { makeToolSet, type ToolSet } from './tool-set.js';
 /** Amounts by unit. */
 export type Amounts = ReadonlyMap<string, Rational>;
 
-/** Where an event stands, for findings about another one. */
+/** The place of an event, for findings about another one. */
 export interface EventPlace {
   readonly file: string;
   readonly line: number;
@@ -25,7 +25,7 @@ export interface EventPlace {
 export interface Account {
   readonly cap: Rational;
   used: Rational;
-  /** What was used or debited by a guess (`meter_basis`); credits do not lower it. */
+  /** The estimated part of use and debits (`meter_basis`); credits do not lower it. */
   estimated: Rational;
   reserved: Rational;
 }
@@ -40,7 +40,7 @@ export interface RateLimit {
   readonly window: bigint;
   readonly limit: Rational;
   readonly timeline: Timeline;
-  /** What is started and not finished, for whoever decides live. */
+  /** Started and not finished executions, for live decisions. */
   readonly started?: Timeline;
 }
 
@@ -48,9 +48,9 @@ export interface RateLimit {
 export const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
 
 /** A mode of {@link OUTPUT_MODES}. */
-export type OutputMode = (typeof OUTPUT_MODES)[number];
+type OutputMode = (typeof OUTPUT_MODES)[number];
 
-/** What actions and grants have in common. */
+/** Common members of actions and grants. */
 interface Authorized {
   readonly place: EventPlace;
   readonly decision: 'allow' | 'deny';
@@ -58,7 +58,7 @@ interface Authorized {
   readonly occurredAt: string;
   /** The intent's digest as text. */
   readonly intent: string;
-  /** The digest of what the user asked for, as text. */
+  /** The digest of the user's intent as text. */
   readonly userIntent: string | undefined;
 }
 
@@ -68,16 +68,16 @@ export interface Grant extends Authorized {
   readonly index: number;
   /** Keyids whose signatures of its record count. */
   readonly signers: readonly string[];
-  /** The grant that it was delegated from; undefined also where that one is broken, denied or out of reach. */
+  /** The grant that it was delegated from; undefined also where that is broken, denied or unreachable. */
   readonly parent: Grant | undefined;
   /** 1 for a grant that was not delegated. */
   readonly depth: number;
   readonly tools: ToolSet;
   readonly notBefore: string | undefined;
   readonly expiresAt: string | undefined;
-  /** The most that one action may reserve and one execution may use, by unit. */
+  /** The maximum that an action may reserve and an execution may use, by unit. */
   readonly actionCaps: Amounts;
-  /** How many delegated grants may hang below it, one under the other. */
+  /** The maximum depth of delegations below it. */
   readonly maxDelegationDepth: number | undefined;
   readonly accounts: ReadonlyMap<string, Account>;
   readonly rates: readonly RateLimit[];
@@ -88,11 +88,11 @@ export interface Grant extends Authorized {
   /** The number of the grant at the top of its chain. */
   readonly rootIndex: number;
   /**
-   * The foreign systems on whose word it rests (SPEC §7, "Taken over"): from which its own record, or a credit to it or below it, was
-   * taken over. Those of the grants above it are theirs.
+   * The foreign systems from which its record, or a credit to it or below it, was taken over (SPEC §7, "Taken over"). Its ancestors have
+   * their own.
    */
   readonly systems: Set<string>;
-  /** Executions under it and under the grants delegated from it. */
+  /** Executions under it and its descendants. */
   executions: number;
   /** Whether its own record is neither invalid nor in violation; true until the record's verdict is known. */
   isSound: boolean;
@@ -111,7 +111,7 @@ export interface Action extends Authorized {
   readonly system: string | undefined;
 }
 
-/** How deep grants may be delegated (SPEC §8 rule 9); beyond it use counts against the nearest grants only. */
+/** The maximum depth of a grant (SPEC §8 rule 9). Beyond it use counts against the nearest grants only. */
 export const MAX_GRANT_DEPTH = 32;
 
 /** The grant that a well-formed event makes. */
@@ -190,8 +190,8 @@ export function grantChain(grant: Grant | undefined): Grant[] {
 }
 
 /**
- * The nearest of a grant and of all that it was delegated from whose own record is invalid or in violation (SPEC §8 rule 12):
- * whoever decides live must not allow anything under such a grant. Undefined where there is none.
+ * The nearest of a grant and its ancestors whose own record is invalid or in violation (SPEC §8 rule 12); undefined for none. Live
+ * decisions MUST NOT allow anything under such a grant.
  */
 export function findUnsound(grant: Grant | undefined): Grant | undefined {
   let each = grant;
@@ -199,18 +199,18 @@ export function findUnsound(grant: Grant | undefined): Grant | undefined {
   return each;
 }
 
-/** The most systems that are remembered of one grant, and of a ledger. */
+/** The systems remembered of one grant, and of a ledger. */
 export const MAX_SYSTEMS = 64;
 
-/** Stands for all systems beyond {@link MAX_SYSTEMS}: no system has this name, so that nobody honours it. */
+/** All systems beyond {@link MAX_SYSTEMS}. No system has this name, so no policy accepts it. */
 export const OTHER_SYSTEMS = '';
 
-/** Remembers a system, or that there are more than are remembered by name. */
+/** Adds a system, or {@link OTHER_SYSTEMS} beyond the limit. */
 export function addSystem(systems: Set<string>, system: string): void {
   if (!systems.has(system)) systems.add(systems.size < MAX_SYSTEMS ? system : OTHER_SYSTEMS);
 }
 
-/** The foreign systems on whose word rests what is done under a grant, by an action where there is one; sorted. */
+/** The foreign systems of a grant's chain and of an action, sorted. */
 export function systemsOf(grant: Grant | undefined, action?: Pick<Action, 'system'>): string[] {
   const systems = new Set(action?.system === undefined ? [] : [action.system]);
   for (const each of grantChain(grant)) for (const system of each.systems) systems.add(system);
@@ -232,7 +232,7 @@ export function digestKey(digest: { readonly alg: string; readonly b64: string }
   return `${digest.alg}:${digest.b64}`;
 }
 
-/** A resource as text: both of its parts are opaque and are compared as they stand. */
+/** A resource as text. Both parts are opaque, and compared byte by byte. */
 export function resourceKey(resource: { readonly kind: string; readonly reference: string }): string {
   return JSON.stringify([resource.kind, resource.reference]);
 }

@@ -1,6 +1,6 @@
 /**
- * A list of integers of at least 0 in as few bytes as they need: 1, 2, 4 or 8 each in a typed array while all are exact as doubles,
- * else bigints. It has a little room at its end, so that a list which grows is not copied with each entry.
+ * A compact list of integers of at least 0: 1, 2, 4 or 8 bytes each in a typed array while all are exact as doubles, else bigints. It has
+ * spare room, so that growing does not copy it each time.
  */
 
 type Cells = Uint8Array | Uint16Array | Uint32Array | Float64Array;
@@ -12,14 +12,13 @@ const WIDTHS: readonly { readonly make: (length: number) => Cells; readonly max:
   { make: (length) => new Float64Array(length), max: Number.MAX_SAFE_INTEGER },
 ];
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
-/** How many entries there is room for beyond those that are there. */
+/** The spare room, in entries. */
 const ROOM = 16;
 
-/** See the head of this file. */
 export class IntColumn {
   #cells: Cells | bigint[] = new Uint8Array(0);
   #length = 0;
-  /** What an entry of the cells may be at most; -1 for bigints, which have no such limit. */
+  /** The maximum of an entry; -1 for bigints, which have none. */
   #max = 0xff;
 
   constructor(values: readonly (number | bigint)[] = []) {
@@ -103,7 +102,7 @@ export class IntColumn {
     if (!Array.isArray(cells) && cells.length > this.#length + 2 * ROOM) this.#copy(this.#length);
   }
 
-  /** Keeps the entries before this one, and gives the others; each in as few bytes as it needs. */
+  /** Keeps the entries before this one, and returns the others; both compact. */
   cut(index: number): IntColumn {
     const values = this.list();
     const others = new IntColumn(values.slice(index));

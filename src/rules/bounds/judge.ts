@@ -1,6 +1,6 @@
 /**
- * The rules of bounds (SPEC §8, rules 3 to 8 and 14): what an action or an execution breaks, given what was used before. Judging changes nothing; what it returns can then be applied. So the same code answers "did this break a
- * bound?" when a ledger is verified and "would it?" when a gateway asks before it acts.
+ * The rules of bounds (SPEC §8, rules 3 to 8 and 14): which bounds an action or execution breaks. Judging changes nothing; its result can
+ * be applied. So the same code verifies a ledger and answers a gateway that asks before it acts.
  */
 
 import { formatRational } from '../../base/value/format-rational.js';
@@ -31,33 +31,33 @@ import {
 import { addInterval, exactOverlap, findExcess, fitsWindows, peakOverlap } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
-/** An execution as the rules of rates and concurrency see it. */
-export interface TimedUse {
+/** An execution for the rules of rates and concurrency. */
+interface TimedUse {
   readonly occurredAt: string;
   readonly startedAt: string | undefined;
   readonly endedAt: string | undefined;
-  /** What it used; each unit once. */
+  /** Each unit once. */
   readonly used: UnitAmounts;
 }
 
-/** An execution as the rules of bounds see it. */
+/** An execution for the rules of bounds. */
 export interface ExecutionFacts extends TimedUse {
   readonly toolName: string;
-  /** Whether `used` is a guess. */
+  /** Whether `used` is estimated. */
   readonly isEstimated?: boolean;
-  /** Likewise of single units, where that differs. */
+  /** The same for single units, where that differs. */
   readonly isUnitEstimated?: ReadonlyMap<string, boolean> | undefined;
-  /** Whether what its action reserved and `used` does not state counts as used (rules 5 and 8). */
+  /** Whether reserved units that `used` omits count as used (rules 5 and 8). */
   readonly countsSilence?: boolean;
   readonly hasOutputRef: boolean;
   readonly resources: readonly { readonly kind: string; readonly reference: string }[];
-  /** Whether it only gives a reservation back (rule 8): it then did not happen in time. */
+  /** Whether it only releases a reservation (rule 8): rates and concurrency then do not apply. */
   readonly isRelease: boolean;
 }
 
 const ONE: Rational = { n: 1n, d: 1n };
 
-/** Judges an allowed action under its grant, if it has one: times, intent, tool, reservation. */
+/** Judges an allowed action under its grant, if any: times, intent, tool, reservation. */
 export function judgeAction(action: Action): Judgement {
   const findings: RuleFinding[] = [];
   const { grant: own } = action;
@@ -92,7 +92,7 @@ export function judgeAction(action: Action): Judgement {
     if (own !== undefined && !isCapped && !isMeasuredUnit(unit))
       findings.push(uncapped(unit, pointer(), own));
     if (isTooFine) {
-      // What is reserved nowhere must not be given back later.
+      // It is reserved nowhere, so it must not be returned later.
       (dropped ??= []).push(unit);
       changes.length = first;
       continue;
@@ -113,7 +113,7 @@ export function judgeAction(action: Action): Judgement {
   };
 }
 
-/** What an account holds once the event counts. */
+/** The sums of an account after the event. */
 interface AccountChange {
   readonly grant: Grant;
   readonly account: Account;
@@ -230,7 +230,7 @@ function checkExpiry(
   findings.push({ code: 'GRANT_EXPIRED', pointer, expected, actual: instant, related: [grant.place] });
 }
 
-/** Rule 3: until when an action may be begun. */
+/** Rule 3: the expiry of an action. */
 function checkActionExpiry(
   action: Action | undefined,
   instant: string,
@@ -242,14 +242,14 @@ function checkActionExpiry(
   findings.push({ code: 'ACTION_EXPIRED', pointer, expected, actual: instant, related: [action.place] });
 }
 
-/** What the action reserved and the execution does not state. */
+/** The reserved units that the execution omits. */
 function silentUse({ used }: ExecutionFacts, action: Action | undefined): UnitAmount[] {
   return [...(action?.reservation ?? NOTHING)].flatMap(([unit, amount]) =>
     amount.n === 0n || placeOf(used, unit) !== -1 ? [] : [{ unit, amount }],
   );
 }
 
-/** Once for a grant and unit; of actions without a grant once for a unit. */
+/** Once for a grant and unit; without a grant once for a unit. */
 function reportSilence(
   silent: UnitAmounts,
   action: Action | undefined,
@@ -269,7 +269,7 @@ function reportSilence(
   }
 }
 
-/** Rule 5: the reservation that the action made is given back, what was used is counted, in every grant of the chain. */
+/** Rule 5: in every grant of the chain the reservation is returned and the use is counted. */
 function judgeMeters(
   { used, isEstimated = false, isUnitEstimated }: ExecutionFacts,
   action: Action | undefined,
@@ -299,7 +299,7 @@ function judgeMeters(
   }
   const changes: AccountChange[] = [];
   for (const grant of chain) {
-    // First what was reserved, in the order of the reservation, then what was used without.
+    // Reserved units first, in the order of the reservation, then the others.
     for (const [unit, back] of action?.reservation ?? NOTHING) {
       const index = placeOf(used, unit);
       const isSilent = placeOf(silent, unit) !== -1;
@@ -321,7 +321,7 @@ function placeOf(amounts: UnitAmounts, unit: string): number {
   return -1;
 }
 
-/** In one account: so much comes back, so much was used. */
+/** The same in one account. */
 function settle(
   grant: Grant,
   unit: string,
@@ -335,7 +335,7 @@ function settle(
   const account = grant.accounts.get(unit);
   if (account === undefined) return;
   const pointer = (): string => (index === -1 ? '/meter_used' : `/meter_used/${index}/amount`);
-  // Taking an amount off a sum can make it finer, just as adding one.
+  // A difference can need a larger denominator, just as a sum.
   const reservedAfter = subtractRationals(account.reserved, back);
   const isTooFine = exceedsDenominatorLimit(reservedAfter);
   if (isTooFine) exceedsPrecision(reservedAfter, pointer(), findings);
@@ -359,7 +359,7 @@ function settle(
   changes.push({ grant, account, used, estimated, reserved });
 }
 
-/** What {@link judgeExecution} says of rates and concurrency alone. */
+/** The part of {@link judgeExecution} for rates and concurrency. */
 export function judgeWindows(facts: TimedUse, chain: readonly Grant[]): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
@@ -374,7 +374,7 @@ export function judgeWindows(facts: TimedUse, chain: readonly Grant[]): Judgemen
   };
 }
 
-/** Rule 6, for events recorded in any order: the event whose recording makes some window too full gets the finding. */
+/** Rule 6, for events in any order of time: the event that makes a window too full gets the finding. */
 function judgeRates(
   facts: TimedUse,
   instant: string,
@@ -433,7 +433,7 @@ function judgeConcurrency(
   }
   const from = parseTimestamp(facts.startedAt);
   const end = parseTimestamp(facts.endedAt);
-  // Times are whole nanoseconds: what is there at one instant only is there until the next.
+  // Times are whole nanoseconds: an instant lasts until the next.
   const to = end === from ? from + 1n : end;
   for (const grant of chain) {
     if (grant.concurrency === undefined || from >= to) continue;
@@ -483,16 +483,15 @@ function checkResources(facts: ExecutionFacts, chain: readonly Grant[], findings
   }
 }
 
-/** What is in some window before an amount makes it too full. */
+/** The content of a window before an amount makes it too full. */
 interface Fullness {
   readonly value: () => Rational;
-  /** Whether finding the value costs far more than knowing that it is too much. */
+  /** Whether finding the value is far slower than comparing it. */
   readonly isCostly: boolean;
 }
 
 /**
- * Undefined where no window becomes too full. With what is started, whose peak may be at another instant: rather too much than too
- * little.
+ * Undefined where no window becomes too full. Started executions may peak at another instant: the result is then an upper bound.
  */
 function findOver(
   { timeline, started, limit }: Pick<RateLimit, 'timeline' | 'started' | 'limit'>,

@@ -1,4 +1,4 @@
-/** What the rules of bounds share: what a judgement is, and the findings that several of them give. */
+/** Judgements, and the findings that several rules of bounds share. */
 
 import { formatRational } from '../../base/value/format-rational.js';
 import {
@@ -14,10 +14,10 @@ import type { UnitAmounts } from '../../format/event/outline.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { Account, Action, Grant } from './grant.js';
 
-/** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */
+/** The findings, and the changes of the accounts if the event counts. Pointers are from the event's root. */
 export interface Judgement {
   readonly findings: readonly RuleFinding[];
-  /** What counts as used and is not stated. */
+  /** The use that counts without being stated. */
   readonly unstated?: UnitAmounts;
   readonly apply: () => void;
 }
@@ -42,12 +42,12 @@ export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: 
     expected: `${wanted}, the intent of its grant`,
     actual: userIntent ?? 'absent',
     related: [grant.place],
-    // Whoever links nothing does so in every step.
+    // A writer without such a link omits it in every step.
     ...(userIntent === undefined ? { cause: grant.place.eventId } : {}),
   });
 }
 
-/** Rule 14, of one unit: the grant and every ancestor that caps it, each with a finding. */
+/** Rule 14 for one unit: a finding for each grant of the chain whose cap is exceeded. */
 export function checkActionCaps(
   unit: string,
   amount: Rational,
@@ -68,7 +68,7 @@ export function checkActionCaps(
   }
 }
 
-/** A unit that nothing caps: told once for a grant and unit. */
+/** A unit without a cap: reported once for a grant and unit. */
 export function uncapped(unit: string, pointer: string, grant: Grant): RuleFinding {
   return {
     code: 'METER_UNCAPPED',
@@ -80,7 +80,7 @@ export function uncapped(unit: string, pointer: string, grant: Grant): RuleFindi
   };
 }
 
-/** A sum of so many digits does not count (SPEC §2): it would let an event make every later one slow. */
+/** A sum with too long a denominator does not count (SPEC §2): one event could make every later one slow. */
 export function exceedsPrecision(sum: Rational, pointer: string, findings: RuleFinding[]): boolean {
   if (!exceedsDenominatorLimit(sum)) return false;
   const expected = 'an amount that keeps the sum to a denominator of at most 400 digits';
@@ -88,14 +88,14 @@ export function exceedsPrecision(sum: Rational, pointer: string, findings: RuleF
   return true;
 }
 
-/** What a finding on a limit says. */
+/** The words of a finding on a limit. */
 type LimitWords = Required<Pick<RuleFinding, 'expected' | 'actual' | 'limit'>>;
 
 /**
- * A finding on a limit. An event may break thousands of limits, and few findings are listed: of amounts that cost something to write, the
- * words are made where they are read.
+ * A finding on a limit. An event may break thousands of limits, and few findings are listed: where writing the amounts is slow, the words
+ * are made when they are read.
  *
- * @param words - Must say the same whenever it is called.
+ * @param words - MUST return the same at each call.
  */
 export function overLimit(
   finding: Required<Pick<RuleFinding, 'code' | 'pointer' | 'related'>>,
@@ -126,14 +126,14 @@ export function overLimit(
   };
 }
 
-/** From here on writing a number as a decimal costs far more than comparing it. */
+/** From this size on writing a number as a decimal is far slower than comparing it. */
 const LONG = 1n << 64n;
 
 function isLong({ n, d }: Rational): boolean {
   return n >= LONG || d >= LONG;
 }
 
-/** Says the unit, the cap, what was used before, and by how much it is over. */
+/** A finding with the unit, the cap, the use before, and the excess. */
 export function overCap(
   code: 'METER_CAP_EXCEEDED' | 'RESERVATION_OVER_CAP',
   pointer: string,

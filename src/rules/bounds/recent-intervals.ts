@@ -1,8 +1,6 @@
 /**
- * Intervals that came in the order of their times, or nearly so, as sums of what began and of what ended: what overlaps at an instant
- * is what began up to there, less what ended. Nearly all that is ever asked of a limit takes a few lookups here.
- *
- * It takes what is simple and refuses the rest, which is for the tree of `timeline.ts`, as is every question that this cannot answer.
+ * Intervals in the order of their times, or nearly so, as sums of begun and ended weights: the overlap at an instant is their difference.
+ * Nearly every question of a limit takes a few lookups here. Anything else is left to the tree of `timeline.ts`.
  */
 
 import { type Rational, reduceRational } from '../../base/value/rational.js';
@@ -17,27 +15,26 @@ export interface Interval {
   readonly weight: Rational;
 }
 
-/** A peak is looked for at no more instants than this. */
+/** The maximum of instants searched for a peak. */
 const MAX_INSTANTS = 256;
 
-/** From an instant on: how much overlaps, in multiples of what is said elsewhere, and the common denominator of what begins there. */
+/** A step: the overlap from an instant on, as a multiple, and the common denominator of the weights that begin there. */
 export interface Step {
   readonly at: bigint;
   readonly overlap: bigint;
   readonly denominator: bigint;
 }
 
-/** See the head of this file. */
 export class RecentIntervals {
-  /** How long each is; undefined where each has a length of its own, and the weight 1. */
+  /** The length of all; undefined where lengths differ, and all weights are 1. */
   readonly #length: bigint | undefined;
   readonly #starts = new RunningSum();
-  /** Empty where all have one length: what ended is then what began so long before. */
+  /** Empty where all have one length: the ends follow from the beginnings then. */
   readonly #ends = new RunningSum();
   /** Weights are counted in multiples of 1/scale. */
   #scale = 1n;
   #common = 1n;
-  /** The denominators of the weights, where reducing them again would cost much. */
+  /** The denominators of the weights, where reducing again is slow. */
   #denominators: bigint[] | undefined;
 
   constructor(length: bigint | undefined) {
@@ -48,7 +45,7 @@ export class RecentIntervals {
     return this.#starts.length;
   }
 
-  /** What {@link steps} counts in: multiples of 1/scale. */
+  /** The scale of {@link steps}: multiples of 1/scale. */
   get scale(): bigint {
     return this.#scale;
   }
@@ -64,8 +61,8 @@ export class RecentIntervals {
   }
 
   /**
-   * The weight of all that overlap [from, to) anywhere: no less than what overlaps at one of its instants, and the same where none
-   * begins after `from`.
+   * The weight of all intervals that overlap [from, to): an upper bound of the overlap at any instant, exact where none begins after
+   * `from`.
    */
   within(from: bigint, to: bigint): Fraction {
     return { n: this.#starts.upTo(to - 1n) - this.#endedBy(from), d: this.#scale };
@@ -92,8 +89,8 @@ export class RecentIntervals {
   /**
    * Adds an interval that is not empty.
    *
-   * @param fraction - The weight as `fractionOf` gives it.
-   * @returns False where it is not one of those that it takes; nothing was changed then.
+   * @param fraction - The weight, from `fractionOf`.
+   * @returns False where it declines: nothing was changed then.
    */
   add({ from, to, weight }: Interval, fraction: Fraction): boolean {
     const isUsual =
@@ -136,11 +133,11 @@ export class RecentIntervals {
     }
   }
 
-  /** All of them, in the order of time. Where each has its own length: others of the same overlaps. */
+  /** All intervals in order of time; where lengths differ, others with the same overlaps. */
   *list(): Generator<Interval, void> {
     for (let i = 0; i < this.count; i += 1) {
       const d = this.#denominatorAt(i);
-      // Exact also where the amount was rounded down: that took off far less than the quotient.
+      // Exact also for a rounded amount: the rounding is far less than the quotient.
       const weight = { n: this.#starts.amountAt(i) / (this.#scale / d), d };
       yield { from: this.#starts.instantAt(i), to: this.#endAt(i), weight };
     }

@@ -1,22 +1,20 @@
 /**
- * Amounts at instants, sorted, each with the sum of all up to there: to ask for the sum of a span of time takes two lookups. What comes in
- * the order of time, or nearly so, costs next to nothing; what comes later than many others is not taken. An amount takes 16 bytes while
- * all sums are exact as doubles.
+ * Amounts at instants, sorted, with prefix sums: the sum of a span of time takes two lookups. Amounts must come nearly in order of time;
+ * others are declined. An amount takes 16 bytes while all sums are exact as doubles.
  */
 
-/** How many amounts may be later than one that comes; how many where sums are too long for doubles. */
+/** The amounts that may be later than a new one; likewise where sums are too long for doubles. */
 const MAX_LATER = 4_096;
 const MAX_LATER_LONG = 64;
 const FIRST_ROOM = 16;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** See the head of this file. */
 export class RunningSum {
   #instants = new BigInt64Array(FIRST_ROOM);
-  /** As long as the instants, or as many as there are. */
+  /** As long as the instants, or as the amounts. */
   #sums: Float64Array | bigint[] = new Float64Array(FIRST_ROOM);
   #length = 0;
-  /** Where it was looked last: what is asked moves on with time. */
+  /** The last position searched: questions move on with time. */
   #last = 0;
 
   get length(): number {
@@ -27,7 +25,7 @@ export class RunningSum {
     return this.#instants[index]!;
   }
 
-  /** The sum of the first so many amounts. */
+  /** The sum of the first amounts. */
   sumOf(count: number): bigint {
     return count === 0 ? 0n : BigInt(this.#sums[count - 1]!);
   }
@@ -46,7 +44,7 @@ export class RunningSum {
     const instants = this.#instants;
     const length = this.#length;
     if (length === 0 || instants[length - 1]! <= instant) return length;
-    // From where it was looked last, in strides that double.
+    // Gallops from the last position.
     let low = Math.min(this.#last, length - 1);
     let high = low;
     if (instants[low]! <= instant) {
@@ -69,7 +67,7 @@ export class RunningSum {
     return low;
   }
 
-  /** Whether an amount at this instant can be added: one that 64 bits hold, with not too many after it. */
+  /** Whether an amount at this instant can be added: it fits 64 bits, and few are after it. */
   takes(instant: bigint): boolean {
     const later = this.#length - this.countUpTo(instant);
     return (
@@ -79,7 +77,7 @@ export class RunningSum {
   }
 
   /**
-   * Adds an amount at an instant that it takes, behind those that are there at that instant.
+   * Adds an amount, after others at the same instant.
    *
    * @returns The number of the amount.
    */
@@ -103,7 +101,7 @@ export class RunningSum {
     return index;
   }
 
-  /** Counts in units that are smaller by a factor. */
+  /** Refines the scale by a factor. */
   multiply(factor: bigint): void {
     this.#fit(this.sumOf(this.#length) * factor);
     const sums = this.#sums;

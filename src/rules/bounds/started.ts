@@ -1,6 +1,6 @@
 /**
- * Executions that were started and are not recorded yet. Whoever decides live counts them, so that what runs now is not allowed a second
- * time; verification counts those that another start has taken over.
+ * Executions that were started and are not recorded yet. Live decisions count them, so that a running execution is not allowed twice;
+ * verification counts those that another start has taken over.
  */
 
 import type { MeterVector } from '../../base/value/meter.js';
@@ -18,20 +18,20 @@ import { type Account, type Action, amountsOf, type EventPlace, type Grant, gran
 import type { Judgement } from './judgement.js';
 import { addInterval, emptyTimeline, fitsWindows, type Timeline } from './timeline.js';
 
-/** A start that no execution has settled. */
+/** A start without a recorded execution. */
 export interface OpenStart {
   readonly place: EventPlace;
   readonly toolName: string;
   /** The parameters' digest as text. */
   readonly params: string | undefined;
   readonly startedAt: string;
-  /** Who runs it: a name that it gave itself at random. */
+  /** The random name of the process that runs it. */
   readonly recorder: string;
-  /** What it was known to use when it started. */
+  /** Its known use when it started. */
   readonly meters: MeterVector;
 }
 
-/** What a start takes of its grants until it is settled. */
+/** An open start and its grant. */
 export interface Running {
   readonly start: OpenStart;
   /** The grant that it runs under, directly or by an action. */
@@ -41,12 +41,12 @@ export interface Running {
 }
 
 const ONE: Rational = { n: 1n, d: 1n };
-/** Nobody knows when it ends: after every instant that can be named. */
+/** The end of a running execution: after any timestamp. */
 const NEVER = parseTimestamp('9999-12-31T23:59:59.999999999Z') + 2n;
 
 /**
- * A grant, and those above it, with what runs under them counted as if it were reserved, as having happened in their windows, and
- * as going on. The grant itself is not changed. Without anything that runs it is the grant.
+ * A copy of a grant and its ancestors, with running executions counted as reserved, in the rate windows, and as concurrent. Without
+ * any it is the grant itself.
  */
 export function withStarted(grant: Grant, running: readonly Running[]): Grant {
   if (running.length === 0) return grant;
@@ -60,8 +60,8 @@ export function withStarted(grant: Grant, running: readonly Running[]): Grant {
 }
 
 /**
- * What a start costs that takes another over (SPEC §3.8): what that one's action reserves, or what it was known to use under a grant,
- * counts once more as used, as estimated use.
+ * Judges a start that takes another over (SPEC §3.8): the other's reservation, or its known use under a grant, counts once more, as
+ * estimated use.
  */
 export function judgeTakeover(
   { meters }: OpenStart,
@@ -71,7 +71,7 @@ export function judgeTakeover(
   return judgeUse(action?.reservation ?? amountsOf(meters), '/prev_event_id', grant);
 }
 
-/** What runs, by each grant that it runs under, directly or by one delegated from it. */
+/** Running executions by each grant of their chain. */
 export function runningByGrant(running: readonly Running[]): ReadonlyMap<Grant, readonly Running[]> {
   const byGrant = new Map<Grant, Running[]>();
   for (const each of running) {
@@ -84,7 +84,7 @@ export function runningByGrant(running: readonly Running[]): ReadonlyMap<Grant, 
   return byGrant;
 }
 
-/** The accounts of a grant with what runs under it counted as reserved. */
+/** The accounts of a grant, with running executions counted as reserved. */
 export function holdStarted(
   accounts: ReadonlyMap<string, Account>,
   running: readonly Running[],
@@ -111,7 +111,7 @@ function addStarted(grant: Grant, running: readonly Running[]): Grant {
   };
 }
 
-/** What an action has reserved is held already. */
+/** An action's reservation is counted already. */
 function hold(unit: string, account: Account, running: readonly Running[]): Account {
   let { reserved } = account;
   for (const each of running) {
@@ -122,7 +122,7 @@ function hold(unit: string, account: Account, running: readonly Running[]): Acco
   return { ...account, reserved };
 }
 
-/** As much as is known, or was reserved where that is more. */
+/** The known use, or the reservation if that is more. */
 function mayUse(unit: string, { start, action }: Running): Rational {
   const known = amountsOf(start.meters).get(unit) ?? ZERO;
   const reserved = action?.reservation.get(unit) ?? ZERO;

@@ -1,7 +1,7 @@
 /**
- * The leaves of a timeline: instants at which the overlap changes, in columns. Instants are multiples of a second, a millisecond or a
- * nanosecond after the first, overlaps are numerators over one denominator, and what begins at an instant has the number of its
- * denominator among those of the leaf. So an instant costs from 2 bytes to some 20.
+ * The leaves of a timeline: instants at which the overlap changes, in columns. Instants are multiples of a second, millisecond or
+ * nanosecond after the first; overlaps are numerators over one denominator; the denominators of the leaf are numbered. An instant takes
+ * from 2 to about 20 bytes.
  */
 
 import { ChangeColumn } from './change-column.js';
@@ -10,7 +10,7 @@ import { commonScale, type Fraction, inScale } from './fraction.js';
 import { IntColumn } from './int-column.js';
 import type { Step } from './recent-intervals.js';
 
-/** How many instants a leaf may have, and how many where their overlaps are too long for doubles. */
+/** The maximum of instants in a leaf; likewise where overlaps are too long for doubles. */
 export const MAX_LENGTH = 256;
 const MAX_LONG_LENGTH = 32;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
@@ -25,13 +25,12 @@ export interface SavedLeaf {
   readonly keys: readonly (number | bigint)[];
   readonly scale: bigint;
   readonly values: readonly (number | bigint)[];
-  /** The denominators of what begins; the first is 1, and stands for nothing too. */
+  /** The denominators of weights that begin; the first is 1, also for none. */
   readonly denominators: readonly bigint[];
-  /** Of each instant the number of its denominator; empty where all are 1. */
+  /** The number of each instant's denominator; empty where all are 1. */
   readonly starts: readonly (number | bigint)[];
 }
 
-/** See the head of this file. */
 export class Leaf {
   readonly level = 0;
   id = 0;
@@ -43,12 +42,12 @@ export class Leaf {
   #values: IntColumn | ChangeColumn = new IntColumn();
   #denominators: bigint[] = ONLY_ONE;
   #starts: IntColumn | undefined;
-  /** That of all that begins here. */
+  /** The common denominator of all. */
   #common = 1n;
-  /** Undefined where it must be looked for. */
+  /** Undefined where not computed. */
   #max: Fraction | undefined;
 
-  /** The leaves of these steps, no more of them than fit in one where overlaps are short; overlaps are in multiples of 1/scale. */
+  /** The leaves of these steps, at most as many as one leaf of short overlaps holds. Overlaps are multiples of 1/scale. */
   static of(steps: readonly Step[], scale: bigint): Leaf[] {
     const leaf = new Leaf();
     leaf.#scale = scale;
@@ -100,7 +99,7 @@ export class Leaf {
     return this.#common;
   }
 
-  /** Every instant with the overlap from there on, and the denominator of what begins there. */
+  /** Every instant, with the overlap from there on and the denominator of the weights that begin there. */
   *steps(): Generator<{ readonly at: bigint; readonly value: Fraction; readonly denominator: bigint }, void> {
     for (const [i, value] of this.#values.list().entries()) {
       const fraction = { n: BigInt(value), d: this.#scale };
@@ -132,9 +131,9 @@ export class Leaf {
   }
 
   /**
-   * Makes an instant one at which something of this denominator begins; what is there from it on stays what it was.
+   * Adds an instant at which a weight of this denominator begins. Overlaps stay the same.
    *
-   * @returns Undefined where it was one of its instants already.
+   * @returns Undefined where the instant was present.
    */
   ensure(key: bigint, denominator: bigint): Leaf[] | undefined {
     this.isDirty = true;
@@ -148,11 +147,11 @@ export class Leaf {
     this.#starts?.insert(index, 0n);
     this.#begin(index, denominator);
     if (this.length <= this.#room()) return [];
-    // What comes in order fills each leaf.
+    // Intervals in order fill each leaf.
     return [this.#cut(index === this.length - 1 ? index : this.length >>> 1)];
   }
 
-  /** Forgets an instant at which nothing changes. The first stays, so that there is one. */
+  /** Removes an instant without a change. The first remains, so that the leaf is not empty. */
   drop(key: bigint): Leaf[] {
     const index = this.#search(key);
     const isIdle =
@@ -185,7 +184,7 @@ export class Leaf {
     this.#values.add(from, to, amount);
     if (this.#values instanceof IntColumn && this.#values.isLong)
       this.#values = columnOf(this.#values.list());
-    // Overlaps only grow, so that the greatest is the one before or among these.
+    // Overlaps only grow, so the maximum is the old one or among these.
     if (this.#max !== undefined) {
       const isWhole = from === 0 && to === this.length;
       const raised = isWhole ? this.#max.n + amount : this.#values.max(from, to);
@@ -236,7 +235,7 @@ export class Leaf {
   #setKeys(keys: readonly bigint[]): void {
     const [first, last] = [keys[0] as bigint, keys.at(-1) as bigint];
     this.#unit = UNITS.find((unit) => keys.every((key) => (key - first) % unit === 0n)) as bigint;
-    // Where they come backwards in time, there is room before them as well.
+    // For intervals backwards in time, room is left before them as well.
     this.#base = first < this.#base && keys.length > 1 ? first - (last - first) : first;
     this.#keys = new IntColumn(keys.map((key) => (key - this.#base) / this.#unit));
   }
@@ -282,7 +281,7 @@ export class Leaf {
     });
   }
 
-  /** Keeps the instants before this number, and gives the others. */
+  /** Keeps the instants before this index, and returns the others. */
   #cut(index: number): Leaf {
     const keys = Array.from({ length: this.length }, (_, i) => this.#keyAt(i));
     const denominators = this.#starts === undefined ? [] : keys.map((_, i) => this.#denominatorAt(i));
@@ -305,7 +304,7 @@ function columnOf(values: readonly (number | bigint)[]): IntColumn | ChangeColum
   return column.isLong ? new ChangeColumn(values.map(BigInt)) : column;
 }
 
-/** Shared by the leaves of which all denominators are 1: it is never changed. */
+/** Shared by the leaves whose denominators are all 1. It MUST NOT be changed. */
 const ONLY_ONE: bigint[] = [1n];
 
 /** Whether a value has the form of a leaf. */

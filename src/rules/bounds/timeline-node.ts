@@ -1,4 +1,4 @@
-/** The nodes of a timeline's tree: inner nodes say what is below each of their children. */
+/** The nodes of a timeline's tree. Inner nodes summarize each of their children. */
 
 import { compareRationals, ZERO } from '../../base/value/rational.js';
 import { commonOf } from './common-denominator.js';
@@ -6,16 +6,16 @@ import { type Fraction, sumOf } from './fraction.js';
 import type { Step } from './recent-intervals.js';
 import { isSavedLeaf, Leaf, MAX_LENGTH, type SavedLeaf } from './timeline-leaf.js';
 
-/** How many children a node may have. */
+/** The maximum of children. */
 const MAX_CHILDREN = 16;
 
-/** An inner node as plain data. Children are named by their numbers, which a timeline's nodes get when they are saved. */
-export interface SavedInner {
+/** An inner node as plain data. Children are named by number, assigned when they are saved. */
+interface SavedInner {
   readonly id: number;
-  /** How far above the leaves it is. */
+  /** The height above the leaves. */
   readonly level: number;
   readonly children: readonly number[];
-  /** Of each child the first instant, the greatest overlap without what is still to be added below it, that, and the common denominator. */
+  /** For each child the first instant, the maximum overlap without the pending weight, that weight, and the common denominator. */
   readonly firsts: readonly bigint[];
   readonly max: readonly Fraction[];
   readonly pending: readonly Fraction[];
@@ -25,7 +25,7 @@ export interface SavedInner {
 /** A node as plain data. */
 export type SavedNode = SavedInner | SavedLeaf;
 
-/** Gives the node of a number; nodes are asked for when a question first leads to them. */
+/** Loads the node of a number, when it is first needed. */
 export type NodeLoader = (id: number) => SavedNode;
 
 export type Node = Inner | Leaf;
@@ -35,18 +35,18 @@ export class Inner {
   readonly level: number;
   /** Its number where it was saved, else 0. */
   id = 0;
-  /** Whether it is not saved as it is. */
+  /** Whether it differs from the saved one. */
   isDirty = true;
-  /** A number stands for a node that was not asked for yet. */
+  /** A number is a node that is not loaded. */
   readonly children: (Node | number)[] = [];
   readonly firsts: bigint[] = [];
-  /** Without what is pending, or what those above still have to add. */
+  /** Without pending weights, here and above. */
   readonly maxima: Fraction[] = [];
   readonly pending: Fraction[] = [];
   readonly commons: bigint[] = [];
-  /** Of each child the greatest overlap with what is pending: asked far more often than it changes. */
+  /** The maximum overlap of each child, with its pending weight: read far more often than changed. */
   readonly #tops: Fraction[] = [];
-  /** Undefined where they must be looked for. */
+  /** Undefined where not computed. */
   #max: Fraction | undefined;
   #common: bigint | undefined;
   readonly #load: NodeLoader | undefined;
@@ -88,7 +88,7 @@ export class Inner {
     return (this.#max ??= this.#tops.reduce(greater, ZERO));
   }
 
-  /** The greatest overlap below a child, but for what those above still have to add. */
+  /** The maximum overlap below a child, without pending weights above. */
   topOf(index: number): Fraction {
     return this.#tops[index] as Fraction;
   }
@@ -105,7 +105,7 @@ export class Inner {
     return node;
   }
 
-  /** The child in which a key stands or would stand: the last that begins at or before it, else the first. */
+  /** The child for a key: the last that begins at or before it, else the first. */
   route(key: bigint): number {
     let low = 1;
     let high = this.firsts.length;
@@ -128,7 +128,7 @@ export class Inner {
     this.#forget();
   }
 
-  /** Notes what became of a child to which nothing is still to be added, and the nodes that were split off it. */
+  /** Updates a changed child without a pending weight, and inserts the nodes split off it. */
   update(index: number, { first, max, common }: Node, others: readonly Node[]): void {
     this.firsts[index] = first;
     this.maxima[index] = max;
@@ -146,13 +146,13 @@ export class Inner {
     this.isDirty = true;
   }
 
-  /** Overlaps only grow, but for those that are split off, which {@link insert} forgets about. */
+  /** Overlaps only grow, except by a split, for which {@link insert} clears the cache. */
   #setTop(index: number, top: Fraction): void {
     this.#tops[index] = top;
     if (this.#max !== undefined) this.#max = greater(this.#max, top);
   }
 
-  /** Adds to a child what is still to be added below it; the child may be split. */
+  /** Pushes the pending weight down to a child, which may be split. */
   pushDown(index: number): void {
     const pending = this.pending[index] as Fraction;
     if (pending.n === 0n) return;
@@ -166,7 +166,7 @@ export class Inner {
     this.update(index, child, []);
   }
 
-  /** What is too much for one node, in nodes of its own. */
+  /** Splits off children beyond the maximum. */
   split(): Inner[] {
     const nodes: Inner[] = [];
     while (this.children.length > MAX_CHILDREN) {
@@ -204,11 +204,11 @@ export class Inner {
   }
 }
 
-/** @param level - The one that the node must have; -1 for any. */
+/** @param level - The required level; -1 for any. */
 export function loadNode(id: number, level: number, load: NodeLoader | undefined): Node {
   if (load === undefined) throw new TypeError('a saved timeline needs its nodes');
   const saved = load(id);
-  // Each level is below the last, so that nothing goes round in a circle.
+  // Levels decrease, so that there is no cycle.
   if (level !== -1 && saved.level !== level) throw contradiction();
   return 'children' in saved ? Inner.restore(saved, load) : Leaf.restore(saved);
 }
@@ -217,7 +217,7 @@ export function contradiction(): RangeError {
   return new RangeError('the nodes of a timeline contradict each other');
 }
 
-/** The tree of these steps, which are at least one, in the order of time; what overlaps is in multiples of 1/scale. */
+/** Builds the tree of at least one step, in order of time. Overlaps are multiples of 1/scale. */
 export function treeOf(steps: Iterable<Step>, scale: bigint): Node {
   const leaves: Node[] = [];
   let taken: Step[] = [];

@@ -1,21 +1,19 @@
 /**
- * Exact weighted overlaps of half-open intervals of time, added in any order: the one structure behind rate limits and
- * concurrency limits (SPEC §8 rules 6 and 7).
+ * Exact weighted overlaps of half-open intervals of time, added in any order, for rate and concurrency limits (SPEC §8 rules 6 and 7).
  *
- * A rate is an overlap too: with each execution at t as the interval [t, t + window), the overlap at any instant x is the sum
- * over (x − window, x]. It only rises at executions' own instants, so its peak is a peak at one of them.
+ * A rate is an overlap too: with each execution at t as the interval [t, t + window), the overlap at an instant x is the sum over
+ * (x − window, x]. It rises only at executions, so its peak is at one of them.
  *
- * The overlap is a step function of time: a list of the instants at which it changes, each with the overlap from there on. Leaves hold
- * up to some hundred of them in columns of small integers (`timeline-leaf.ts`), inner nodes say the greatest overlap below each of their children
- * and what is still to be added there, so that adding and asking cost O(log n). An event may be dated as far back as it likes, so
- * nothing is ever too old to matter; but where what begins at an instant is as much as what ends there, nothing changes, and nothing
- * is kept. What is saved is saved node by node, and read again as far as it is asked.
+ * The overlap is a step function of time: a list of instants, each with the overlap from there on. Leaves hold about a hundred of them in
+ * columns of small integers (`timeline-leaf.ts`). Inner nodes hold the maximum overlap and the pending weight of each child, so that
+ * adding and querying cost O(log n). Events may be dated back without limit, so no instant is too old to keep; an instant where as much
+ * begins as ends is dropped. Nodes are saved separately, and loaded when needed.
  *
- * Most intervals come in the order of their times. Those are kept as plain sums at first (`recent-intervals.ts`), beside the tree, and are put into it
- * when something is asked or saved that takes the tree.
+ * Most intervals come in order of time. They are kept as plain sums (`recent-intervals.ts`) beside the tree, and moved into it for queries
+ * and saves that need the tree.
  *
- * What is added up are whole multiples of one of few scales (`fraction.ts`), so that no number is longer than some thousand bits, and
- * none is ever reduced. They stand for exact sums as long as {@link fitsWindows} holds of whatever is added.
+ * Sums are whole multiples of one of few scales (`fraction.ts`): numbers have at most some thousand bits, and none is reduced. They are
+ * exact as long as {@link fitsWindows} holds for every addition.
  */
 
 import { compareRationals, type Rational, ZERO } from '../../base/value/rational.js';
@@ -34,32 +32,32 @@ import {
   treeOf,
 } from './timeline-node.js';
 
-/** Each question that took the tree asks for so many recent intervals more before one that comes late is put among them. */
+/** Each query of the tree requires so many more recent intervals before a late one is put among them. */
 const FEW = 16;
 
-/** Intervals of instants in nanoseconds: each is in the tree, or among the recent ones. */
+/** Intervals in nanoseconds: each is in the tree, or among the recent ones. */
 export interface Timeline {
-  /** How long each is, where all have one length. */
+  /** The length of all intervals, if it is the same. */
   readonly length: bigint | undefined;
-  /** A number stands for a root that was not asked for yet. */
+  /** A number is a root that is not loaded. */
   root: Node | number | undefined;
-  /** An instant after which none of those in the tree begins; undefined where that must be looked for. */
+  /** An instant after which none in the tree begins; undefined where not computed. */
   latest: bigint | undefined;
   recent: RecentIntervals;
-  /** How often a question was one that only the tree can answer. */
+  /** How many queries needed the tree. */
   forced: number;
   readonly load: NodeLoader | undefined;
-  /** How many of its nodes have a number. */
+  /** How many nodes have a number. */
   saved: number;
 }
 
-/** A timeline as plain data, but for its nodes: the number of its root, 0 for none, and how many have a number. */
+/** A timeline as plain data without its nodes: the number of its root, 0 for none, and how many nodes have a number. */
 export interface SavedTimeline {
   readonly root: number;
   readonly saved: number;
 }
 
-/** What of a timeline is saved: all of it, or what was changed since its changes were saved before. */
+/** What to save: everything, or the changes since the last save. */
 export type SavingScope = 'all' | 'changes';
 
 /**
@@ -75,7 +73,7 @@ export function saveTimeline(
   settle(timeline);
   const root = scope === 'all' ? rootOf(timeline) : timeline.root;
   const nodes: Node[] = [];
-  // Whatever is changed below a node changes the node: what is clean has nothing to be saved under it.
+  // A change below a node marks the node: nothing below a clean one needs saving.
   const isMeant = ({ isDirty }: Node): boolean => scope === 'all' || isDirty;
   const stack = typeof root === 'object' && isMeant(root) ? [root] : [];
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
@@ -97,7 +95,7 @@ export function restoreTimeline({ root, saved }: SavedTimeline, load: NodeLoader
   return { ...emptyTimeline(length), root: root === 0 ? undefined : root, load, saved };
 }
 
-/** From an instant on, to the next one: how much overlaps, and the common denominator of the weights of what begins there. */
+/** The overlap from an instant to the next, and the common denominator of the weights that begin there. */
 export interface TimelineStep {
   readonly at: bigint;
   readonly overlap: Rational;
@@ -105,7 +103,7 @@ export interface TimelineStep {
 }
 
 /**
- * What a saved timeline says, in the order of time: the same for the same intervals, in whatever order they came.
+ * The steps of a saved timeline in order of time. They do not depend on the order of additions.
  *
  * @throws RangeError when its nodes contradict each other
  */
@@ -132,7 +130,7 @@ export function* readTimeline(
         if (before !== undefined && at <= before.at) throw contradiction();
         const sum = sumOf(value, above);
         const step = { at, overlap: exactValue(sum), denominator };
-        // What is the first of a node is kept even where nothing changes.
+        // The first instant of a node is kept even without a change.
         const isChange = compareRationals(before?.overlap ?? ZERO, step.overlap) !== 0;
         before = step;
         if (isChange || denominator !== 1n) yield step;
@@ -156,7 +154,7 @@ export function* readTimeline(
 /**
  * A timeline without intervals.
  *
- * @param length - How long all of them will be, where they have one length.
+ * @param length - The length of all intervals, if it is the same.
  */
 export function emptyTimeline(length?: bigint): Timeline {
   const recent = new RecentIntervals(length);
@@ -168,7 +166,7 @@ function rootOf(timeline: Timeline): Node | undefined {
   return timeline.root;
 }
 
-/** Puts the recent intervals into the tree. */
+/** Moves the recent intervals into the tree. */
 function settle(timeline: Timeline): void {
   const { recent, length } = timeline;
   if (recent.count === 0) return;
@@ -185,7 +183,7 @@ function settle(timeline: Timeline): void {
 function treeBeginsBy(timeline: Timeline, instant: bigint): boolean {
   const root = rootOf(timeline);
   if (root === undefined) return true;
-  // Which of its instants are beginnings a tree does not say, but the last one is an end.
+  // The tree does not tell beginnings from ends, but its last instant is an end.
   timeline.latest ??= root.last - (timeline.length ?? 0n);
   return timeline.latest <= instant;
 }
@@ -194,8 +192,8 @@ function treeBeginsBy(timeline: Timeline, instant: bigint): boolean {
  * Whether, with one more interval [at, at + window) of this weight, the weights of the intervals that begin within any one window
  * still have a common denominator within the limit of SPEC §2. All intervals of the timeline are that long.
  *
- * Nearly always all that there are have one. Else the windows are tried from `at` backwards: each step takes in a weight that makes
- * the denominator longer, so there are few.
+ * Nearly always all weights have one. Else the windows are tried from `at` backwards: each step adds a weight that lengthens the
+ * denominator, so there are few.
  */
 export function fitsWindows(timeline: Timeline, at: bigint, window: bigint, { d }: Rational): boolean {
   if (commonOf(commonWeight(timeline), d) !== TOO_FINE) return true;
@@ -262,12 +260,12 @@ export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Ratio
   return from >= to ? ZERO : exactOverlap(timeline, peakFraction(timeline, from, to));
 }
 
-/** The value of an overlap that a timeline had once. */
+/** The value of an earlier overlap of a timeline. */
 export function exactOverlap(timeline: Timeline, overlap: Fraction): Rational {
   return exactValue(overlap, commonWeight(timeline));
 }
 
-/** The same as it is kept: to find its value may cost far more than to compare it. */
+/** The same as a fraction: finding its value may be far slower than comparing it. */
 function peakFraction(timeline: Timeline, from: bigint, to: bigint): Fraction {
   if (isFallingFrom(timeline, from)) return mostOverlap(timeline, from, to);
   if (peakOfTree(timeline, from, to).n === 0n) {
@@ -280,9 +278,9 @@ function peakFraction(timeline: Timeline, from: bigint, to: bigint): Fraction {
 }
 
 /**
- * The greatest overlap at any instant in [from, to), as it is kept, where that is too much; else undefined.
+ * The greatest overlap at any instant in [from, to), as a fraction, if it is too much; else undefined.
  *
- * @param isEnough - Says whether an overlap is not too much; none that is less than one that is not.
+ * @param isEnough - Whether an overlap is not too much. MUST be monotonic.
  */
 export function findExcess(
   timeline: Timeline,
@@ -298,7 +296,7 @@ export function findExcess(
   return isEnough(peak) ? undefined : peak;
 }
 
-/** Whether no interval begins after an instant: everything only becomes less then. */
+/** Whether no interval begins after an instant: the overlap only falls then. */
 function isFallingFrom(timeline: Timeline, from: bigint): boolean {
   const { latest } = timeline.recent;
   return (latest === undefined || latest <= from) && treeBeginsBy(timeline, from);
@@ -309,12 +307,12 @@ function peakOfTree(timeline: Timeline, from: bigint, to: bigint): Fraction {
   return root === undefined ? ZERO : peakWithin(root, from, to);
 }
 
-/** At least the greatest overlap at any instant in [from, to), for less. */
+/** A fast upper bound of the overlap at any instant in [from, to). */
 function mostOverlap(timeline: Timeline, from: bigint, to: bigint): Fraction {
   return sumOf(peakOfTree(timeline, from, to), timeline.recent.within(from, to));
 }
 
-/** Of those below a node: the greatest of what is there at `from`, and begins in [from, to). */
+/** The greatest overlap below a node at `from` or at an instant in [from, to). */
 function peakWithin(node: Node, from: bigint, to: bigint): Fraction {
   if (node instanceof Leaf) return node.peakWithin(from, to);
   let peak: Fraction = ZERO;
@@ -335,7 +333,7 @@ function peakWithin(node: Node, from: bigint, to: bigint): Fraction {
 /**
  * Adds the interval [from, to) with a weight of at least 0; an empty interval adds nothing.
  *
- * @param fraction - The weight as `fractionOf` gives it, for whoever has that already.
+ * @param fraction - The weight from `fractionOf`, if known.
  */
 export function addInterval(
   timeline: Timeline,
@@ -346,7 +344,7 @@ export function addInterval(
 ): void {
   if (from >= to || weight.n === 0n) return;
   const { recent, forced } = timeline;
-  // Where questions took the tree again and again, what comes late is put there at once.
+  // After many queries of the tree, late intervals go there at once.
   const isWelcome =
     rootOf(timeline)?.common !== TOO_FINE && (recent.count >= forced * FEW || isFallingFrom(timeline, from));
   if (isWelcome && recent.add({ from, to, weight }, fraction)) return;
@@ -359,7 +357,7 @@ function addToTree(timeline: Timeline, from: bigint, to: bigint, weight: Rationa
   const isKnownTo = ensureAt(timeline, to, 1n);
   const root = rootOf(timeline) as Node;
   grow(timeline, root, raise(root, from, to, fraction));
-  // Where nothing began or ended before, something changes now.
+  // An instant without a beginning or end before.
   if (isKnownFrom) changeAt(timeline, from, (leaf) => leaf.drop(from));
   if (isKnownTo) changeAt(timeline, to, (leaf) => leaf.drop(to));
 }
@@ -375,7 +373,7 @@ function ensureAt(timeline: Timeline, key: bigint, denominator: bigint): boolean
   return isKnown;
 }
 
-/** Changes the leaf in which a key stands or would stand; what is split off it is taken up. */
+/** Changes the leaf for a key, and inserts the nodes split off it. */
 function changeAt(timeline: Timeline, key: bigint, change: (leaf: Leaf) => Leaf[]): void {
   const root = rootOf(timeline) ?? new Leaf();
   grow(timeline, root, changeBelow(root, key, change));
@@ -390,7 +388,7 @@ function changeBelow(node: Node, key: bigint, change: (leaf: Leaf) => Leaf[]): N
   return node.split();
 }
 
-/** Adds a weight to what is in [from, to), two keys of which the first is there. */
+/** Adds a weight to the range [from, to); `from` is present. */
 function raise(node: Node, from: bigint, to: bigint, weight: Fraction): Node[] {
   if (node instanceof Leaf) return node.raiseWithin(from, to, weight);
   const { firsts } = node;

@@ -1,6 +1,6 @@
 /**
- * A grant's tool patterns, prepared: matching a tool and covering a pattern (SPEC §2, §8 rules 4 and 9) cost a look-up for
- * each prefix length in use, however many patterns there are. Plain data: it can be saved.
+ * Prepared tool patterns of a grant: matching a tool and covering a pattern (SPEC §2, §8 rules 4 and 9) cost one lookup for each prefix
+ * length in use. Plain data: it can be saved.
  */
 
 /** Patterns by kind. `*` is the prefix of length 0. */
@@ -23,12 +23,12 @@ export function makeToolSet(patterns: readonly string[]): ToolSet {
   return { names, prefixes, prefixLengths };
 }
 
-/** Whether some pattern matches the tool: a final `*` stands for one or more characters. */
+/** Whether some pattern matches the tool. A final `*` matches one or more characters. */
 export function allowsTool(set: ToolSet, tool: string): boolean {
   return set.names.has(tool) || hasPrefixOf(set, tool, tool.length - 1);
 }
 
-/** Whether some one pattern matches every tool that `pattern` matches. */
+/** Whether one of the patterns matches every tool that `pattern` matches. */
 export function coversPattern(set: ToolSet, pattern: string): boolean {
   if (!pattern.endsWith('*')) return allowsTool(set, pattern);
   const prefix = pattern.slice(0, -1);

@@ -1,6 +1,6 @@
 /**
- * The accounts of a ledger after verification (SPEC §9): what each grant caps, what was used and reserved of it and what is
- * left, and which actions are still open. What a gateway would ask before the next call.
+ * The accounts of a verified ledger (SPEC §9): the caps of each grant, what is used, reserved and left, and the open actions, as a gateway
+ * needs them before the next call.
  */
 
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
@@ -23,12 +23,12 @@ export interface GrantAccount {
   readonly expiresAt: string | undefined;
   /** The grant that it was delegated from. */
   readonly parentId: string | undefined;
-  /** Keyids whose signatures of the grant count. */
+  /** Keyids of the grant's valid signatures. */
   readonly signers: readonly string[];
-  /** Under it and the grants delegated from it. */
+  /** Under it and its descendants. */
   readonly executions: number;
   readonly balances: readonly Balance[];
-  /** The most that one action may reserve and one execution may use. */
+  /** The maximum that an action may reserve and an execution may use. */
   readonly actionCaps: readonly Meter[];
 }
 
@@ -44,7 +44,7 @@ export function listGrants(state: VerifyState): GrantAccount[] {
   return [...grantAccounts(state)];
 }
 
-/** The same, one after the other: the accounts of all may be more than memory should hold. */
+/** The same, one by one, to save memory. */
 export function* grantAccounts({ links }: VerifyState): Generator<GrantAccount, void, void> {
   for (const grant of links.grants.values()) {
     if (grant.decision === 'allow') yield toAccount(grant);
@@ -58,17 +58,17 @@ export function countGrants({ links }: VerifyState): number {
   return count;
 }
 
-/** One grant's account, `sha-256:…`; undefined where there is no such grant. */
+/** One grant's account, by `sha-256:…`; undefined for an unknown one. */
 export function findGrant(state: VerifyState, grantId: string): GrantAccount | undefined {
   const grant = state.links.grants.get(fromDigestText(grantId));
   return grant && toAccount(grant);
 }
 
 /**
- * What is left of one unit under one grant.
+ * The balance of one unit under one grant.
  *
  * @param grantId - `sha-256:…`
- * @returns undefined where there is no such grant, or it does not cap the unit.
+ * @returns Undefined for an unknown grant, or a unit that it does not cap.
  */
 export function findBalance(state: VerifyState, grantId: string, unit: string): Balance | undefined {
   const account = state.links.grants.get(fromDigestText(grantId))?.accounts.get(unit);
@@ -80,7 +80,7 @@ export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] 
   return [...openAuthorizations(state)];
 }
 
-/** The same, one after the other: there may be very many, and none is held longer than it takes to look at it. */
+/** The same, one by one, to save memory. */
 export function openAuthorizations({ links }: VerifyState): Iterable<OpenAuthorization> {
   return links.actions.open();
 }
@@ -90,9 +90,9 @@ export function countOpenAuthorizations({ links }: VerifyState): number {
   return links.actions.countOpen();
 }
 
-/** An action that was allowed, and neither started nor executed: what it reserves is held for whoever may begin it. */
+/** An allowed action that was neither started nor executed: its reservation is held. */
 export interface UnstartedAction extends OpenAuthorization {
-  /** The grant that it is under; undefined for an action without one. */
+  /** Undefined for an action without a grant. */
   readonly grantId: string | undefined;
   readonly principalId: string;
   /** When it was allowed. */
@@ -102,7 +102,7 @@ export interface UnstartedAction extends OpenAuthorization {
   readonly reservation: readonly Meter[];
 }
 
-/** Every action that was allowed and neither started nor executed, in ledger order. Over an index: once its actions were loaded. */
+/** Every action that was allowed and neither started nor executed, in ledger order. Over an index only after its actions were loaded. */
 export function* unstartedActions({ links }: VerifyState): Generator<UnstartedAction, void, void> {
   for (const { eventId, seq, toolName } of links.actions.open()) {
     const id = fromDigestText(eventId);
@@ -118,25 +118,25 @@ export function* unstartedActions({ links }: VerifyState): Generator<UnstartedAc
   }
 }
 
-/** Something that was started and is not recorded yet. */
+/** A started execution that is not recorded. */
 export interface StartedAuthorization {
   /** Of the start. */
   readonly eventId: string;
   readonly seq: number;
-  /** What authorizes it: an action or a grant. */
+  /** Its authorization: an action or a grant. */
   readonly authorizationId: string;
   /** The grant that it runs under, by the action or directly; undefined for an action without one. */
   readonly grantId: string | undefined;
   readonly principalId: string;
   readonly toolName: string;
   readonly startedAt: string;
-  /** A name that its recorder gave itself. */
+  /** The name that its recorder chose. */
   readonly recorder: string;
-  /** What it was known to use when it started. */
+  /** Its known use when it started. */
   readonly meters: MeterVector;
 }
 
-/** Everything that was started (`x.northroot.start`) and is not recorded yet, in ledger order. */
+/** Every started execution (`x.northroot.start`) that is not recorded, in ledger order. */
 export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
   const open = [...links.starts].flatMap(([id, starts]) => {
     const action = links.actions.get(id);
@@ -157,7 +157,7 @@ export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
   return open.sort((a, b) => a.seq - b.seq);
 }
 
-/** Everything that was started and is not recorded, but for the start of this id (base64url). */
+/** The started executions that are not recorded, except that of one start (base64url). */
 export function listRunning({ links }: VerifyState, except?: string): Running[] {
   return [...links.starts].flatMap(([id, starts]) => {
     const action = links.actions.get(id);
@@ -168,15 +168,14 @@ export function listRunning({ links }: VerifyState, except?: string): Running[] 
 }
 
 /**
- * The account of a grant with what runs now counted as reserved, as a decision counts it. Without anything that runs it is the
- * account.
+ * The account of a grant with running executions counted as reserved, as for a decision. Without any it is the account itself.
  */
 export function reserveStarted(state: VerifyState, account: GrantAccount): GrantAccount {
   const [reserved = account] = reserveAllStarted(state, [account]);
   return reserved;
 }
 
-/** {@link reserveStarted} of many accounts: what runs is gone through once for all of them. */
+/** {@link reserveStarted} for many accounts, in one pass. */
 export function* reserveAllStarted(
   state: VerifyState,
   accounts: Iterable<GrantAccount>,
@@ -192,9 +191,9 @@ export function* reserveAllStarted(
 }
 
 /**
- * Whether a grant is another one, or was delegated from it, directly or not.
+ * Whether a grant is another one or its descendant.
  *
- * @param grantId - `sha-256:…`; undefined, or unknown to the ledger, is under none.
+ * @param grantId - `sha-256:…`; false for undefined and unknown ones.
  * @param other - `sha-256:…`
  */
 export function isGrantUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
@@ -202,12 +201,12 @@ export function isGrantUnder(state: VerifyState, grantId: string | undefined, ot
   return chainIds(grant).includes(other);
 }
 
-/** Every key that was known in the ledger, in the order in which it came: who added it and where; where, why and by whom it was revoked. */
+/** Every key of the ledger, in order: who added it and where; where, why and by whom it was revoked. */
 export function listKeys({ keyring }: VerifyState): SavedKey[] {
   return keyring.save();
 }
 
-/** What the entry of a known key calls it; its own claim, unless a trust policy pins the key. */
+/** The name in a key's entry: its own claim, unless a trust policy pins the key. */
 export function nameOfKey({ keyring }: VerifyState, keyid: string): string | undefined {
   return keyring.find(keyid)?.key.name;
 }
@@ -227,9 +226,9 @@ function toAccount(grant: Grant): GrantAccount {
 }
 
 /**
- * The amounts of an account by unit, each exactly as a decimal text of as many places as it needs; `n/d` where it has no end.
+ * The amounts of an account by unit, as exact decimals; `n/d` where there is none.
  *
- * @param actionCaps - Of units that need not be among those of `meters`.
+ * @param actionCaps - Their units need not be among those of `meters`.
  */
 export function decimalsOf(
   meters: readonly Balance[],

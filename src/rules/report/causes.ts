@@ -1,12 +1,12 @@
 /**
- * Which findings follow from another record's: a line that was changed breaks the link of the next one and the root of the next
- * checkpoint. For people these stand under their cause, and the record where it begins is named first.
+ * Groups findings by cause: a changed line breaks the link of the next one and the root of the next checkpoint. Reports for people list
+ * these under their cause, and name its record first.
  */
 
 import type { FindingJson } from '../../format/schema/generated/types.js';
 
-/** A finding, and those that follow from its record. */
-export interface CausedFindings {
+/** A finding, and its consequences. */
+interface CausedFindings {
   readonly finding: FindingJson;
   /** After the last finding of its record. */
   readonly consequences: readonly FindingJson[];
@@ -14,12 +14,12 @@ export interface CausedFindings {
 
 type Placed = Pick<FindingJson['at'], 'file' | 'line'>;
 
-/** What is broken by a record that was changed, besides that record. */
+/** The codes of consequences of a changed record. */
 const LINK_CODES: ReadonlySet<string> = new Set(['PREV_MISMATCH', 'SEQ_GAP']);
 const CHANGED_CODES: ReadonlySet<string> = new Set(['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH']);
 const ROOT_CODES: ReadonlySet<string> = new Set(['CHECKPOINT_ROOT_MISMATCH', 'FORKED']);
 
-/** The findings in their order, those of one record together, and under the last of them what follows from that record. */
+/** The findings in order, those of one record together, with its consequences under the last. */
 export function groupByCause(findings: readonly FindingJson[]): CausedFindings[] {
   const byRecord = new Map<string, FindingJson[]>();
   for (const finding of findings) {
@@ -45,7 +45,7 @@ export function groupByCause(findings: readonly FindingJson[]): CausedFindings[]
       : undefined;
   };
   const causes = new Map(findings.map((finding) => [finding, causeOf(finding)]));
-  /** The record at the beginning: one that is broken only by another is not it. Causes are earlier lines, so this ends. */
+  /** The first record of a chain of causes. Causes are earlier lines, so this ends. */
   const rootOf = (key: string): string => {
     const [cause, ...others] = (byRecord.get(key) ?? [])
       .filter(({ severity }) => severity === 'error')
@@ -68,14 +68,14 @@ export function groupByCause(findings: readonly FindingJson[]): CausedFindings[]
   });
 }
 
-/** A record that was changed, and how many findings are about it and follow from it. */
+/** A changed record, and how many findings it has and causes. */
 export interface ChangedRecord {
   readonly finding: FindingJson;
   readonly own: number;
   readonly consequences: number;
 }
 
-/** The first record whose content is not what its id or digest says, in the order of the ledger. */
+/** The first record, in ledger order, whose content does not match its id or digest. */
 export function findFirstChanged(findings: readonly FindingJson[]): ChangedRecord | undefined {
   const finding = firstOf(
     findings.filter(({ code, severity }) => severity === 'error' && CHANGED_CODES.has(code)),
@@ -89,12 +89,12 @@ export function findFirstChanged(findings: readonly FindingJson[]): ChangedRecor
   };
 }
 
-/** The first record that has an error, in the order of the ledger. */
+/** The first record, in ledger order, with an error. */
 export function findFirstBad(findings: readonly FindingJson[]): FindingJson | undefined {
   return firstOf(findings.filter(({ severity }) => severity === 'error'));
 }
 
-/** Whether a finding is about the ledger as it ends, and stands behind its last line. */
+/** Whether a finding is at the end of the ledger. */
 export function isAtEnd({ at, seq, line_digest: digest }: FindingJson): boolean {
   return at.byte_length === 0 && seq === null && digest === undefined;
 }
@@ -106,7 +106,7 @@ function firstOf(findings: readonly FindingJson[]): FindingJson | undefined {
   );
 }
 
-/** Segments are named in their order. */
+/** The names of segments are in order. */
 function isBefore(a: Placed, b: Placed): boolean {
   return a.file === b.file ? a.line < b.line : a.file < b.file;
 }

@@ -1,4 +1,4 @@
-/** What a command ends with for each verdict (SPEC §8). */
+/** Exit statuses by verdict (SPEC §8). */
 
 import type { ReportJson } from '../../format/schema/generated/types.js';
 

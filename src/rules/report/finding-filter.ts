@@ -1,10 +1,10 @@
-/** Which findings to show. What is checked, counted and decided never depends on it. */
+/** Selects the findings to show. Checks, counts and the verdict do not depend on it. */
 
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import type { Finding } from '../../format/finding/finding.js';
 
-/** What the findings to be shown have in common; everything that is given must hold. */
+/** Conditions, all of which must hold. */
 export interface FindingFilter {
   /** Of events that occurred at this timestamp or later. */
   readonly since?: string;
@@ -16,7 +16,7 @@ export interface FindingFilter {
   readonly grantId?: string;
 }
 
-/** Whether a finding is to be shown. One whose event does not say what is asked for (a line that cannot be read) is. */
+/** Whether a finding is shown. One without the members that a condition needs, such as of an unreadable line, is. */
 export function matchesFilter(finding: Finding, filter: FindingFilter): boolean {
   const { context, eventId } = finding;
   const { since, until, principal, grantId } = filter;

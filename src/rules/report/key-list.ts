@@ -1,4 +1,4 @@
-/** The keys of a ledger, from where on they count, and where they were revoked (SPEC §7): as verification knows them. */
+/** Lists the keys of a ledger, where they were added and revoked (SPEC §7). */
 
 import { checkOptions } from '../../base/options.js';
 import { toDigestText } from '../../base/value/digest.js';
@@ -7,46 +7,45 @@ import type { LedgerSource } from '../source/ledger-source.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 
-/** A record, for whoever looks it up. */
-export interface KeyRecord {
+/** The place of a record. */
+interface KeyRecord {
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
 }
 
-/** A key, and what became of it. */
+/** A key and its history. */
 export interface ListedKey {
   readonly key: Key;
-  /** The record that brought it; undefined where the trust policy pins it. */
+  /** The record that added it; undefined where the trust policy pins it. */
   readonly since: KeyRecord | undefined;
-  /** Keyids of those who signed for it; empty for a key of genesis or of the policy. */
+  /** Keyids of the signers that added it; empty for a key of genesis or of the policy. */
   readonly addedBy: readonly string[];
-  /** The record that revoked it, and why, where it says so. */
+  /** The record that revoked it, with the reason, if any. */
   readonly revoked: (KeyRecord & { readonly reason: string | undefined }) | undefined;
 }
 
 /** The keys of a ledger. */
 export interface KeyList {
   readonly origin: string | undefined;
-  /** In the order in which they came. */
+  /** In ledger order. */
   readonly keys: readonly ListedKey[];
-  /** Whether verification found broken evidence on the way: then the ledger says less than it seems to. */
+  /** Whether verification found broken evidence: the list is then less reliable. */
   readonly hasInvalid: boolean;
 }
 
-/** How {@link readKeyList} reads. */
-export interface KeyListOptions {
-  /** The keys that it pins are listed first, and the ledger's own count only as far as they follow from these. */
+/** Options of {@link readKeyList}. */
+interface KeyListOptions {
+  /** Its keys are listed first, and the ledger's own only as far as these added them. */
   readonly trust?: TrustPolicy | undefined;
   /** Aborting ends the reading with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The keys of a ledger, those among them that were revoked, and since when. A key event that no admin signed changes nothing and is
- * not listed.
+ * Reads the keys of a ledger, also revoked ones. A key event without the signature of an admin has no effect and is not listed.
  *
- * @throws NorthrootError when the source cannot be read.
+ * @throws NorthrootError when the source cannot be read
  */
 export async function readKeyList(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
   checkOptions('readKeyList', options, { trust: 'object', signal: 'signal' });
@@ -54,7 +53,7 @@ export async function readKeyList(source: LedgerSource, options: KeyListOptions 
   return { origin: state.origin, keys: listKeys(state, options.trust), hasInvalid: state.hasInvalid };
 }
 
-/** The keys that a verification knows, in the order in which they came. */
+/** The keys of a state, in ledger order. */
 export function listKeys(state: VerifyState, trust: TrustPolicy | undefined): ListedKey[] {
   const first = { seq: 0, eventId: toDigestText(state.ledgerId ?? '') };
   return state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {

@@ -1,4 +1,4 @@
-/** Builds the report of SPEC §9 from a verification: the object that `--format json` writes and that the API returns. */
+/** Builds the report of SPEC §9, which `--format json` writes and the API returns. */
 
 import { toDigestText } from '../../base/value/digest.js';
 import { isPrincipalId } from '../../base/value/principal.js';
@@ -34,21 +34,20 @@ import { EXIT_STATUS } from './exit-status.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
-/** A report as SPEC §9 has it on the wire, with its findings. */
+/** A report in the form of SPEC §9, with its findings. */
 export type Report = ReportJson & { findings: FindingJson[] };
 
 /** An allowed grant and its account. */
-export type ReportGrant = Report['grants'][number];
+type ReportGrant = Report['grants'][number];
 
-/** A list that is read anew, from its beginning, each time that somebody goes through it. An array is one. */
+/** A list that is read again at each iteration. An array is one. */
 export interface ReadableList<T> extends Iterable<T> {
   readonly length: number;
 }
 
 /**
- * A report that holds no list of the grants and the open authorizations, of which there may be millions, but can read them.
- * {@link Report} is one, too.
- * JSON.stringify writes both alike; `writeJson` does so piece by piece.
+ * A report that reads grants and open authorizations on request: there may be millions. {@link Report} is one, too. JSON.stringify writes
+ * both alike; `writeJson` does so piece by piece.
  */
 export type LazyReport = Omit<Report, 'grants' | 'open_authorizations'> & {
   readonly grants: ReadableList<ReportGrant>;
@@ -61,7 +60,7 @@ export function buildReport(result: VerificationResult): Report {
   return { ...report, grants: [...report.grants], open_authorizations: [...report.open_authorizations] };
 }
 
-/** The same, whose grants and open authorizations are read from `result.state`: to be used before that goes on with another verification. */
+/** The same, reading `result.state` on request. It MUST be used before another verification resumes that state. */
 export function buildLazyReport(result: VerificationResult): LazyReport {
   const { state, ending } = result;
   const verdict = verdictOf(result);
@@ -195,7 +194,7 @@ function toContinuation({ state, ending }: VerificationResult): { continues?: Co
   };
 }
 
-/** A finding as SPEC §8 has it on the wire, with its message. */
+/** A finding in the form of SPEC §8, with its message. */
 export function toFindingJson(finding: Finding): FindingJson {
   const { at, context } = finding;
   const { principalId, toolName, eventType, amounts } = context;
@@ -269,7 +268,7 @@ function verdictOf({ state, hasInvalid }: VerificationResult): Report['verdict']
   return state.records === 0 ? 'undecided' : 'ok';
 }
 
-/** The end may show that evidence is missing of records that were well when they were read. */
+/** Verdicts with those that the end made invalid. */
 function countVerdicts({ state, ending }: VerificationResult): Report['counts']['by_verdict'] {
   const counts = { ...state.countsByVerdict };
   for (const verdict of ['ok', 'denied', 'violation'] as const) {

@@ -1,26 +1,25 @@
-/** What the records that a revoked key signed rest on (SPEC §7): they stay valid where a checkpoint covers them. */
+/** Revoked keys, and which checkpoints cover the records that they signed (SPEC §7). */
 
 import { isSignedByLog, listSigners } from '../trust/checkpoint-judge.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 
 /**
- * What covers the last record that the key signed: a checkpoint that the user holds, or that a key signed or cosigned that owes
- * nothing to a revoked one; only checkpoints by revoked keys or by keys that these added, so that whoever had them could have made
- * all of it anew; or nothing.
+ * What covers the last record of the key: a checkpoint that the user holds, or by a key independent of revoked ones; only checkpoints by
+ * revoked keys or keys that these added, whose holder could have made everything anew; or nothing.
  */
-export type RestsOn = 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
+type RestsOn = 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 
-/** A key that was revoked. */
+/** A revoked key. */
 export interface RevokedKey {
   readonly keyid: string;
   readonly revokedAtSeq: number;
-  /** The records that it signed, and was entitled to. */
+  /** The records that it signed while entitled. */
   readonly records: number;
   /** Undefined when it signed none that need a checkpoint. */
   readonly restsOn: RestsOn | undefined;
 }
 
-/** The keys that were revoked in the ledger. */
+/** The revoked keys of the ledger. */
 export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' | 'ending'>): RevokedKey[] {
   const extended = ending.anchors.filter(
     ({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.signers),
@@ -28,7 +27,7 @@ export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' 
   const held = extended
     .filter(({ isPublished }) => !isPublished)
     .reduce((most, { note }) => Math.max(most, note.checkpoint.size), 0);
-  // What the ledger is published with is worth as much as who signed it. It has no record of its own.
+  // A published checkpoint counts by its signers. It has no record.
   const published = extended
     .filter(({ isPublished }) => isPublished)
     .flatMap(({ note, signatures }) =>

@@ -1,10 +1,10 @@
-/** The front door to verification where there are no files, as in a browser: bytes however they come, a report out. */
+/** Verifies bytes without files, as in a browser. */
 
 import type { LedgerSource } from '../source/ledger-source.js';
 import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
 
-/** A stream as the Streams Standard has it; the `ReadableStream` of every host is one. */
+/** A stream of the Streams Standard: `ReadableStream` of any host. */
 export interface ByteStream {
   getReader(): {
     read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
@@ -12,7 +12,7 @@ export interface ByteStream {
   };
 }
 
-/** Bytes that can be read from their beginning; `Blob` and `File` are such. */
+/** Bytes to read from the beginning: `Blob` or `File`. */
 export interface ByteBlob {
   readonly size: number;
   stream(): ByteStream;
@@ -22,23 +22,23 @@ export interface ByteBlob {
 export type LedgerBytes =
   Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | ByteStream | ByteBlob;
 
-/** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
+/** {@link VerifyOptions}, with the predecessor in the form of the ledger. */
 export type VerifyChunksOptions = Omit<VerifyOptions, 'predecessor'> & {
-  /** What findings call the ledger; `-` unless given. */
+  /** The ledger's name in findings; default `-`. */
   readonly name?: string;
   readonly predecessor?: LedgerBytes | LedgerSource;
 };
 
 /**
- * Verifies a ledger that is given as bytes, offline (SPEC §8). What is wrong with the ledger is in the report, never thrown. A ledger
- * of several segments is given as a {@link LedgerSource}, whose `segments` have their names and bytes.
+ * Verifies a ledger of bytes offline (SPEC §8). Faults of the ledger are in the report, never thrown. A ledger of several segments is a
+ * {@link LedgerSource}, whose `segments` have their names and bytes.
  *
  * @example
  * ```ts
  * const report = await verifyChunks(file, { name: file.name }); // a File that was chosen or dropped
  * if (report.verdict !== 'ok') for (const finding of report.findings) console.error(finding.message);
  * ```
- * @throws TypeError for what is no bytes, in whatever form; RangeError for a bad option; the stream's own error when that fails.
+ * @throws TypeError for anything but bytes; RangeError for a bad option; the stream's error when that fails
  */
 export async function verifyChunks(
   ledger: LedgerBytes | LedgerSource,
@@ -52,9 +52,9 @@ export async function verifyChunks(
 }
 
 /**
- * The source of a ledger's bytes; one that is a source already as it is.
+ * The source of a ledger's bytes; a source is returned unchanged.
  *
- * @param name - What findings call it.
+ * @param name - The ledger's name in findings.
  * @throws TypeError for what is no bytes
  */
 export function toChunkSource(ledger: LedgerBytes | LedgerSource, name: string): LedgerSource {
@@ -75,7 +75,7 @@ function chunksOf(ledger: LedgerBytes): Iterable<Uint8Array> | AsyncIterable<Uin
   throw notBytes();
 }
 
-/** Not every host's streams can be iterated. */
+/** Some hosts' streams cannot be iterated. */
 async function* readStream(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
   const reader = stream.getReader();
   let isDone = false;
@@ -96,7 +96,7 @@ async function* readChunks(
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, void> {
   for await (const chunk of chunks) {
-    // Also of another realm, as of a frame or a worker.
+    // Also from another realm, such as a frame or worker.
     if (!ArrayBuffer.isView(chunk) || chunk.BYTES_PER_ELEMENT !== 1) throw notBytes();
     yield chunk;
   }

@@ -1,4 +1,4 @@
-/** What verification reads: the files of a ledger in order, wherever they are. */
+/** The source of a verification: the files of a ledger in order. */
 
 import type { LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
 import type { FileFault } from '../../base/fault.js';
@@ -10,19 +10,19 @@ export interface Segment {
   readonly file: string;
   /** The `seq` that its name promises, in a folder of segments. */
   readonly firstSeq: number | undefined;
-  /** Its bytes in order; each chunk may be overwritten when the next is asked for. */
+  /** Its bytes in order. A chunk is valid until the next is requested. */
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** Whole lines of one segment of which it is known already which of their signatures are valid. */
+/** Whole lines of one segment, with verdicts of their signatures. */
 export interface GivenLines {
   readonly segment: Segment;
   readonly bytes: Uint8Array;
-  /** One for each signature of the lines that can be read, in their order, as `examineBlock` gives them. */
+  /** One for each signature of the readable lines, in order (`examineBlock`). */
   readonly verdicts: Uint8Array;
 }
 
-/** A line that is too long to be kept: only its length and hash are. */
+/** A line too long to be kept: only its length and hash are. */
 export interface GivenLongLine {
   readonly segment: Segment;
   /** In bytes, without its `\n`. */
@@ -32,23 +32,23 @@ export interface GivenLongLine {
   readonly leaf: string;
 }
 
-/** What can be wrong with a file of a tile tree, apart from the records in it. */
+/** The faults of a tile tree's files, apart from its records. */
 export type TileFaultCode = 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
 
 /** Where reading ended in a ledger that is being written. */
 export interface SourceGrowth {
   readonly file: string;
-  /** Of the first byte that was not read. */
+  /** The first byte that was not read. */
   readonly byteOffset: number;
 }
 
-/** What follows a prefix of a ledger. */
+/** The rest of a ledger after a prefix. */
 export interface LedgerRest {
   /** The file in which the prefix ends, from there on, and those after it. */
   readonly segments: AsyncIterable<Segment>;
   /** Has hashed the prefix. */
   readonly hasher: PrefixHasher;
-  /** To be called when `segments` is not needed any more, wherever reading it ended. */
+  /** MUST be called when `segments` is no longer needed. */
   readonly close: () => Promise<void>;
 }
 
@@ -60,25 +60,25 @@ export interface LedgerSource {
   readonly size: number | undefined;
   readonly segments: AsyncIterable<Segment>;
   /**
-   * What follows a prefix, where the ledger begins with that, byte for byte; undefined where it does not, and `segments` gives
-   * everything as before. Absent where nothing can be read twice. Whoever gives other `segments` than those of a source leaves it out.
+   * The rest after a prefix, if the ledger begins with it, byte for byte; undefined if not: `segments` is then unchanged. Absent where
+   * the source can be read only once. A copy of a source with other `segments` MUST omit it.
    *
-   * @param threads - At most so many hash it; default 1, the caller's own.
+   * @param threads - How many threads may hash the prefix; default 1, the caller's.
    */
   readonly readAfter?: (
     prefix: LedgerPrefix,
     signal?: AbortSignal,
     threads?: number,
   ) => Promise<LedgerRest | undefined>;
-  /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
+  /** All lines, with verdicts from parts; read instead of `segments`. */
   readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
-  /** Makes a temporary file for what verification does not keep in memory; without it, it keeps all. */
+  /** Makes a temporary file for spilled ids; without it, all ids stay in memory. */
   readonly openScratch?: () => ScratchFile;
-  /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
+  /** The signed note of the checkpoint that the ledger is published with, and its file. The ledger must match it. */
   readonly published?: { readonly name: string; readonly note: Uint8Array };
-  /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */
+  /** After `segments`: where reading ended in a ledger that has grown since; undefined if it has not. */
   readonly findGrowth?: () => Promise<SourceGrowth | undefined>;
-  /** What else is wrong with the files, when `segments` was read to its end: the first of them, and how many there are. */
+  /** After `segments`: faults of the files, the first of them, and how many there are. */
   readonly findFaults?: () => Promise<{
     readonly faults: readonly FileFault<TileFaultCode>[];
     readonly total: number;
@@ -87,12 +87,12 @@ export interface LedgerSource {
 
 /** The beginning of a line. */
 export interface LedgerPlace {
-  /** Of its first byte in the ledger. */
+  /** Its offset in the ledger. */
   readonly bytes: number;
-  /** How many lines before it take a place. */
+  /** How many leaves are before it. */
   readonly ordinal: number;
   /** In its file, from 1 on. */
   readonly line: number;
-  /** Of its first byte in its file. */
+  /** Its offset in its file. */
   readonly offset: number;
 }

@@ -1,36 +1,36 @@
 /**
- * The lines of a whole ledger, one after the other: the only loop over its files, chunks and lines. Which lines take a place in
- * the ledger is settled here, so that everything that reads one counts alike (SPEC §4).
+ * Reads the lines of a ledger sequentially: the only loop over its files, chunks and lines. Which lines are leaves is decided here, so
+ * that all readers count alike (SPEC §4).
  */
 
 import { LineSplitter, type RawLine } from '../../format/record/line-splitter.js';
 import { leafHash } from '../../format/tree/compact-range.js';
 import type { LedgerSource, Segment } from './ledger-source.js';
 
-/** Opens the same ledger again and again, as more than one pass over it needs. */
+/** Opens the same ledger, for each of several passes. */
 export type OpenLedger = () => Promise<LedgerSource>;
 
-/** One line, and where it stands. */
+/** A line and its place. */
 export interface LedgerLine {
-  /** To be used up before the next line is asked for. */
+  /** Valid until the next line is requested. */
   readonly line: RawLine;
   readonly segment: Segment;
-  /** How many lines before it take a place: the place of this one, counted from 0, where it takes one itself. */
+  /** How many leaves are before it: its own index, if it is a leaf. */
   readonly ordinal: number;
-  /** Whether it is a leaf of the ledger's tree, readable or not: a blank line is none, and what follows the last `\n` is none. */
+  /** Whether it is a leaf of the tree, readable or not: a blank line is none, nor is what follows the last `\n`. */
   readonly takesPlace: boolean;
 }
 
-/** How {@link readLines} reads. */
+/** Options of {@link readLines}. */
 export interface ReadLinesOptions {
   /** Aborting ends the reading with its reason, before the next chunk. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with the bytes read so far, after the lines of each chunk were used up. */
+  /** Called with the bytes read so far, after the lines of each chunk. */
   readonly onChunk?: (bytes: number) => void;
 }
 
 /**
- * Reads the lines of a ledger in order: every one, those that take no place among them.
+ * Reads all lines of a ledger in order, also those that are no leaves.
  *
  * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts; TypeError for what is no source.
  */
@@ -39,14 +39,14 @@ export function readLines(source: LedgerSource, options: ReadLinesOptions = {}):
   return new LineReader(source, options);
 }
 
-/** What reads a ledger's lines takes no path: whoever gives one is told so, and not by what it lacks. */
+/** @throws TypeError for a path, with a clear message. */
 function assertSource(source: unknown): asserts source is LedgerSource {
   if (typeof source === 'object' && source !== null && 'segments' in source) return;
   const found = source === null ? 'null' : typeof source;
   throw new TypeError(`expected a ledger's source, such as openLedger(path) gives, found ${found}`);
 }
 
-/** Lines as they are asked for. Whoever does not read to the end calls `return`, as `for await` does. */
+/** Lines on request. A caller that stops early MUST call `return`, as `for await` does. */
 export class LineReader implements AsyncIterableIterator<LedgerLine, void, void> {
   readonly #chunks: AsyncGenerator<ChunkLines, void, void>;
   #segment: Segment | undefined;
@@ -61,7 +61,7 @@ export class LineReader implements AsyncIterableIterator<LedgerLine, void, void>
     return this;
   }
 
-  /** The next line, where no chunk has to be waited for. */
+  /** The next line, if it is already read. */
   tryNext(): LedgerLine | undefined {
     const next = this.#ready?.next();
     if (next === undefined || next.done === true) return undefined;
@@ -95,7 +95,7 @@ export function hashLine({ bytes, longLeafHash }: RawLine): string {
   return longLeafHash ?? leafHash(bytes);
 }
 
-/** The lines that one chunk completes, or the rest after a file's last `\n`. */
+/** The lines that end in one chunk, or the rest after a file's last `\n`. */
 interface ChunkLines {
   readonly segment: Segment;
   readonly lines: Iterator<RawLine, void, void>;

@@ -1,9 +1,9 @@
-/** Bytes that are written one after the other and read anywhere. Calls wait for the disk. */
+/** A file to append to and to read anywhere. Calls are synchronous. */
 export interface ScratchFile {
-  /** Adds bytes at the end. @throws NorthrootError as files give it, such as `DISK_FULL`. */
+  /** Appends bytes. @throws NorthrootError of the file, such as `DISK_FULL` */
   append(bytes: Uint8Array): void;
-  /** Fills `target` with what stands at `position`. @throws NorthrootError as files give it; `IO_FAILED` where less is there. */
+  /** Fills `target` from `position`. @throws NorthrootError of the file; `IO_FAILED` where there is less */
   read(target: Uint8Array, position: number): void;
-  /** Nothing can be read or written any more. */
+  /** Closes the file. */
   close(): void;
 }

@@ -1,13 +1,13 @@
 /**
- * Who may sign what (SPEC §7): the roles and principals of which a key needs one combination for its signature of an event to
- * count. Authority is what lets somebody act, and nobody gives it to themselves: once a key with the role `authority` is known,
- * grants, actions without a grant and credits are theirs to sign.
+ * Who may sign what (SPEC §7): a key needs one of some combinations of role and principals for its signature of an event to count.
+ * Authority lets a principal act. Once a key with the role `authority` is known, only such keys sign grants, actions without a grant and
+ * credits.
  */
 
 import { type AnyTypeOfEvent, typeEvent, type TypeName } from '../../format/event/typed-event.js';
 import type { Key } from '../../format/schema/generated/types.js';
 
-/** What a key may be used for. */
+/** The roles of a key. */
 export type Role = Key['roles'][number];
 
 /** A role, and the principals that the key's patterns must cover. */
@@ -16,26 +16,26 @@ export interface Entitlement {
   readonly principals: readonly string[];
 }
 
-/** What entitles a key to sign one event. */
+/** The rule for signing one event. */
 export interface SigningRule {
   /** One of these is enough. */
   readonly anyOf: readonly Entitlement[];
-  /** Whether the event lets somebody act, or gives budget back: by the rules of authority it must be signed. */
+  /** Whether the event lets a principal act, or returns budget: it must then be signed. */
   readonly needsAuthority: boolean;
 }
 
-/** What the rule depends on beside the event. */
-export interface AuthorityContext {
+/** The context of a rule, beside the event. */
+interface AuthorityContext {
   /** Whether some key known at this record has, or had, the role `authority`. */
   readonly hasAuthority: boolean;
   /**
-   * The principal of an earlier allowed grant, by its id in base64url; undefined when there is no such grant. Where earlier grants are not at
-   * hand at all, as for the proof of one event, it is left out: whom the grant is of is then not asked.
+   * The principal of an earlier allowed grant, by its id in base64url; undefined for none. Omitted where earlier grants are not known, as
+   * for the proof of one event: the grant's principal is then not checked.
    */
   readonly principalOf?: (grantId: string) => string | undefined;
 }
 
-/** An event as the rule sees it. */
+/** An event for the rule. */
 export interface SignedAct {
   readonly type: TypeName;
   readonly principalId: string;
@@ -70,14 +70,14 @@ export function signingRuleFor(event: AnyTypeOfEvent, context: AuthorityContext)
   return signingRuleOf({ type, principalId }, context);
 }
 
-/** The rule for an act: of most the type and the principal are all that it asks for. */
+/** The rule for an act. For most, only type and principal matter. */
 export function signingRuleOf(act: SignedAct, context: AuthorityContext): SigningRule {
   switch (act.type) {
     case 'authorization':
       return ruleForAuthorization(act, context);
     case 'adjustment':
       return ruleForAdjustment(act, context);
-    // Whoever keeps the ledger writes its genesis, checkpoints and attestations.
+    // The ledger's writer signs genesis, checkpoints and attestations.
     case 'key':
       return ordinaryRule(ADMIN, act.principalId);
     case 'genesis':
@@ -90,7 +90,7 @@ export function signingRuleOf(act: SignedAct, context: AuthorityContext): Signin
   }
 }
 
-/** Roles of which one is enough, with the rules that were asked for, by principal. */
+/** Roles of which one is enough, with a cache of rules by principal. */
 interface Roles {
   readonly names: readonly Role[];
   readonly rules: Map<string, SigningRule>;
@@ -108,7 +108,7 @@ const KEEPER = anyOf('checkpoint', 'event');
 const PRODUCER = anyOf('event');
 const PRODUCER_OR_AUTHORITY = anyOf('event', 'authority');
 
-/** The rule for what lets nobody act. */
+/** The rule for events without authority. */
 function ordinaryRule({ names, rules }: Roles, principalId: string): SigningRule {
   const known = rules.get(principalId);
   if (known !== undefined) return known;
@@ -144,8 +144,8 @@ function ruleForAdjustment(act: SignedAct, context: AuthorityContext): SigningRu
 }
 
 /**
- * Whose the grant is, as far as that is asked; undefined where an allowed grant of that id is not there: then there is no delegator and
- * no grantee. The link has its own finding.
+ * The principal of the grant, where checked; undefined without an allowed grant of that id: then there is neither delegator nor grantee.
+ * The link has its own finding.
  */
 function principalsOf(grantId: string, { principalOf }: AuthorityContext): string[] | undefined {
   if (principalOf === undefined) return [];

@@ -1,6 +1,6 @@
 /**
- * Whose signatures on a checkpoint's note count, and whether they are enough (SPEC §6, §7). The one place that says so: the
- * checkpoints of a ledger, those that the user holds, what is appended, and proofs are all judged here.
+ * Which signatures on a checkpoint's note count, and whether they are enough (SPEC §6, §7): for the checkpoints of a ledger, those that the
+ * user holds, those that are appended, and proofs.
  */
 
 import type { Fault } from '../../base/fault.js';
@@ -28,22 +28,22 @@ import {
   type WitnessPolicyKeys,
 } from './witness-policy.js';
 
-/** As what a key signs a checkpoint. */
+/** The role of a checkpoint's signer. */
 export type CheckpointRole = 'log' | 'witness';
 
-/** Who makes a key known: one of the user's policies, the user by naming it, or only the ledger itself. */
-export type KeySource = 'trust-policy' | 'witness-policy' | 'given' | 'ledger';
+/** Where a key comes from: a policy of the user, an option of the user, or only the ledger. */
+type KeySource = 'trust-policy' | 'witness-policy' | 'given' | 'ledger';
 
-/** Somebody whose signature on a checkpoint counts. Plain data. */
+/** A signer whose signature on a checkpoint counts. Plain data. */
 export interface CheckpointSigner {
   readonly role: CheckpointRole;
   readonly source: KeySource;
   readonly keyid: string;
-  /** Under which it signed: the log's origin, or the witness's own name. */
+  /** The name under which it signed: the log's origin, or the witness's own. */
   readonly name: string;
 }
 
-/** Those whose signatures count, each once; one key may be known by several sources. */
+/** The signers that count, each once. A key may have several sources. */
 export type CheckpointSigners = readonly CheckpointSigner[];
 
 /** A key that may have signed a note. */
@@ -53,41 +53,41 @@ export interface KnownNoteKey {
   readonly source: KeySource;
 }
 
-/** A valid signature, of which it is asked whether its key may make it. */
+/** A valid signature, to check whether its key is entitled. */
 export interface ValidNoteSignature extends KnownNoteKey {
-  /** The key's entry in the keyring; undefined for one that only the user names. */
+  /** The key's entry in the keyring; undefined for a key that only the user names. */
   readonly entry: RingKey | undefined;
-  /** Seconds since 1970; null of a signature that states no time. A log may state one too, so that it does not tell the role. */
+  /** Seconds since 1970; null without a time. Logs may state one too, so it does not show the role. */
   readonly timestamp: number | null;
 }
 
-/** What the signatures of a note are worth. */
+/** The verdict on the signatures of a note. */
 export interface NoteVerdict {
   readonly signers: CheckpointSigners;
   /** The signatures that count. */
   readonly counted: readonly ValidNoteSignature[];
   /**
-   * Signatures that do not verify, then valid ones by keys that were not entitled: one for each key and code, whatever the
-   * words. Warnings where they do no harm. Pointers are left to the caller.
+   * Signatures that do not verify, then valid ones by keys that were not entitled: one for each key and code. Warnings where harmless.
+   * The caller adds pointers.
    */
   readonly problems: readonly RuleFinding[];
-  /** How many signature lines are by nobody known. */
+  /** How many signature lines are by unknown keys. */
   readonly unknown: number;
 }
 
-/** What a note is judged with. */
-export interface NoteJudgeOptions {
+/** Options of {@link judgeCheckpointNote}. */
+interface NoteJudgeOptions {
   readonly keyring: Keyring;
   readonly requirements: CheckpointRequirements;
-  /** Keys that the user names beside the policies. */
+  /** Keys that the user names, beside the policies. */
   readonly given?: readonly KnownNoteKey[];
   /** Why a key may not make its valid signature, or `undefined` when it may. */
   readonly findProblem: (signature: ValidNoteSignature) => EntitlementProblem | undefined;
 }
 
 /**
- * Judges the signatures of a checkpoint's note. Lines by nobody known are passed over; so are cosignatures that state the time 0,
- * and those by a key that is pinned for the log.
+ * Judges the signatures of a checkpoint's note. Lines by unknown keys are ignored, and so are cosignatures with the time 0 or by a key
+ * that is pinned for the log.
  */
 export function judgeCheckpointNote(
   note: SignedCheckpoint,
@@ -137,24 +137,24 @@ export function isSignedByLog(signers: CheckpointSigners): boolean {
   return signers.some(({ role }) => role === 'log');
 }
 
-/** Whether the user pins or names the signer, so that it is more than the ledger's own word. */
+/** Whether the user pins or names the signer: it is then more than the ledger's own claim. */
 export function isPinned({ source }: CheckpointSigner): boolean {
   return source !== 'ledger';
 }
 
-/** Both together: `a` itself where `b` has none that are new. */
+/** The union; `a` itself if `b` adds none. */
 export function mergeSigners(a: CheckpointSigners, b: CheckpointSigners): CheckpointSigners {
   const names = new Set(a.map(nameOf));
   const news = b.filter((signer) => !names.has(nameOf(signer)));
   return news.length === 0 ? a : [...a, ...news];
 }
 
-/** Whether they are the same, in any order. */
+/** Whether both are the same, in any order. */
 export function sameSigners(a: CheckpointSigners, b: CheckpointSigners): boolean {
   return a.length === b.length && mergeSigners(a, b) === a;
 }
 
-/** Each key once in each role, the log's first: as a pinned one where it is one. */
+/** Each key once per role, the log's first; as pinned if it is. */
 export function listSigners(signers: CheckpointSigners): CheckpointSigner[] {
   const byKey = new Map<string, CheckpointSigner>();
   for (const signer of signers) {
@@ -166,16 +166,16 @@ export function listSigners(signers: CheckpointSigners): CheckpointSigner[] {
   return [...all.filter(({ role }) => role === 'log'), ...all.filter(({ role }) => role === 'witness')];
 }
 
-/** As what a key of which only name and type are known signs the checkpoints of an origin; `undefined` for none. */
+/** The role of a key with this name and type for the checkpoints of an origin; undefined for none. */
 export function checkpointRoleOf(key: NoteKey, origin: string): CheckpointRole | undefined {
   if (canBeLogKey(key) && key.name === origin) return 'log';
   return canBeWitnessKey(key) ? 'witness' : undefined;
 }
 
-/** A demand that a checkpoint does not meet. */
+/** A requirement that a checkpoint does not meet. */
 export type UnmetRequirement = Fault<'CHECKPOINT_MISSING' | 'WITNESS_QUORUM'>;
 
-/** What the user's policies pin for checkpoints, and what they demand of them. */
+/** The keys that the user's policies pin for checkpoints, and their requirements. */
 export class CheckpointRequirements {
   readonly #witnessPolicy: WitnessPolicy | undefined;
   readonly #witnessKeys: WitnessPolicyKeys;
@@ -183,7 +183,7 @@ export class CheckpointRequirements {
   readonly #threshold: number;
   readonly #pinned: ReadonlySet<string>;
   readonly #pinnedForLog: ReadonlySet<string>;
-  /** The keys of the witness policy by how signature lines name them. */
+  /** The keys of the witness policy, by name and key ID. */
   readonly #byLine = new Map<string, KnownNoteKey[]>();
 
   constructor(
@@ -212,12 +212,12 @@ export class CheckpointRequirements {
     this.#byLine.set(name, [...(this.#byLine.get(name) ?? []), { key, role, source: 'witness-policy' }]);
   }
 
-  /** Who makes a key of the keyring known. */
+  /** The source of a key of the keyring. */
   sourceOf(keyid: string): KeySource {
     return this.#pinned.has(keyid) ? 'trust-policy' : 'ledger';
   }
 
-  /** Whether a policy pins the key for the log of that origin. It then counts as no witness. */
+  /** Whether a policy pins the key for the log of that origin. It is then no witness. */
   pinsForLog(keyid: string, origin: string): boolean {
     const { logs } = this.#witnessKeys;
     return (
@@ -232,7 +232,7 @@ export class CheckpointRequirements {
     return [...named].filter(({ key, role }) => role === 'witness' || key.name === origin);
   }
 
-  /** What is missing of the log's signatures: a quorum of pinned keys, one of the witness policy's logs. */
+  /** The missing signatures of the log: a quorum of pinned keys, one of the witness policy's logs. */
   findMissingLogKeys(signers: CheckpointSigners): UnmetRequirement | undefined {
     const logs = signers.filter(({ role }) => role === 'log');
     const count = new Set(logs.filter(isOfTrustPolicy).map(({ keyid }) => keyid)).size;
@@ -255,7 +255,7 @@ export class CheckpointRequirements {
     return { code: 'CHECKPOINT_MISSING', expected: expected.join('; '), actual: actual.join('; ') };
   }
 
-  /** What is missing of the cosignatures. */
+  /** The missing cosignatures. */
   findMissingWitnesses(signers: CheckpointSigners): UnmetRequirement | undefined {
     const witnesses = signers.filter(({ role }) => role === 'witness');
     // Several keys under one name are one witness.
@@ -276,7 +276,7 @@ export class CheckpointRequirements {
     return { code: 'WITNESS_QUORUM', expected: expected.join('; '), actual: actual.join('; ') };
   }
 
-  /** The witnesses of the witness policy, by their names in it, that cosigned. */
+  /** The names, in the witness policy, of the witnesses that cosigned. */
   #cosignedOfPolicy(witnesses: CheckpointSigners): {
     readonly policy: WitnessPolicy | undefined;
     readonly cosigned: readonly string[];
@@ -311,8 +311,8 @@ function ringKeys(
 }
 
 /**
- * By whom a line is, of the keys that it names. Key IDs are short, so that two keys may have one: the line is by whichever
- * verifies it, and invalid for each when none does.
+ * Finds which of the keys that a line names made it. Key IDs are short, so two keys may share one: the line is by the one that verifies it,
+ * and invalid for each if none does.
  */
 function verifyLine(
   text: string,
@@ -354,7 +354,7 @@ function nameOf({ role, source, keyid, name }: CheckpointSigner): string {
   return `${role} ${source} ${keyid} ${name}`;
 }
 
-/** The vkeys of those whose signatures count: the log's, each once; and the witnesses', each with its latest time. */
+/** The vkeys of the signers that count: the log's, each once, and the witnesses', each with its latest time. */
 export function listVkeys(counted: readonly ValidNoteSignature[]): {
   readonly log: string[];
   readonly witnesses: { vkey: string; timestamp: number }[];

@@ -1,6 +1,6 @@
 /**
- * A first trust policy from what a ledger says of itself (SPEC §7). It is worth as much as the comparison of its fingerprints with
- * what was learnt elsewhere: pinning keys unseen is believing the ledger.
+ * Drafts a trust policy from a ledger's own claims (SPEC §7). Its fingerprints must be compared with another source: pinning unseen keys is
+ * believing the ledger.
  */
 
 import { encodeBase64, tryDecodeBase64 } from '../../base/bytes/encoding.js';
@@ -11,28 +11,28 @@ import { decodeWireKey } from '../../format/key/wire-key.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SavedKey } from './keyring.js';
 
-/** A key in the forms in which people compare keys. */
-export interface Fingerprints {
+/** The fingerprints of a key, for people to compare. */
+interface Fingerprints {
   /** SPEC §4, §7. */
   readonly keyid: string;
-  /** As `ssh-keygen -l` shows it: `SHA256:…`; of ML-DSA-44 there is none. */
+  /** As `ssh-keygen -l` shows it: `SHA256:…`; none for ML-DSA-44. */
   readonly openssh: string | undefined;
-  /** For a key that signs checkpoints of a log under its origin; or cosigns under its own name. */
+  /** For a key that signs checkpoints under the log's origin, or cosigns under its own name. */
   readonly vkey: string | undefined;
 }
 
-/** What {@link draftTrustPolicy} goes by beside genesis. */
+/** Options of {@link draftTrustPolicy}. */
 export interface DraftOptions {
-  /** What became of the ledger's keys, as `listKeys` says; without it no key is known to have been revoked. */
+  /** The ledger's keys, from `listKeys`; without it no key is known to be revoked. */
   readonly keys?: readonly SavedKey[] | undefined;
-  /** Keyids of revoked keys to be pinned all the same: what they signed before then counts as before. */
+  /** Keyids of revoked keys to pin anyway: what they signed before still counts. */
   readonly includeRevoked?: readonly string[] | undefined;
 }
 
 /**
- * A policy that pins the origin and the keys of genesis with their roles, and asks of signatures what genesis promises. Keys that the
- * ledger's admins added later follow from these; so do revocations. A key that was revoked is not pinned without being asked for, and
- * a key is not pinned as a witness when it could not cosign.
+ * Drafts a policy that pins the origin and the keys of genesis with their roles, and requires the signatures that genesis promises. Later
+ * keys and revocations by the ledger's admins follow from these. Revoked keys are pinned only on request, and keys that cannot cosign are
+ * not pinned as witnesses.
  */
 export function draftTrustPolicy(
   genesis: GenesisEvent,

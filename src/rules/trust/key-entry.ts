@@ -7,13 +7,13 @@ import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js'
 import type { Key } from '../../format/schema/generated/types.js';
 import { type Role, type SigningRule, signingRuleFor } from './authority.js';
 
-/** What a key may do beside its own parts. */
+/** Options of a key entry. */
 export interface KeyEntryOptions {
-  /** Default: `event` alone; `checkpoint` alone of ML-DSA-44, which signs no records. */
+  /** Default: `event`; `checkpoint` for ML-DSA-44, which signs no records. */
   readonly roles?: readonly Role[] | undefined;
-  /** Patterns of principals that it signs for. Default: everybody. */
+  /** Patterns of principals that it signs for. Default: all. */
   readonly principals?: readonly string[] | undefined;
-  /** A witness needs the name that it cosigns under. */
+  /** The name under which a witness cosigns; required for one. */
   readonly name?: string | undefined;
   /** Timestamps of SPEC §2: inclusive, and exclusive. */
   readonly validFrom?: string | undefined;
@@ -38,19 +38,19 @@ function defaultRole({ alg }: PublicKey): Role {
   return alg === 'ml-dsa-44' ? 'checkpoint' : 'event';
 }
 
-/** What decides whose signature of an event counts, beside the event. */
-export interface SigningContext {
-  /** The principal of the grant that the event names, where it names one. */
+/** The context of an event's signature. */
+interface SigningContext {
+  /** The principal of the grant that the event names, if any. */
   readonly grantPrincipalId?: string;
-  /** When it is signed: a timestamp of SPEC §2. */
+  /** The time of signing: a timestamp of SPEC §2. */
   readonly at: string;
 }
 
 /**
- * Those of a ledger's keys whose signature of an event would count (SPEC §7).
+ * The keys of a ledger that may sign an event (SPEC §7).
  *
- * @param keys - The keys that count now, as `Ledger.listKeys` gives them.
- * @param event - A well-formed event, or a draft of one that says its principal.
+ * @param keys - The current keys, from `Ledger.listKeys`.
+ * @param event - A well-formed event, or a draft with a principal.
  */
 export function findEntitledKeys(keys: readonly Key[], event: object, context: SigningContext): Key[] {
   const rule = ruleFor(keys, event, context);

@@ -1,6 +1,5 @@
 /**
- * The keys that may sign in a ledger, and what each may sign (SPEC §7): the one place that says whether a key that made
- * a right signature was entitled to make it. Verifying and appending both ask here.
+ * The keys of a ledger, and what each may sign (SPEC §7), for verifying and appending.
  */
 
 import type { Fault, ValueFault } from '../../base/fault.js';
@@ -16,10 +15,10 @@ import type { Key } from '../../format/schema/generated/types.js';
 import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
 import type { Entitlement, Role, SigningRule } from './authority.js';
 
-/** The principal patterns of a key. A line has room for thousands: they are prepared and put into words once, not for each signature. */
+/** The principal patterns of a key. There may be thousands: they are prepared and formatted once. */
 interface KeyPatterns {
   readonly set: PrincipalSet;
-  /** All of them, as findings name them. */
+  /** All of them, as text for findings. */
   readonly words: string;
 }
 
@@ -29,7 +28,7 @@ export interface RingKey {
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
   readonly patterns: KeyPatterns;
-  /** Keyids of those who added it to the ledger; undefined for a key of genesis or of a policy, which is given. */
+  /** Keyids of the signers that added it; undefined for a key of genesis or of a policy. */
   readonly addedBy: readonly string[] | undefined;
   /** The record that added it. */
   readonly addedAt: RelatedRecord | undefined;
@@ -37,18 +36,18 @@ export interface RingKey {
   readonly revokedBy: KeyRevocation | undefined;
 }
 
-/** The record that revoked a key, and what it says. */
+/** The record that revoked a key, with its content. */
 export interface KeyRevocation extends RelatedRecord {
-  /** Keyids of those who signed for it. */
+  /** Keyids of its signers. */
   readonly signers?: readonly string[];
-  /** At most 512 characters of what the record gives as the reason. */
+  /** At most 512 characters of the reason. */
   readonly reason?: string;
 }
 
-/** A key of the ring as one that signs notes: checkpoints under the log's name, or cosignatures under its own. */
-export interface RingNoteKey extends NoteKey {
+/** A key of the ring as a signer of notes: checkpoints under the log's name, or cosignatures under its own. */
+interface RingNoteKey extends NoteKey {
   readonly keyid: string;
-  /** As whom: the type alone does not say it of ML-DSA-44. */
+  /** The role: for ML-DSA-44 the type does not show it. */
   readonly as: 'log' | 'witness';
 }
 
@@ -59,7 +58,7 @@ export interface EntitlementProblem extends Fault<
   readonly related?: readonly RelatedRecord[];
 }
 
-/** A key entry, the record that added it and who signed that, and the record that revoked it. */
+/** A key entry, the record that added it with its signers, and the record that revoked it. */
 export interface SavedKey {
   readonly key: Key;
   /** Undefined for a key of genesis or of a policy. */
@@ -68,18 +67,18 @@ export interface SavedKey {
   readonly revokedBy: KeyRevocation | undefined;
 }
 
-/** A key as a signer of notes, by the line that names it. */
+/** A key as a signer of notes, by name and key ID. */
 export interface NoteLine {
   readonly keyid: string;
   readonly as: RingNoteKey['as'];
 }
 
-/** Keys that were saved, each read when it is asked for. */
+/** Saved keys, each read on request. */
 export interface KeySource {
   readonly size: number;
   readonly hasAuthority: boolean;
   get(keyid: string): SavedKey | undefined;
-  /** The keyid of the key that was added as number `index`. */
+  /** The keyid of the key with this number. */
   at(index: number): string;
   /** The number of a key that it has. */
   indexOf(keyid: string): number;
@@ -88,8 +87,8 @@ export interface KeySource {
   findLine(line: string): NoteLine | undefined;
 }
 
-/** A key that was added or revoked since keys were last saved. */
-export interface ChangedKey {
+/** A key that was added or revoked since the last save. */
+interface ChangedKey {
   /** How many were added before it. */
   readonly index: number;
   readonly saved: SavedKey;
@@ -107,7 +106,7 @@ export class Keyring {
   #hasAuthority: boolean;
   #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
 
-  /** @param source - What was saved before; the ring begins with it. */
+  /** @param source - The saved keys to begin with. */
   constructor(backend: SignatureBackend, source?: KeySource) {
     this.#backend = backend;
     this.#source = source;
@@ -120,7 +119,7 @@ export class Keyring {
     return this.#size;
   }
 
-  /** The keys that were added or revoked since the ring was made, or since this was asked. */
+  /** The keys that were added or revoked since the ring was made, or since the last call. */
   takeChanges(): ChangedKey[] {
     const changed = [...this.#changed].map(([keyid, index]) => ({
       index,
@@ -131,9 +130,9 @@ export class Keyring {
   }
 
   /**
-   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring. Its pointer is from the entry.
+   * Adds a well-formed key entry. @returns The problem, where it contradicts itself or the ring. Its pointer is from the entry.
    *
-   * @param addedBy - Keyids of those who signed for it; none for a key that is given.
+   * @param addedBy - Keyids of the signers that added it; none for a key of genesis or of a policy.
    * @param addedAt - The record that adds it.
    */
   add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): ValueFault<'SCHEMA'> | undefined {
@@ -157,7 +156,7 @@ export class Keyring {
     return this.#hasAuthority;
   }
 
-  /** From here on the key signs nothing more; false when it is not known. One revoked before stays so from there on. */
+  /** Revokes a key from here on. The first revocation counts. @returns False for an unknown key. */
   revoke(keyid: string, by: KeyRevocation): boolean {
     const known = this.find(keyid);
     if (known === undefined) return false;
@@ -169,12 +168,12 @@ export class Keyring {
     return true;
   }
 
-  /** The entries as plain data, in the order in which they were added. */
+  /** The entries as plain data, in order. */
   save(): SavedKey[] {
     return [...this.#listSaved()];
   }
 
-  /** Adds what {@link Keyring.save} gave. */
+  /** Adds entries from {@link Keyring.save}. */
   restore(saved: readonly SavedKey[]): void {
     for (const { key, addedBy, addedAt, revokedBy } of saved) {
       this.add(key, addedBy, addedAt);
@@ -182,16 +181,16 @@ export class Keyring {
     }
   }
 
-  /** The keys that were revoked, in the order in which they were added. */
+  /** The revoked keys, in the order in which they were added. */
   revoked(): SavedKey[] {
     return [...this.#listSaved()].filter(({ revokedBy }) => revokedBy !== undefined);
   }
 
-  /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
+  /** Keyids of given keys, and of keys added by one that is in this set and not revoked. */
   keysWithUnrevokedLineage(): Set<string> {
     const found = new Set<string>();
     const stands = (keyid: string): boolean => found.has(keyid);
-    // Whoever adds a key was there before it.
+    // A key is added after the one that adds it.
     for (const { key, addedBy, revokedBy } of this.#listSaved()) {
       if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) found.add(key.keyid);
     }
@@ -206,16 +205,16 @@ export class Keyring {
   }
 
   /**
-   * The Ed25519 and ML-DSA-44 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role
-   * `witness` and a name as cosigners under that name. Of ML-DSA-44 both are one line where the name is the origin: the log's, unless
-   * the key is a witness's alone.
+   * The Ed25519 and ML-DSA-44 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role `witness` and
+   * a name as cosigners under that name. For ML-DSA-44 both have the same key ID if the name is the origin: the key is then the log's,
+   * unless it is only a witness.
    */
   noteKeys(origin: string): RingNoteKey[] {
     this.#readAll();
     return [...this.#noteKeysByLine(origin).values()];
   }
 
-  /** Those of {@link Keyring.noteKeys} that signature lines name, however many keys there are. */
+  /** The keys of {@link Keyring.noteKeys} that signature lines name. Fast for many keys. */
   findNoteKeys(origin: string, lines: readonly NoteSignature[]): RingNoteKey[] {
     if (!this.#isWhole && this.#source?.origin !== origin) this.#readAll();
     const byLine = this.#noteKeysByLine(origin);
@@ -250,7 +249,7 @@ export class Keyring {
     return this.#enter(saved, decoded.value);
   }
 
-  /** In the order in which they were added. Nobody asks for their points: those of a source's many keys take their time. */
+  /** In order. Without their prepared keys, which would be slow for many. */
   *#listSaved(): Generator<SavedKey, void, void> {
     const listed = new Set<string>();
     const { size } = (this.#isWhole ? undefined : this.#source) ?? { size: 0 };
@@ -293,7 +292,7 @@ function enterNoteKeys(byLine: Map<string, RingNoteKey>, origin: string, ringKey
   }
 }
 
-/** The lines that name a key as a signer of the notes of `origin`. */
+/** The names of a key as a signer of the notes of `origin`. */
 export function listNoteLines(origin: string, ringKey: RingKey): (NoteLine & { readonly line: string })[] {
   return listNoteKeys(origin, ringKey).map(({ name, keyId, keyid, as }) => ({
     line: lineName(name, keyId),
@@ -333,9 +332,8 @@ function lineName(name: string, keyId: string): string {
 /**
  * Why a key may not sign an event at its position, or `undefined` when it may.
  *
- * @param rule - What the event asks of those who sign it, see `signingRuleFor`.
- * @param instant - The timestamp that the position has for judging validity: the later of the event's own
- *   `occurred_at` and the ledger's clock there, so that back-dating does not revive an expired key.
+ * @param rule - From `signingRuleFor`.
+ * @param instant - From `judgingInstant`.
  */
 export function findEntitlementProblem(
   ringKey: RingKey,
@@ -358,7 +356,7 @@ function isEntitled({ key, patterns }: RingKey, { role, principals }: Entitlemen
   return key.roles.includes(role) && principals.every((each) => coversPrincipal(patterns.set, each));
 }
 
-/** The roles by which a key that is entitled to sign an event signs it. */
+/** The roles by which an entitled key signs an event. */
 export function listRolesUsed(ringKey: RingKey, { anyOf }: SigningRule): Role[] {
   const roles: Role[] = [];
   for (const each of anyOf)
@@ -386,7 +384,7 @@ export function findValidityProblem(ringKey: RingKey, instant: string): Entitlem
   return undefined;
 }
 
-/** Why a key may not speak of the first `size` records: one of them revoked it. */
+/** Why a key may not sign for the first `size` records: one of them revoked it. */
 export function findRevocationProblem(
   { key, revokedBy }: RingKey,
   size: number,
@@ -401,7 +399,7 @@ export function findRevocationProblem(
   };
 }
 
-/** Why a key may not sign what asks for one of these roles. */
+/** Why a key may not sign where one of these roles is required. */
 export function findRoleProblem({ key }: RingKey, roles: readonly Role[]): EntitlementProblem | undefined {
   if (key.roles.some((role) => roles.includes(role))) return undefined;
   return { code: 'KEY_NOT_FOR_ROLE', expected: roles.join(' or '), actual: key.roles.join(', ') };

@@ -1,12 +1,11 @@
 /**
- * Two questions of every record, whoever asks (SPEC §7): must it be signed, and at which instant are the keys that signed it judged?
- * Verification, its fast step and writers ask here.
+ * Whether a record must be signed, and at which instant its keys are judged (SPEC §7): for verification, the fast path and writers.
  */
 
 import { orderTimestamps } from '../../base/value/timestamp.js';
 
-/** What a ledger asks of signatures at a record. */
-export interface SigningDemand {
+/** The requirements at a record. */
+interface SigningDemand {
   /** By genesis, or by the trust policy. */
   readonly signaturesRequired: boolean;
   /** Whether some key known there has, or had, the role `authority`. */
@@ -16,7 +15,7 @@ export interface SigningDemand {
 /**
  * Whether a record must be signed.
  *
- * @param act - Whether it is a key event, and whether it lets somebody act or gives budget back.
+ * @param act - Whether it is a key event, and whether it lets a principal act or returns budget.
  */
 export function mustBeSigned(
   { signaturesRequired, hasAuthority }: SigningDemand,
@@ -26,8 +25,8 @@ export function mustBeSigned(
 }
 
 /**
- * When the keys of a record are judged: at its own time, or at the ledger's clock where that is later. An event that is dated back does
- * not revive an expired key.
+ * The instant at which the keys of a record are judged: its own time, or the ledger's clock if that is later. Back-dating does not revive
+ * an expired key.
  *
  * @param clock - The latest time of genesis and of dating checkpoints before the record.
  */

@@ -1,6 +1,6 @@
 /**
- * The trust policy that a user pins with `--trust` (SPEC §7): which origins, which keys, what must be signed. A policy
- * that says anything this version does not enforce is refused as a whole.
+ * The trust policy of `--trust` (SPEC §7): which origins, which keys, what must be signed. A policy with anything that this version does not
+ * enforce is refused.
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -16,7 +16,7 @@ export const MAX_TRUST_POLICY_BYTES = 1024 * 1024;
 /**
  * Reads a trust policy from JSON text (any layout, no duplicate keys).
  *
- * @throws NorthrootError `TRUST_POLICY_INVALID`, saying where and why.
+ * @throws NorthrootError `TRUST_POLICY_INVALID`
  */
 export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
   if (bytes.length > MAX_TRUST_POLICY_BYTES) {
@@ -44,7 +44,7 @@ export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
   return policy;
 }
 
-/** A policy that nothing can meet is a mistake, and better told of at once. */
+/** Refuses a policy that no ledger can meet. */
 function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
   for (const [index, { roles, name, public_key: text }] of keys.entries()) {
     if (!roles.includes('witness')) continue;
@@ -60,7 +60,7 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
       throw refuse(`${pointer}/public_key`, 'an ed25519 or ml-dsa-44 key for a witness', text);
   }
   const { witness_threshold: threshold = 0, checkpoint_quorum: quorum = 0 } = require;
-  // As they are counted: keys of one name are one witness, and a key that is pinned for the log counts for the log alone.
+  // Counted as in verification: keys of one name are one witness, and a key pinned for the log counts for the log only.
   const witnesses = new Set(
     keys
       .filter(({ roles }) => roles.includes('witness') && !roles.includes('checkpoint'))

@@ -1,6 +1,6 @@
 /**
- * The C2SP trust policy file (https://c2sp.org/tlog-policy): the logs and witnesses that somebody knows, and the quorum of
- * witnesses that must have cosigned a checkpoint. Whose signatures are valid is for `format/note/verify-note.ts`.
+ * The C2SP trust policy file (https://c2sp.org/tlog-policy): known logs and witnesses, and the quorum of witnesses that must cosign a
+ * checkpoint. `format/note/verify-note.ts` verifies signatures.
  *
  *     log example.com/agents/prod+…
  *     witness X1 x1.example+…
@@ -8,8 +8,8 @@
  *     group X any X1 X2
  *     quorum X
  *
- * The file is octets. An item of a line that is UTF-8 is kept as that text; of one that is not, each octet above 0x7f is kept
- * as the lone surrogate U+DC00 + octet. So no two different items are ever the same text here.
+ * The file is octets. An item in UTF-8 is kept as text; in any other item an octet above 0x7f becomes the lone surrogate U+DC00 + octet, so
+ * that different items are different texts.
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
@@ -21,7 +21,7 @@ import { readVkey, tryUnknownVkeyType } from '../../format/key/vkey.js';
 import { canBeLogKey, canBeWitnessKey, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 
-/** A log whose checkpoints are believed. The name in the vkey is the log's origin. */
+/** A trusted log. The name in the vkey is its origin. */
 export interface PolicyLog {
   /** Type 0x01 or 0x06. */
   readonly vkey: string;
@@ -30,23 +30,23 @@ export interface PolicyLog {
 
 /** A witness. */
 export interface PolicyWitness {
-  /** Its name in the policy: of no meaning outside. */
+  /** Its name in the policy, without a meaning elsewhere. */
   readonly name: string;
   /** Type 0x04 or 0x06. */
   readonly vkey: string;
   readonly url?: string;
 }
 
-/** A group: it witnesses what at least `threshold` of its members witness. */
+/** A group: it has cosigned if at least `threshold` of its members have. */
 export interface PolicyGroup {
   readonly name: string;
   /** 1 to the number of members. */
   readonly threshold: number;
-  /** Names of witnesses and groups that are defined before this one. No name is a member of two groups. */
+  /** Names of earlier witnesses and groups. No name is in two groups. */
   readonly members: readonly string[];
 }
 
-/** A log or witness whose vkey has a type that is not known here: no signature by it is ever taken for right. */
+/** A log or witness with a vkey of an unknown type: no signature by it counts. */
 export interface SkippedPolicyKey {
   readonly role: 'log' | 'witness';
   /** A witness's name in the policy, or the name in a log's vkey. */
@@ -57,14 +57,14 @@ export interface SkippedPolicyKey {
   readonly line: number;
 }
 
-/** What a policy file says. Plain data: it can be saved and cloned. */
+/** A parsed policy file. Plain data. */
 export interface WitnessPolicy {
   readonly logs: readonly PolicyLog[];
   readonly witnesses: readonly PolicyWitness[];
-  /** What else it names: such a log counts as one that never signs, such a witness as one that never cosigns. */
+  /** Keys of unknown types: such a log never signs, such a witness never cosigns. */
   readonly skipped?: readonly SkippedPolicyKey[];
   readonly groups: readonly PolicyGroup[];
-  /** The witness or group that must have cosigned; `undefined` for none. */
+  /** The witness or group that must cosign; undefined for none. */
   readonly quorum: string | undefined;
 }
 
@@ -78,7 +78,7 @@ export interface WitnessPolicyKeys {
 
 /** The largest policy file in bytes. */
 export const MAX_WITNESS_POLICY_BYTES = 1024 * 1024;
-/** The most logs, witnesses and groups together; C2SP asks for at least 32 of each. */
+/** The maximum of logs, witnesses and groups together; C2SP requires at least 32 of each. */
 export const MAX_WITNESS_POLICY_DEFINITIONS = 1_000;
 
 const NO_QUORUM = 'none';
@@ -88,10 +88,9 @@ const SHOWN_QUORUM = 400;
 /**
  * Reads a policy file, strictly.
  *
- * A log or witness with a vkey of an unknown type is passed over, and named in `skipped`; one of a known type that is malformed, or
- * by which no signature is valid (SPEC §5), is refused.
+ * A vkey of an unknown type is skipped, and listed in `skipped`. One of a known type that is malformed, or weak (SPEC §5), is refused.
  *
- * @throws NorthrootError `WITNESS_POLICY_INVALID`, with the number of the line, what was expected and what was found
+ * @throws NorthrootError `WITNESS_POLICY_INVALID`
  */
 export function parseWitnessPolicy(bytes: Uint8Array): WitnessPolicy {
   const reader = new PolicyReader();
@@ -102,7 +101,7 @@ export function parseWitnessPolicy(bytes: Uint8Array): WitnessPolicy {
 /**
  * Prepares the keys of a policy.
  *
- * @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`: never for what {@link parseWitnessPolicy} returned
+ * @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`: never for a result of {@link parseWitnessPolicy}
  */
 export function witnessPolicyKeys(policy: WitnessPolicy, backend?: SignatureBackend): WitnessPolicyKeys {
   return {
@@ -112,26 +111,26 @@ export function witnessPolicyKeys(policy: WitnessPolicy, backend?: SignatureBack
 }
 
 /**
- * Whether a checkpoint has the cosignatures that a policy asks for.
+ * Whether a checkpoint has the cosignatures that a policy requires.
  *
  * @param cosigned - Whether the witness of that name in the policy cosigned it; called once for each witness.
  */
 export function meetsQuorum(policy: WitnessPolicy, cosigned: (witnessName: string) => boolean): boolean {
   const witnessed = new Set<string>();
   for (const { name } of policy.witnesses) if (cosigned(name)) witnessed.add(name);
-  // A group stands after its members, so that one pass is enough.
+  // A group comes after its members, so one pass is enough.
   for (const { name, threshold, members } of policy.groups) {
     if (members.filter((member) => witnessed.has(member)).length >= threshold) witnessed.add(name);
   }
   return policy.quorum === undefined || witnessed.has(policy.quorum);
 }
 
-/** Whether a policy names logs, so that one of them must have signed; also where none of their keys is of a known type. */
+/** Whether a policy names logs, also of unknown types: one of them must then have signed. */
 export function namesLogs({ logs, skipped = [] }: WitnessPolicy): boolean {
   return logs.length > 0 || skipped.some(({ role }) => role === 'log');
 }
 
-/** The lines of a policy that are passed over, each in one printable line. */
+/** The skipped lines of a policy, each as one printable line. */
 export function describeSkipped({ skipped = [] }: WitnessPolicy): string[] {
   return skipped.map(({ role, name, type, line }) => {
     const effect = role === 'log' ? 'nothing is taken for signed by it' : 'it counts as not having cosigned';
@@ -139,7 +138,7 @@ export function describeSkipped({ skipped = [] }: WitnessPolicy): string[] {
   });
 }
 
-/** What a policy asks for in one printable line, as in `all of (2 of (X1, X2, X3), any of (Y1, Y2))`. */
+/** The quorum of a policy as one printable line, as in `all of (2 of (X1, X2, X3), any of (Y1, Y2))`. */
 export function describeQuorum({ groups, quorum }: WitnessPolicy): string {
   if (quorum === undefined) return 'no cosignature';
   const words = new Map<string, string>();
@@ -156,7 +155,7 @@ class PolicyReader {
   readonly #logs: PolicyLog[] = [];
   readonly #witnesses: PolicyWitness[] = [];
   readonly #groups: PolicyGroup[] = [];
-  /** Whether each defined witness or group is a member of a group already. */
+  /** For each witness or group whether it is in a group. */
   readonly #isMember = new Map<string, boolean>();
   readonly #skipped: SkippedPolicyKey[] = [];
   readonly #keys = { log: new Set<string>(), witness: new Set<string>() };
@@ -247,7 +246,7 @@ class PolicyReader {
     this.#isMember.set(name, false);
   }
 
-  /** Whether the key counts; one of an unknown type does not, and does not spoil the rest of the file. */
+  /** Whether the key counts: one of an unknown type does not, and is no error. */
   #checkKey(vkey: string, role: 'log' | 'witness', name: string): boolean {
     const what =
       role === 'log'
@@ -276,7 +275,7 @@ class PolicyReader {
     return true;
   }
 
-  /** Comments have lines of their own: what stands after a vkey is a URL. */
+  /** Comments are separate lines: text after a vkey is a URL. */
   #checkUrl(url: string | undefined): void {
     if (url?.startsWith('#')) this.#refuse('a URL, or a comment on a line of its own', quote(url));
   }
@@ -309,7 +308,7 @@ function toItem(item: string): string {
   if (!/[\x80-\xff]/.test(item)) return item;
   const octets = encodeLatin1(item);
   const text = decodeUtf8(octets);
-  // What is not UTF-8 is read as replacement characters.
+  // Invalid UTF-8 is read as replacement characters.
   if (equalBytes(encodeUtf8(text), octets)) return text;
   return item.replace(/[\x80-\xff]/g, (octet) => String.fromCharCode(0xdc00 + octet.charCodeAt(0)));
 }

@@ -1,6 +1,6 @@
 /**
- * Actions that are open, or were denied, in rows of 256 bytes: what an execution is held against, as the bytes of the records say it.
- * Only actions of the usual form have room there (`ActionRow`); all others are packed (`action-table.ts`).
+ * Open and denied actions in rows of 256 bytes, for comparison with executions. Only actions from the fast path fit a row (`ActionRow`);
+ * all others are packed (`action-table.ts`).
  */
 
 import { encodeBase64url } from '../../base/bytes/encoding.js';
@@ -9,17 +9,17 @@ import { toDigestText } from '../../base/value/digest.js';
 import { type Rational, rationalOfDecimal } from '../../base/value/rational.js';
 import type { Action, Grant } from '../bounds/grant.js';
 
-/** How many names are kept once; further ones stand in each action. */
+/** How many names are shared; further ones are stored in each action. */
 const MAX_NAMES = 4_096;
-/** The longest text that may be one of them. */
+/** The longest shared name. */
 const MAX_NAME_LENGTH = 256;
 
-/** The first names that are met, by number. */
+/** The shared names, by number. */
 export class Names {
   readonly #numbers = new Map<string, number>();
   readonly #list: string[] = [];
 
-  /** -1 for one that is not kept. */
+  /** -1 for one that is not shared. */
   numberOf(text: string): number {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export class Names {
   }
 }
 
-/** The most units that a row has room for. */
+/** The maximum of units in a row. */
 export const MAX_ROW_UNITS = 6;
 
 /* Where things lie in a row, in bytes, and in numbers of their size. */
@@ -63,16 +63,16 @@ const SCALES = 16;
 
 const PIECE_ROWS = 1_024;
 
-/** An action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
+/** An action with SHA-256 digests, as offsets into its record. Objects are used again. */
 export interface ActionRow {
-  /** Where the words of its id and its digests stand; -1 for a user intent that is absent. */
+  /** The indexes of the words of its id and digests; -1 for an absent user intent. */
   words: Int32Array;
   id: number;
   intent: number;
   params: number;
   userIntent: number;
   bytes: Uint8Array;
-  /** The places of `occurred_at` and of its closing quote. */
+  /** The offsets of `occurred_at` and of its closing quote. */
   time: number;
   timeEnd: number;
   file: string;
@@ -83,21 +83,20 @@ export interface ActionRow {
   isDenied: boolean;
   /** The number of its grant; -1 for none. */
   grant: number;
-  /** What it reserves: so many multiples of 10^−scale of each unit. */
+  /** The reservation: multiples of 10^−scale of each unit. */
   unitCount: number;
   readonly units: string[];
   readonly amounts: Float64Array;
   readonly scales: Uint8Array;
 }
 
-/** See the head of this file. */
 export class ActionRows {
   readonly #bytes: Uint8Array[] = [];
   readonly #words: Int32Array[] = [];
   readonly #shorts: Uint16Array[] = [];
   readonly #numbers: Float64Array[] = [];
   readonly #names: Names;
-  /** Rows whose action was executed or refused: its number has none any more, so nothing points there. */
+  /** Free rows: their action was executed or refused. */
   readonly #freed: number[] = [];
   #length = 0;
 
@@ -105,7 +104,7 @@ export class ActionRows {
     this.#names = names;
   }
 
-  /** Puts an action into a free row; -1 where it has no room in one. */
+  /** Writes an action to a free row. @returns The row; -1 where it does not fit. */
   add(action: ActionRow): number {
     const { bytes, words, unitCount, units, time, timeEnd } = action;
     if (unitCount > MAX_ROW_UNITS) return -1;
@@ -150,7 +149,7 @@ export class ActionRows {
     this.#freed.push(row);
   }
 
-  /** The action of a row, as the rules see it. */
+  /** The action of a row. */
   read(row: number, grantAt: (index: number) => Grant | undefined): Action {
     const bytes = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
     const at = (row % PIECE_ROWS) * ROW_BYTES;
@@ -218,7 +217,7 @@ export class ActionRows {
     return this.#number(row, VALUES + index);
   }
 
-  /** Whether the words at the two places are those of its intent and its parameters. */
+  /** Whether the words at two indexes are those of its intent and parameters. */
   hasDigests(row: number, words: Int32Array, intent: number, params: number): boolean {
     const at = ((row % PIECE_ROWS) * ROW_BYTES) / 4;
     const own = this.#words[Math.floor(row / PIECE_ROWS)]!;
@@ -227,7 +226,7 @@ export class ActionRows {
     );
   }
 
-  /** The bytes that its `occurred_at` stands in, and where. */
+  /** The bytes and offset of its `occurred_at`. */
   timeBytes(row: number): Uint8Array {
     return this.#bytes[Math.floor(row / PIECE_ROWS)]!;
   }
@@ -282,7 +281,7 @@ function isSameDigest(a: Int32Array, at: number, b: Int32Array, bAt: number): bo
 const PIECE_BITS = 12;
 const PIECE = 1 << PIECE_BITS;
 
-/** Rows by the number of their event; a piece of the numbers in which there are none takes no room. */
+/** Rows by the number of their event. A piece without rows takes no memory. */
 export class RowColumn {
   /** The rows + 1. */
   readonly #pieces: (Int32Array | undefined)[] = [];

@@ -1,7 +1,7 @@
 /**
- * The actions of a verification in memory: each packed into one text of a byte a character, some 250 bytes with its id and its place in the
- * table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
- * Those that the fast step puts in (`fast-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
+ * The actions of a state in memory, each packed into a text of one byte per character: about 250 bytes with its id and table entry. Repeated
+ * names are shared. An unpacked action equals the one that was set, but is another object. The fast path keeps its actions in rows
+ * instead (`action-rows.ts`), where it compares them.
  */
 
 import { encodeBase64url, writeBase64url } from '../../base/bytes/encoding.js';
@@ -16,7 +16,7 @@ import type { Table } from './table.js';
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
 
-/** What is listed of an action that is open. */
+/** An open action in lists. */
 export interface OpenAction {
   /** `sha-256:…` */
   readonly eventId: string;
@@ -24,19 +24,18 @@ export interface OpenAction {
   readonly toolName: string;
 }
 
-/** The actions of a verification: those that are open and those that were denied. */
+/** The open and denied actions of a state. */
 export interface Actions extends Table<string, Action> {
-  /** How many are open. Takes a look at those that were not put into rows. */
+  /** How many are open. Reads those that are not in rows. */
   countOpen(): number;
-  /** Those that are open, in the order of the ledger, each made when it is asked for. Over an index: once it was loaded. */
+  /** The open actions in ledger order, each made on request. Over an index only after `load`. */
   open(): Iterable<OpenAction>;
-  /** Over an index: reads those that are open. */
+  /** Over an index: reads the open actions. */
   load?(): Promise<void>;
 }
 
-/** See the head of this file. */
 export class ActionTable implements Actions {
-  /** Packed texts by id, in the order in which they came. */
+  /** Packed texts by id, in order of insertion. */
   readonly #packed = new Map<string, string>();
   /** Rows by the number of the event. */
   #placed = new RowColumn();
@@ -45,11 +44,11 @@ export class ActionTable implements Actions {
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
-  /** The rows that the actions lie in which {@link ActionTable.place} put there. */
+  /** The rows of the actions that {@link ActionTable.place} added. */
   readonly rows = new ActionRows(this.#names);
   #numberOf: (id: string) => number = () => -1;
 
-  /** @param grants - Where the grants stand that actions name by number. */
+  /** @param grants - The grants that actions name by number. */
   constructor(grants: Pick<GrantTable, 'at'>) {
     this.#grants = grants;
   }
@@ -72,7 +71,7 @@ export class ActionTable implements Actions {
   set(id: string, action: Action): void {
     const packed = this.#pack(id, action);
     this.remove(this.#numberOf(id));
-    // A text that was cut out of a longer one would keep that: this is one of its own.
+    // A copy: a slice would keep the longer text alive.
     this.#packed.set(decodeLatin1(encodeLatin1(id)), packed);
   }
 
@@ -80,7 +79,7 @@ export class ActionTable implements Actions {
     return this.#packed.delete(id) || this.remove(this.#numberOf(id));
   }
 
-  /** In the order of the ledger. */
+  /** In ledger order. */
   values(): Generator<Action, void, void> {
     return this.#inOrder(
       (row) => this.#read(row),
@@ -113,7 +112,7 @@ export class ActionTable implements Actions {
     for (const each of listed) if (each !== undefined) yield each;
   }
 
-  /** What is made of each action, in the order of the ledger. */
+  /** Maps each action, in ledger order. */
   *#inOrder<T>(
     ofRow: (row: number) => T,
     ofPacked: (id: string, packed: string) => T,
@@ -128,23 +127,23 @@ export class ActionTable implements Actions {
     for (; next.done !== true; next = placed.next()) yield ofRow(next.value[1]);
   }
 
-  /** @param numberOf - The number of the event of an id, -1 for none; from here on actions may be placed by it. */
+  /** Allows {@link ActionTable.place}. @param numberOf - The number of the event of an id; -1 for none. */
   number(numberOf: (id: string) => number): void {
     this.#numberOf = numberOf;
   }
 
-  /** The row of the action with this number; -1 where it lies in none, or there is no such action. */
+  /** The row of the action with this number; -1 for none. */
   rowOf(number: number): number {
     return this.#placed.at(number);
   }
 
-  /** Adds an action that is not in the table, which lies in a row. */
+  /** Adds a new action that is in a row. */
   place(number: number, row: number): void {
     this.#placed.set(number, row);
     if (this.rows.isDenied(row)) this.#denied += 1;
   }
 
-  /** Removes the action with this number; false where it lies in no row. */
+  /** Removes the action with this number; false where it has no row. */
   remove(number: number): boolean {
     const row = this.#placed.at(number);
     if (row === -1) return false;
@@ -154,7 +153,7 @@ export class ActionTable implements Actions {
     return true;
   }
 
-  /** Forgets all. */
+  /** Clears the table. */
   clear(): void {
     for (const [, row] of this.#placed.entries()) this.rows.free(row);
     this.#placed = new RowColumn();

@@ -1,6 +1,6 @@
 /**
- * Checkpoints that the user holds (SPEC §6): a note kept earlier, or got from a witness. A ledger whose tree has another root at
- * that size is not the one that the checkpoint is of; one that is smaller was truncated.
+ * Checkpoints that the user holds (SPEC §6): a note kept earlier, or from a witness. A ledger with another root at that size is a fork; a
+ * smaller one was truncated.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -12,29 +12,29 @@ import { findRevocationProblem, findRoleProblem } from '../trust/keyring.js';
 import { judgeLedgerNote } from './checkpoint-note.js';
 import type { VerifyState } from './state.js';
 
-/** A checkpoint's note, and the name that findings call it by: its file's. */
+/** A checkpoint's note, and its name in findings: its file's. */
 export interface Anchor {
   readonly name: string;
   readonly note: Uint8Array;
 }
 
-/** How a ledger stands to an anchor: it extends it, is shorter, has another history, or is another log. */
+/** Whether a ledger extends an anchor, is shorter, has another history, or is another log. */
 export type AnchorRelation = 'extends' | 'truncated' | 'forked' | 'other-origin';
 
-/** What became of an anchor. */
+/** The outcome of an anchor. */
 export interface AnchorOutcome {
   readonly name: string;
   readonly note: SignedCheckpoint;
-  /** Whether it was published with the ledger, and so shows nothing of what was there before. */
+  /** Whether it was published with the ledger, and so proves nothing about earlier records. */
   readonly isPublished: boolean;
   readonly relation: AnchorRelation;
   /** The ledger's root at the anchor's size; undefined where it is shorter. */
   readonly root: string | undefined;
-  /** Whose signatures on it count, by the keys known at the end. */
+  /** Its signatures, by the keys known at the end. */
   readonly signatures: NoteVerdict;
 }
 
-/** Whether its signatures say anything of this ledger (SPEC §7): the ledger extends its tree, which is not the empty one that all extend. */
+/** Whether its signatures concern this ledger (SPEC §7): the ledger extends its tree, which is not empty. */
 export function isOfLedger({ relation, note }: AnchorOutcome): boolean {
   return relation === 'extends' && note.checkpoint.size > 0;
 }
@@ -46,14 +46,14 @@ interface Watched {
   root: string | undefined;
 }
 
-/** Holds anchors against a tree as it grows. */
+/** Compares anchors with a tree as it grows. */
 export class AnchorWatch {
   readonly #inOrder: readonly Watched[];
   readonly #bySize: readonly Watched[];
   #next = 0;
 
   /**
-   * @param published - The checkpoint that the ledger is published with, if there is one.
+   * @param published - The checkpoint that the ledger is published with, if any.
    * @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint
    */
   constructor(anchors: readonly Anchor[], published?: Anchor) {
@@ -67,13 +67,13 @@ export class AnchorWatch {
     this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
   }
 
-  /** How many leaves the tree has where the next anchor ends that was not observed; Infinity where there is none. */
+  /** The tree size of the next anchor; Infinity for none. */
   get nextSize(): number {
     return this.#bySize[this.#next]?.note.checkpoint.size ?? Infinity;
   }
 
   /**
-   * Call for the empty tree, and after each leaf; it is enough to call at {@link AnchorWatch.nextSize}.
+   * MUST be called for the empty tree, and when the tree reaches {@link AnchorWatch.nextSize}.
    *
    * @returns Whether an anchor ends there.
    */
@@ -88,10 +88,10 @@ export class AnchorWatch {
   }
 
   /**
-   * Call in place of {@link AnchorWatch.observe} for every tree up to one that was verified before.
+   * Replaces {@link AnchorWatch.observe} for every tree up to one that was verified before.
    *
-   * @param findRoot - The root of that ledger's tree at a checkpoint's size, where it is known.
-   * @returns Whether all are known at which anchors end; nothing has happened otherwise.
+   * @param findRoot - The root of that ledger at a checkpoint's size, where known.
+   * @returns Whether all needed roots are known: nothing was changed otherwise.
    */
   skipTo(tree: CompactRange, findRoot: (note: SignedCheckpoint) => string | undefined): boolean {
     const covered = this.#bySize.filter(({ note }) => note.checkpoint.size <= tree.size);
@@ -106,14 +106,14 @@ export class AnchorWatch {
     return true;
   }
 
-  /** Begins again with the empty tree. */
+  /** Restarts with the empty tree. */
   restart(): void {
     this.#next = 0;
     for (const anchor of this.#inOrder) anchor.root = undefined;
     this.observe(emptyRange());
   }
 
-  /** The ledger's roots at which anchors have ended, by size. */
+  /** The ledger's roots at the anchors so far, by size. */
   roots(): Map<number, string> {
     return new Map(
       this.#bySize
@@ -122,12 +122,12 @@ export class AnchorWatch {
     );
   }
 
-  /** How many records each covers. */
+  /** The tree size of each. */
   sizes(): number[] {
     return this.#inOrder.map(({ note }) => note.checkpoint.size);
   }
 
-  /** What became of each, in the order in which they were given. Call at the end. */
+  /** The outcome of each, in the given order. MUST be called at the end. */
   judge(state: VerifyState): AnchorOutcome[] {
     return this.#inOrder.map(({ name, isPublished, note, root }) => {
       const { size } = note.checkpoint;

@@ -1,6 +1,6 @@
 /**
- * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution →
- * adjustment. Each link must name an earlier event; what it allows is judged by `bounds/`.
+ * Step 11 of SPEC §8, linkage: grant → delegated grants → action → execution → adjustment. Each link must name an earlier event. `bounds/`
+ * judges what it allows.
  */
 
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
@@ -41,26 +41,26 @@ import { askedOf, type RequestEntry, requestName } from './links.js';
 import { closeStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
 import type { VerifyState } from './state.js';
 
-/** The kind under which an event is entered into the index. */
+/** The kind of an event in the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
   if (line.type === 'execution') return 'execution';
   if (line.type === 'authorization') return line.outline().kind;
   return line.eventType === 'authorization' ? 'malformed' : 'other';
 }
 
-/** What an event counts for. */
+/** The effects of an event's links. */
 export interface Linked {
-  /** Of an execution: the number of the grant that it counts under; -1 for none. */
+  /** For an execution the number of the grant that it counts under; -1 for none. */
   readonly grant: number;
-  /** Whether it is an attempt that a deny blocked, whose verdict is then `denied`. */
+  /** Whether it is an attempt blocked by a deny, with the verdict `denied`. */
   readonly isBlocked: boolean;
-  /** The grant that it makes: what became of its record is to be told to {@link settleGrant}. */
+  /** The grant that it makes: {@link settleGrant} MUST be called with its verdict. */
   readonly made?: Grant;
-  /** The request key that an allowed action has: to be told to {@link settleRequest}. */
+  /** The request key of an allowed action: {@link settleRequest} MUST be called with its verdict. */
   readonly request?: MadeRequest;
 }
 
-/** A request key by its {@link requestName}, and what it was used for. */
+/** A request key by its {@link requestName}, and its content. */
 type MadeRequest = { readonly name: string } & Pick<RequestEntry, 'asked'>;
 
 const UNLINKED: Linked = { grant: -1, isBlocked: false };
@@ -90,7 +90,7 @@ export function checkAuthorizations(
   }
 }
 
-/** A start that takes an earlier one over may be the second try: what that one may have used counts as well (SPEC §3.8). */
+/** A start that takes an earlier one over may be a second try: the first one's possible use counts as well (SPEC §3.8). */
 function checkStart(
   state: VerifyState,
   event: EventEnvelope,
@@ -104,13 +104,13 @@ function checkStart(
   applyJudgement(state, judgeTakeover(start, action, grant), grant, findings, fromDigestText(place.eventId));
 }
 
-/** Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known. */
+/** Keeps the verdict of a grant's record (SPEC §8 rule 12). */
 export function settleGrant(state: VerifyState, grant: Grant, verdict: EventVerdict): void {
   grant.isSound = verdict === 'ok' || verdict === 'denied';
   state.links.grants.touch(grant);
 }
 
-/** Tells the executions that named this event before it came that it came too late. */
+/** Reports that this event came after executions that name it. */
 export function resolvePending(
   state: VerifyState,
   eventId: string,
@@ -125,21 +125,21 @@ export function resolvePending(
   return [{ ...resolveWaiting(finding, kind, place), ...(others > 0 ? { folded: others } : {}) }];
 }
 
-/** What a finding that waited for an event says once that has come. */
+/** Completes a finding that waited for an event. */
 export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPlace): Finding {
   const isElse = kind === 'other' || kind === 'execution';
   const code = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
   return { ...finding, code, related: [place] };
 }
 
-/** What is known only at the end: links to events that never came, in the order of the executions. */
+/** Links to events that never came, in the order of the executions. MUST be called at the end. */
 export function settlePending(state: VerifyState): Finding[] {
   return [...state.links.pending.values()]
     .map(({ finding, others }) => (others > 0 ? { ...finding, folded: others } : finding))
     .sort(({ at: a }, { at: b }) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
-/** Clocks that differ do so in many events. */
+/** Late events share one cause: differing clocks affect many. */
 export const TIME_CAUSE = 'time';
 
 function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {
@@ -221,7 +221,7 @@ function checkAction(
   return { name, asked: askedOf(outline.toolName, outline.params) };
 }
 
-/** Rule 18: each key is used once. */
+/** Rule 18: a request key is used once. */
 function checkRequest(
   { links, events }: VerifyState,
   name: string,
@@ -240,7 +240,7 @@ function checkRequest(
   });
 }
 
-/** Keeps the request key of an action that is not invalid: to be called once the line's verdict is known. */
+/** Keeps the request key of an action that is not invalid. */
 export function settleRequest(
   { links }: VerifyState,
   { name, asked }: MadeRequest,
@@ -250,12 +250,12 @@ export function settleRequest(
   if (verdict !== 'invalid' && !links.requests.has(name)) links.requests.set(name, { id, asked });
 }
 
-/** SPEC §7, "Taken over": on whose word rests what is allowed or done. */
+/** The foreign systems of an event (SPEC §7, "Taken over"). */
 function noteSystems({ importedSystems }: VerifyState, systems: readonly string[]): void {
   for (const system of systems) addSystem(importedSystems, system);
 }
 
-/** What an authorization says of itself: an allow needs checks that passed and hygiene that is not Invalid. */
+/** An allow needs passed checks, and hygiene other than Invalid. */
 function checkDecision(event: AuthorizationEvent, findings: LineFindings): void {
   const failed = event.checks?.findIndex(({ result }) => result === 'fail') ?? -1;
   if (event.decision === 'allow' && failed !== -1) {
@@ -286,7 +286,7 @@ function checkDecision(event: AuthorizationEvent, findings: LineFindings): void 
   }
 }
 
-/** The grant that an event names, where it can be relied on; findings where it cannot. */
+/** The grant that an event names, if usable; findings if not. */
 function resolveGrant(
   state: VerifyState,
   id: string | undefined,
@@ -406,7 +406,7 @@ function checkExecution(
   return { grant: under?.index ?? -1, isBlocked: false };
 }
 
-/** What an execution says of its own times. */
+/** The order of an execution's own times. */
 function checkTimes({ startedAt, endedAt, occurredAt }: ExecutionOutline, findings: LineFindings): void {
   if (startedAt === undefined) return;
   if (endedAt !== undefined && orderTimestamps(endedAt, startedAt) < 0) {
@@ -419,7 +419,7 @@ function checkTimes({ startedAt, endedAt, occurredAt }: ExecutionOutline, findin
   }
 }
 
-/** Rule 11. A credit counts only where nothing of the line is invalid: nobody gets anything back by a forged record. */
+/** Rule 11. A credit counts only on a valid line: a forged record must not return anything. */
 function checkAdjustment(state: VerifyState, event: AdjustmentOutline, findings: LineFindings): void {
   warnDouble(event.firstDouble, '/meters', findings);
   const grant = resolveGrant(state, event.grantId, true, findings, '/grant_event_id');
@@ -433,7 +433,7 @@ function checkAdjustment(state: VerifyState, event: AdjustmentOutline, findings:
   touchChain(state, grant);
 }
 
-/** The execution that an adjustment corrects: an earlier one, that counts under the named grant. */
+/** The execution that an adjustment corrects: an earlier one under the named grant. */
 function checkAdjustedExecution(
   state: VerifyState,
   event: AdjustmentOutline,
@@ -462,7 +462,7 @@ function checkAdjustedExecution(
   });
 }
 
-/** What must be the same in an execution and in what authorized it. */
+/** The members that an execution shares with its authorization. */
 function checkMatch(
   event: ExecutionOutline,
   authorization: Grant | Action,
@@ -534,7 +534,7 @@ function leftNothing({ hasOutputDigest, hasOutputRef, resources }: ExecutionOutl
   return !hasOutputDigest && !hasOutputRef && resources.length === 0;
 }
 
-/** Rule 1: what was not blocked was executed under a deny. */
+/** Rule 1: an attempt that was not blocked was executed under a deny. */
 function checkUnderDeny(
   event: ExecutionOutline,
   authorization: Grant | Action,
@@ -581,7 +581,7 @@ function judgeAndApply(
   applyJudgement(state, judgeExecution(facts, action, grant), grant, findings, own);
 }
 
-/** Rule 8: a release says that nothing was begun. */
+/** Rule 8: a release claims that nothing was begun. */
 function reportReleaseOfStarted({ place }: OpenStart, findings: LineFindings): void {
   findings.addToEvent({
     code: 'RELEASE_OF_STARTED',
@@ -613,7 +613,7 @@ function touchChain({ links: { grants } }: VerifyState, grant: Grant | undefined
   }
 }
 
-/** Whether the event comes later or never shows only later; that the execution's evidence is broken shows now. */
+/** Whether the named event comes later is not known yet; that the execution's own evidence is broken is. */
 function addPending(state: VerifyState, id: string, findings: LineFindings): void {
   findings.invalid = true;
   const pointer = `${findings.eventRoot}/auth_event_id`;

@@ -8,11 +8,11 @@ import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
-/** Call for each line that was read, before the ledger's own id is known by it. */
+/** MUST be called for each line that was read, before it may set the ledger's id. */
 export function checkBinding(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
   if (line.span === undefined) return;
   if (line.layout === 'bare') {
-    // Events without records around them are of no ledger; those that name one must name the same.
+    // Bare events need no `ledger_id`; those that have one must have the same.
     state.ledgerId ??= line.ledgerId;
     checkLedgerId(state, line, findings);
     return;
@@ -24,7 +24,7 @@ export function checkBinding(state: VerifyState, line: ExaminedLine, findings: L
   if (checkLedgerId(state, line, findings)) return;
   const { eventType: type } = line;
   const isDemanded = type === 'key' || (state.bindingRequired && type !== 'genesis');
-  // One that is there and has the wrong form has its finding.
+  // A malformed one has its finding already.
   if (!isDemanded || (!line.wellFormed && Object.hasOwn(line.json() ?? {}, 'ledger_id'))) return;
   findings.isUnbound = true;
   findings.addToEvent({
@@ -36,7 +36,7 @@ export function checkBinding(state: VerifyState, line: ExaminedLine, findings: L
   });
 }
 
-/** @returns Whether the event says which ledger it is for. */
+/** @returns Whether the event names its ledger. */
 function checkLedgerId({ ledgerId }: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
   if (line.ledgerId === undefined) return false;
   if (ledgerId === undefined || line.ledgerId === ledgerId) return true;

@@ -30,8 +30,10 @@ export function checkChain(
 }
 
 /**
- * Moves the chain on by one line: `seq` is what the line says its number is, where it says one. After a number that is
- * not expected the next line may go on from it (lines were dropped) or from where the chain stood (it is the odd one).
+ * Moves the chain to the next line. After an unexpected `seq` the next one may follow it (lines were dropped) or the expected one (only
+ * this one was wrong).
+ *
+ * @param seq - The `seq` of the line, where it has one.
  */
 export function advanceChain(state: VerifyState, leaf: string, seq: number | undefined): void {
   const { chain } = state;
@@ -57,9 +59,9 @@ export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findin
 }
 
 /**
- * Each event once, and `prev_event_id` names an earlier one.
+ * An event occurs once, and its `prev_event_id` names an earlier one.
  *
- * @returns Whether the event has an id that the ledger does not have yet.
+ * @returns Whether the event has a new id.
  */
 export function checkEventIds(state: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
   const { previousId: id } = line;

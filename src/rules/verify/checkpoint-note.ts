@@ -1,4 +1,4 @@
-/** Judges the note of a checkpoint by what a verification knows (SPEC §6, §7). */
+/** Judges the note of a checkpoint by the state of a verification (SPEC §6, §7). */
 
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { type CheckpointRole, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
@@ -6,12 +6,12 @@ import { type EntitlementProblem, findRevocationProblem, type RingKey } from '..
 import type { VerifyState } from './state.js';
 
 /** Why a key of the ring may not sign or cosign a note, or `undefined` when it may. */
-export type Entitlement = (key: RingKey, as: CheckpointRole) => EntitlementProblem | undefined;
+type Entitlement = (key: RingKey, as: CheckpointRole) => EntitlementProblem | undefined;
 
 /**
- * Judges the signatures of a checkpoint's note by the keys that are known at this point.
+ * Judges the signatures of a checkpoint's note by the keys known so far.
  *
- * @param revokedBefore - A key that a record before this one revoked counts no more, also when the witness policy names it.
+ * @param revokedBefore - Keys revoked by a record before this one do not count, also if the witness policy names them.
  */
 export function judgeLedgerNote(
   { keyring, requirements }: VerifyState,

@@ -1,4 +1,4 @@
-/** Step 10 of SPEC §8, checkpoints (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
+/** Step 10 of SPEC §8, checkpoints (§3.4, §6): is each checkpoint of this ledger, and signed by a key that may seal it? */
 
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
@@ -30,8 +30,7 @@ import type { VerifyState } from './state.js';
 const NOTE = '/note';
 
 /**
- * Judges a checkpoint or attestation record, before it takes its place in the tree; other records are passed over. What is
- * learned is kept in `state.seals`.
+ * Judges a checkpoint or attestation, before its leaf is appended to the tree; ignores other records. Updates `state.seals`.
  */
 export function checkCheckpoint(
   state: VerifyState,
@@ -59,7 +58,7 @@ function judgeCheckpoint(
   const verdict = note && judgeSignatures(state, line, note);
   for (const problem of verdict?.problems ?? []) findings.addToEvent({ ...problem, pointer: NOTE });
   const signers = verdict?.signers ?? [];
-  // Most checkpoints of a ledger have the same signers, and share one list of them.
+  // Checkpoints with the same signers share one list.
   if (!sameSigners(signers, state.seals.lastSigners)) state.seals.lastSigners = signers;
   const matchesTree = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
   const checkpoint: KnownCheckpoint = {
@@ -84,7 +83,7 @@ function judgeCheckpoint(
   updateSeals(state, checkpoint, checkpoint.signers);
 }
 
-/** The ledger's root at the size that a note states, where a right checkpoint of the ledger states the same. */
+/** The ledger's root at the size of a note, where a right checkpoint of the ledger states the same. */
 export function findStatedRoot(seals: Seals, note: SignedCheckpoint): string | undefined {
   const { size, root } = note.checkpoint;
   const textHash = hashText(note);
@@ -98,12 +97,12 @@ function hashText({ text }: SignedCheckpoint): string {
   return sha256Base64url(encodeUtf8(text));
 }
 
-/** Whether what the event says of the tree is so. Its root can only be held against the tree where the sizes agree. */
+/** Whether the event states the right tree. Its root is compared only if the size is right. */
 function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFinding[] {
   const { tree_size: size, root, chain_tip_event_id: tip } = event;
   if (size !== state.records) {
     const expected = `${state.records}, the records before this one`;
-    // Records that were dropped, or put in, are missed by every later checkpoint too.
+    // Records that were dropped or inserted make every later size wrong too.
     const cause = `by ${size - state.records}`;
     return [{ code: 'CHECKPOINT_SIZE_MISMATCH', pointer: '/tree_size', expected, actual: `${size}`, cause }];
   }
@@ -112,7 +111,7 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
   const actualRoot = hashToBase64url(rangeRoot(state.tree));
   if (root.b64 !== actualRoot) {
     const expected = `${toDigestText(actualRoot)}, the root of the ${size} records before this one`;
-    // A record that was changed has every later root changed with it.
+    // A changed record makes every later root wrong too.
     problems.push({ code, pointer: '/root', expected, actual: toDigestText(root.b64), cause: 'root' });
   }
   if (tip.b64 !== state.tipEventId) {
@@ -157,7 +156,7 @@ function judgeSignatures(
   line: WellFormedLine,
   note: SignedCheckpoint,
 ): NoteVerdict | undefined {
-  // One of another log is refused already, whoever signed it.
+  // A note of another log is refused already.
   if (state.origin !== undefined && note.checkpoint.origin !== state.origin) return undefined;
   const instant = instantOf(state, line);
   const verdict = judgeLedgerNote(
@@ -170,7 +169,7 @@ function judgeSignatures(
   return verdict;
 }
 
-/** A note that no known key of the log signed seals nothing: an error only where there must be checkpoints. */
+/** A note without a signature by a known key of the log seals nothing: an error only where checkpoints are required. */
 function reportUnsigned(state: VerifyState, note: SignedCheckpoint, findings: LineFindings): void {
   const { origin } = note.checkpoint;
   const own = note.signatures.find(({ name }) => name === origin);
@@ -185,7 +184,7 @@ function reportUnsigned(state: VerifyState, note: SignedCheckpoint, findings: Li
   });
 }
 
-/** An attestation brings further signature lines on a checkpoint's own text. */
+/** An attestation adds signature lines to a checkpoint's text. */
 function judgeAttestation(
   state: VerifyState,
   line: WellFormedLine<'attestation'>,
@@ -216,7 +215,7 @@ function judgeAttestation(
     return;
   }
   const verdict = judgeSignatures(state, line, note);
-  // Anybody may attest: a line in another's name that does not verify says nothing of who bears that name.
+  // Anyone may attest: an invalid line in another's name proves nothing about that key.
   for (const problem of verdict?.problems ?? [])
     findings.addToEvent({ ...problem, pointer: NOTE, severity: 'warning' });
   if (checkpoint === undefined || verdict === undefined) return;
@@ -227,12 +226,12 @@ function judgeAttestation(
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
 
-/** A record that only a producer signed dates nothing: its time is the producer's word. */
+/** A record that only a producer signed dates nothing: its time is the producer's claim. */
 function isCheckpointKey({ keyring }: VerifyState, keyid: string): boolean {
   return keyring.find(keyid)?.key.roles.includes('checkpoint') === true;
 }
 
-/** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
+/** Applies a checkpoint to the seals, each time that it has more signers. @param fresh - The new ones. */
 function updateSeals(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
   const { seals, requirements } = state;
   const { signers, treeSize, matchesTree } = checkpoint;
@@ -248,7 +247,7 @@ function updateSeals(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Che
   }
   if (treeSize > (seals.signed?.treeSize ?? -1)) {
     seals.signed = checkpoint;
-    // An attestation may seal late what other records have followed since.
+    // An attestation may seal a checkpoint that other records have followed.
     for (const [name, { last }] of seals.unsealed) {
       if (last > treeSize) break;
       seals.unsealed.delete(name);
@@ -266,8 +265,8 @@ function updateSeals(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Che
 }
 
 /**
- * Where a policy says how many records there may be without a checkpoint: is one overdue at this record? A line that is no
- * readable object may be what is left of one.
+ * Whether a checkpoint is overdue at this record, where a policy limits the records without one. An unreadable line may have been a
+ * checkpoint.
  */
 export function checkCheckpointDue(
   state: VerifyState,
@@ -287,8 +286,8 @@ export function checkCheckpointDue(
 }
 
 /**
- * Keeps in mind what the records after the last signed checkpoint rest on: a key may be revoked yet. A checkpoint that seals rests
- * on its note; and a revocation takes only, so that nothing is won by forging one that was made.
+ * Remembers the signers of records after the last signed checkpoint: a key may be revoked later. A sealing checkpoint rests on its note,
+ * and nothing is gained by forging a revocation that was made.
  */
 export function trackUnsealedSigners(
   { seals, signers, records }: VerifyState,
@@ -319,7 +318,7 @@ export function trackUnsealedSigners(
   seals.unsealed.set(name, group);
 }
 
-/** The records of the present interval that rest on the signatures of these keys, where there are any. */
+/** The records of the current interval that these keys signed, if any. */
 export function findUnsealed(
   { unsealed, intervalStart }: Seals,
   keyids: readonly string[],
@@ -336,7 +335,7 @@ export function touchUnsealed({ unsealed, intervalStart }: Seals, keyids: readon
 
 let lastGroup = { intervalStart: -1, keyid: '', name: '' };
 
-/** One after the other are nearly always of one group. */
+/** Consecutive records nearly always share a group. */
 function nameGroup(intervalStart: number, keyids: readonly string[]): string {
   const [keyid = ''] = keyids;
   if (keyids.length > 1) return `${intervalStart} ${[...keyids].sort().join(' ')}`;

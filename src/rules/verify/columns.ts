@@ -1,6 +1,6 @@
 /**
- * Columns of numbers that grow by one at a time and are never copied to do so: they are made of pieces. A piece that only says what
- * can be computed takes no room.
+ * Columns of numbers that grow by one number at a time. They are made of pieces, so growing copies nothing. A piece whose numbers can be
+ * computed takes no memory.
  */
 
 const PIECE_BITS = 12;
@@ -12,9 +12,9 @@ export interface CountingPiece {
   cells: Float64Array | undefined;
 }
 
-/** Numbers each of which is usually one more than that before it. */
+/** Numbers, each usually one more than the one before. */
 export class CountingColumn {
-  /** Of each piece its first number, and its numbers where they do not go on from that. */
+  /** The first number of each piece, and its numbers where they do not count up from it. */
   readonly #pieces: CountingPiece[] = [];
   #length = 0;
 
@@ -42,14 +42,14 @@ export class CountingColumn {
     return [...this.#pieces];
   }
 
-  /** Takes the place of an empty column. @param pieces - As {@link CountingColumn.save} gave them, of so many numbers. */
+  /** Fills an empty column. @param pieces - From {@link CountingColumn.save}, of so many numbers. */
   restore(pieces: readonly CountingPiece[], length: number): void {
     for (const { first, cells } of pieces) this.#pieces.push({ first, cells: cells?.slice() });
     this.#length = length;
   }
 }
 
-/** Numbers of at least -1, small ones in a byte; pieces of which all are -1 take no room. */
+/** Numbers of at least -1, small ones in a byte. A piece of only -1 takes no memory. */
 export class SparseColumn {
   /** The numbers + 1. */
   readonly #pieces: (Uint8Array | Int32Array | undefined)[] = [];
@@ -73,13 +73,13 @@ export class SparseColumn {
     return [...this.#pieces];
   }
 
-  /** Takes the place of an empty column. @param pieces - As {@link SparseColumn.save} gave them. */
+  /** Fills an empty column. @param pieces - From {@link SparseColumn.save}. */
   restore(pieces: readonly (Uint8Array | Int32Array | undefined)[]): void {
     for (const piece of pieces) this.#pieces.push(piece?.slice());
   }
 }
 
-/** Numbers below 256; 0 where none was set. */
+/** Numbers below 256; 0 by default. */
 export class ByteColumn {
   readonly #pieces: Uint8Array[] = [];
 
@@ -98,7 +98,7 @@ export class ByteColumn {
     return [...this.#pieces];
   }
 
-  /** Takes the place of an empty column. @param pieces - As {@link ByteColumn.save} gave them. */
+  /** Fills an empty column. @param pieces - From {@link ByteColumn.save}. */
   restore(pieces: readonly Uint8Array[]): void {
     for (const piece of pieces) this.#pieces.push(piece.slice());
   }

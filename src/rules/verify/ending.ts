@@ -1,7 +1,7 @@
 /**
- * What is known only at the end of a ledger (SPEC §6 to §8): links to events that never came, how far it is sealed, what the
- * policies demand of that, how it stands to the checkpoints that the user holds. Changes nothing, so that a state can be saved and
- * gone on from.
+ * The findings that are known only at the end of a ledger (SPEC §6 to §8): links to events that never came, how far it is sealed and
+ * what the policies require of that, and the checkpoints that the user holds. The state is not changed, so that it can be saved and
+ * resumed.
  */
 
 import type { FileFault } from '../../base/fault.js';
@@ -26,49 +26,48 @@ import {
 import type { KnownCheckpoint, RecordPlace, UnsealedRecords } from './seals.js';
 import { demandsCheckpoints, type KnownGenesis, type VerifyState } from './state.js';
 
-/** What the end of a verification rests on. */
+/** Options of {@link finishVerification}. */
 export interface EndOptions {
-  /** The checkpoints that the user holds, having observed the whole tree. */
+  /** The checkpoints that the user holds. They MUST have observed the whole tree. */
   readonly anchors?: AnchorWatch;
-  /** What is wrong with the files that the ledger was read from. */
+  /** Faults of the ledger's files. */
   readonly sourceFaults?: readonly FileFault<TileFaultCode>[];
-  /** The ledger that the user gives as the one that this one goes on from. */
+  /** The ledger that the user gives as predecessor. */
   readonly predecessor?: PredecessorView;
   /** The time of verification, for policies that bound the age of checkpoints: a timestamp of SPEC §2. */
   readonly now?: string;
 }
 
-/** See the head of this file. */
 export interface Ending {
   readonly findings: readonly Finding[];
   readonly anchors: readonly AnchorOutcome[];
-  /** The size of the largest tree that a signed checkpoint of the ledger states, or one that it is published with; null for none. */
+  /** The largest tree size of a signed checkpoint, in the ledger or published with it; null for none. */
   readonly lastTreeSize: number | null;
-  /** How many records stand after it. */
+  /** How many records are after it. */
   readonly unsealed: number;
-  /** The same of all checkpoints, those that the user holds included. */
+  /** The same, with the checkpoints that the user holds. */
   readonly sealedSize: number | null;
   readonly afterSealed: number;
-  /** How the predecessor that was given stands to what genesis says; undefined where either is wanting. */
+  /** Whether the given predecessor is the one that genesis names; undefined where either is missing. */
   readonly predecessor: PredecessorRelation | undefined;
   /**
-   * Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them; or one of the findings is
-   * at them.
+   * Records whose verdict is now invalid, by their earlier verdict: a key was revoked and no checkpoint covers them, or a finding of the
+   * end is at them.
    */
   readonly uncovered: Readonly<Record<EventVerdict, number>>;
 }
 
-/** What a record can be, of which it matters whether a checkpoint covers it. */
+/** Verdicts of records that a checkpoint may need to cover. */
 const COVERABLE = ['ok', 'denied', 'violation'] as const;
 
-/** Something that seals: up to which record, whose word it is. */
+/** A checkpoint that seals. */
 interface Seal {
   readonly treeSize: number;
-  /** How many records it leaves nothing to be said of: those it covers, and the checkpoint's own. */
+  /** The records up to it: those it covers, and its own. */
   readonly reach: number;
   readonly signers: CheckpointSigners;
   readonly checkpoint: KnownCheckpoint | undefined;
-  /** Whether it is the user's, and not the ledger's own. */
+  /** Whether the user holds it. */
   readonly isHeld: boolean;
 }
 
@@ -110,7 +109,7 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
   };
 }
 
-/** What seals, in the ledger and held by the user. */
+/** The seals in the ledger, and those that the user holds. */
 function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] {
   const { signed, sealing } = state.seals;
   const own = [signed, sealing].flatMap((checkpoint) =>
@@ -143,7 +142,7 @@ function largest(seals: readonly Seal[]): Seal | undefined {
   );
 }
 
-/** Records that only revoked keys signed, and that no checkpoint covers: they could have been made at any time. */
+/** Records that only revoked keys signed and no checkpoint covers: they could have been made at any time. */
 function findUncovered({ keyring, seals }: VerifyState, signed: Seal | undefined): UnsealedRecords[] {
   const covered = signed?.reach ?? 0;
   const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
@@ -174,9 +173,9 @@ function describeUncovered(state: VerifyState, { keyids, first, counts }: Unseal
   return folded > 0 ? { ...finding, folded } : finding;
 }
 
-/** Whether there is a checkpoint as the ledger and the policies demand one. */
+/** Whether a checkpoint is missing that the ledger or the policies require. */
 function findMissingSeal(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
-  // What genesis promises is of what comes after it; what the user demands is of everything.
+  // Genesis requires checkpoints of the records after it, the user of all.
   const isDue = state.records > (demandsCheckpoints(state.policy, state.witnessPolicy) ? 0 : 1);
   const isWanting = sealing === undefined && state.checkpointsRequired && isDue;
   if (signed === undefined) {
@@ -184,7 +183,7 @@ function findMissingSeal(state: VerifyState, signed: Seal | undefined, sealing: 
     return isWanting ? [atEnd(state, 'CHECKPOINT_MISSING', detail)] : [];
   }
   if (!isWanting && (sealing === undefined || sealing.reach >= signed.reach)) return [];
-  // An earlier checkpoint has what this one lacks: it may come yet.
+  // An earlier checkpoint meets the policies: this one still may.
   const severity = isWanting ? {} : { severity: 'warning' as const };
   const { signers } = signed;
   const { requirements } = state;
@@ -194,12 +193,12 @@ function findMissingSeal(state: VerifyState, signed: Seal | undefined, sealing: 
   return [atSeal(state, signed, code, { ...detail, ...severity })];
 }
 
-/** Whether the last checkpoint is from too long ago; or from so far ahead that it would never be. */
+/** Whether the last checkpoint is too old; or so far in the future that it would never be. */
 function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string | undefined): Finding[] {
   const limit = state.policy?.require?.checkpoint_max_age_seconds;
   if (limit === undefined || now === undefined || sealing === undefined) return [];
   const { sealing: checkpoint } = state.seals;
-  // A note has no time. Its record's is worth as much as the signature over it.
+  // A note has no time. Its record's counts if it is signed.
   const dated = checkpoint?.hasSignedTime === true ? checkpoint.occurredAt : undefined;
   const age = dated === undefined ? undefined : parseTimestamp(now) - parseTimestamp(dated);
   const most = BigInt(limit) * 1_000_000_000n;
@@ -211,7 +210,7 @@ function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string 
 
 function findTail(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
   const limit = state.policy?.require?.max_unsealed_records;
-  // Attestations say more of the checkpoint, and nothing of their own that could be cut off.
+  // Attestations add to the checkpoint: cutting them off loses no record.
   const isOwn = sealing !== undefined && sealing.checkpoint === state.seals.sealing;
   const attestations = isOwn ? state.seals.attestations : 0;
   const unsealed = state.records - (sealing?.reach ?? 0) - attestations;
@@ -251,7 +250,7 @@ function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[
   }
 }
 
-/** A checkpoint that the ledger is published with is held to what a checkpoint among its records is. */
+/** A published checkpoint has to meet the same rules as one among the records. */
 function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote: FindingPlace): Finding[] {
   const { note, relation, root, signatures } = anchor;
   const { origin, size, root: stated } = note.checkpoint;
@@ -276,7 +275,7 @@ function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote
   }
 }
 
-/** A finding at the checkpoint that is meant, or at the end where there is none in the ledger. */
+/** A finding at a seal's checkpoint, or at the end where it has no record. */
 function atSeal(
   state: VerifyState,
   seal: Seal | undefined,
@@ -305,12 +304,12 @@ function findPredecessor(state: VerifyState, view: PredecessorView | undefined):
     : [makeFinding(code, { ...detail, pointer: `/event${pointer}` }, placeOfRecord(genesis.place))];
 }
 
-/** The place of a finding at a record, whose `seq` is that which the record has. */
+/** The place of a finding at a record, with the record's own `seq`. */
 function placeOfRecord(place: RecordPlace): FindingPlace {
   return { ...place, seq: place.ownSeq };
 }
 
-/** The records that were well when they were read, and of which a finding of the end says that they are not. */
+/** The records that a finding of the end makes invalid. */
 function listFallen(
   state: VerifyState,
   seals: readonly Seal[],
@@ -324,7 +323,7 @@ function listFallen(
     .filter(
       ({ place }) =>
         invalid.some(({ at, eventId }) => isSamePlace(place, { ...at, eventId })) &&
-        // These are counted with their group.
+        // Counted with their group.
         !uncovered.some(({ first }) => isSamePlace(place, first)),
     );
 }

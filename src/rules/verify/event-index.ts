@@ -1,4 +1,4 @@
-/** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
+/** The position and kind of each event of the ledger, by its id: links between events are resolved by it. */
 
 import { encodeBase64url } from '../../base/bytes/encoding.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
@@ -8,26 +8,25 @@ import { ByteColumn, CountingColumn, type CountingPiece, SparseColumn } from './
 import { IdIndex, idsWithin } from './id-index.js';
 
 /**
- * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
- * is not well-formed.
+ * The kinds of events for links. `spent` is an allowed action that was executed, `malformed` an authorization that is not well-formed.
  */
 export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution';
 
-/** An event's position. `seq` is the record's own, or its ordinal where it has none. */
+/** An event's position. `seq` is the record's, or its ordinal where it has none. */
 export interface EventPosition {
   readonly file: string;
   readonly line: number;
   readonly seq: number;
 }
 
-/** What the index knows of one event. */
+/** An event of the index. */
 export interface IndexedEvent extends EventPosition {
   readonly kind: EventKind;
-  /** Of a spent action and of an execution: the number of the grant that it counts under; -1 for none. */
+  /** For a spent action or an execution the number of the grant that it counts under; -1 for none. */
   readonly grant: number;
 }
 
-/** An event that a name may mean. */
+/** An event that matches a name. */
 export interface EventMatch {
   readonly seq: number;
   /** `sha-256:…` */
@@ -35,35 +34,35 @@ export interface EventMatch {
   readonly kind: EventKind;
 }
 
-/** What the rules ask and tell of events. Ids are base64url. */
+/** The events of a state. Ids are base64url. */
 export interface EventTable {
   readonly size: number;
   find(id: string): IndexedEvent | undefined;
-  /** Looks for events that will be asked for, where each by itself takes longer. */
+  /** Prefetches events, where a single lookup is slow. */
   lookAhead?(ids: readonly string[]): Promise<void>;
-  /** Adds an event that {@link EventTable.find} does not find. Files come in order. */
+  /** Adds an event that {@link EventTable.find} does not find. Files MUST come in order. */
   add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
   /** Marks an action as executed, under the grant of this number (-1: none). */
   spend(id: string, grant: number): void;
-  /** Those that are meant, in the order of the ledger; undefined where that takes {@link EventTable.match}. */
+  /** The matching events, in ledger order; undefined where that needs {@link EventTable.match}. */
   matchNow(name: RecordName): readonly EventMatch[] | undefined;
-  /** Those that are meant, in the order of the ledger; undefined where they are `limit` or more. */
+  /** The matching events, in ledger order; undefined for `limit` or more. */
   match(name: RecordName, limit?: number): Promise<readonly EventMatch[] | undefined>;
 }
 
-/** The index as plain data: ids one behind the other, in parts, and the pieces of its columns. */
+/** The index as plain data: concatenated ids, in parts, and the pieces of its columns. */
 export interface EventIndexData {
   readonly ids: readonly Uint32Array[];
   readonly lines: readonly CountingPiece[];
   readonly seqs: readonly CountingPiece[];
   readonly kinds: readonly Uint8Array[];
   readonly grants: readonly (Uint8Array | Int32Array | undefined)[];
-  /** The files, and of each the number of its first event. */
+  /** The files, with the number of their first event. */
   readonly names: readonly string[];
   readonly begins: readonly number[];
 }
 
-/** Each kind in the place of its number, as tables and indexes keep it. */
+/** The kinds by the number that tables and indexes store. */
 export const EVENT_KINDS: readonly EventKind[] = [
   'other',
   'grant',
@@ -74,10 +73,10 @@ export const EVENT_KINDS: readonly EventKind[] = [
 ];
 
 const ID_BYTES = 32;
-/** What an event takes in memory beside its id. */
+/** Bytes of an event in memory, without its id. */
 const COLUMN_BYTES = 2;
 
-/** Ids of 43 characters of base64url to positions, in typed arrays: some 45 bytes an event, or 4 of one whose id was put away. */
+/** Ids to positions, in typed arrays: about 45 bytes per event, or 4 once its id is spilled. */
 export class EventIndex implements EventTable {
   #ids: IdIndex;
   #lines = new CountingColumn();
@@ -85,7 +84,7 @@ export class EventIndex implements EventTable {
   #kinds = new ByteColumn();
   #grants = new SparseColumn();
   readonly #names: string[] = [];
-  /** Of each file the number of its first event. */
+  /** The number of each file's first event. */
   readonly #begins: number[] = [];
 
   /** An empty index, or one as {@link EventIndex.save} gave it. It keeps the ids, and does not change them. */
@@ -105,15 +104,15 @@ export class EventIndex implements EventTable {
   }
 
   /**
-   * From now on takes about `maxMemory` bytes: what ids there is no room for are put away in temporary files, which `open` makes. What it
-   * answers stays the same; all that asks it, or adds to it, may throw what files give.
+   * Limits the index to about `maxMemory` bytes: further ids are spilled to temporary files, which `open` makes. Results stay the same.
+   * Any later call may throw the error of a file.
    */
   bound(maxMemory: number, open: () => ScratchFile): void {
     const ids = (): number => idsWithin(maxMemory - this.#ids.awayBytes - COLUMN_BYTES * this.size);
     this.#ids.bound({ ids, open });
   }
 
-  /** Gives temporary files back, where the index is not asked any more. */
+  /** Releases the temporary files. The index MUST NOT be used afterwards. */
   close(): void {
     this.#ids.close();
   }
@@ -134,7 +133,7 @@ export class EventIndex implements EventTable {
     this.#push(this.#ids.add(id), position, EVENT_KINDS.indexOf(kind), grant);
   }
 
-  /** The number of the event whose id stands at a place, 43 characters of base64url; -1 for none. */
+  /** The number of the event whose id is at an offset, 43 characters of base64url; -1 for none. */
   locate(bytes: Uint8Array, at: number): number {
     return this.#ids.findAt(bytes, at);
   }
@@ -163,7 +162,7 @@ export class EventIndex implements EventTable {
     return EVENT_KINDS[this.#kinds.at(ordinal)] as EventKind;
   }
 
-  /** Adds the event that {@link EventIndex.locate} or {@link EventIndex.locateWords} was asked for last, and did not find, and returns its number. */
+  /** Adds the event of the last {@link EventIndex.locate} or {@link EventIndex.locateWords}, which found nothing. @returns Its number. */
   addLocated(position: EventPosition, kind: EventKind, grant: number): number {
     const number = this.#ids.addLast();
     this.#push(number, position, EVENT_KINDS.indexOf(kind), grant);
@@ -182,7 +181,7 @@ export class EventIndex implements EventTable {
     this.#grants.set(ordinal, grant);
   }
 
-  /** Forgets all. */
+  /** Clears the index. */
   clear(): void {
     this.#ids.close();
     this.#ids = new IdIndex();
@@ -243,7 +242,7 @@ export class EventIndex implements EventTable {
     this.#grants.set(ordinal, grant);
   }
 
-  /** The number of the last file that begins at or before an event. */
+  /** The last file that begins at or before an event. */
   #fileOf(ordinal: number): number {
     let low = 0;
     let high = this.#begins.length - 1;

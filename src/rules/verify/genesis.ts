@@ -1,4 +1,4 @@
-/** Takes up what the genesis record declares (SPEC §3.3, §7): origin, what must be signed, and the ledger's own keys. */
+/** Applies the genesis record (SPEC §3.3, §7): origin, what must be signed, and the ledger's own keys. */
 
 import type { ValueFault } from '../../base/fault.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
@@ -9,8 +9,8 @@ import type { RecordPlace } from './seals.js';
 import { demandsCheckpoints, type VerifyState } from './state.js';
 
 /**
- * Call for the first bare event only: a policy for certain ledgers is not met by events that are of none. Taking the
- * records off must not be a way around it.
+ * MUST be called for the first bare event only. Bare events do not meet a policy for certain ledgers: stripping the records must not
+ * circumvent it.
  */
 export function checkBareOrigin({ policy }: VerifyState, findings: LineFindings): void {
   if (policy?.origins === undefined) return;
@@ -18,7 +18,7 @@ export function checkBareOrigin({ policy }: VerifyState, findings: LineFindings)
   findings.add('ORIGIN_MISMATCH', { pointer: '', expected, actual: 'bare events, which are of no ledger' });
 }
 
-/** Call for the first record only, before its signatures are judged: genesis may be signed by a key that it declares. */
+/** MUST be called for the first record only, before its signatures are judged: genesis may be signed by a key that it declares. */
 export function adoptGenesis(
   state: VerifyState,
   line: ExaminedLine,
@@ -56,7 +56,7 @@ export function adoptGenesis(
   if (policy === undefined && state.keyring.size > 0) state.mode = 'self-declared';
 }
 
-/** Whether an entry can be used is a question of its form: the answer is the same under every policy. */
+/** A usable entry has the right form: that is the same under every policy. */
 export function findKeyFault(key: Key, seen: ReadonlySet<string>): ValueFault<'SCHEMA'> | undefined {
   const decoded = decodeWireKey(key);
   if (!decoded.ok) return decoded.fault;

@@ -1,4 +1,4 @@
-/** Under which grant an event says that it is: by what it names, whatever the rules think of that. */
+/** The grant that an event names, whatever the rules say of it. */
 
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { fromDigestText, isDigest, SHA256, toDigestText } from '../../base/value/digest.js';
@@ -6,9 +6,9 @@ import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { Grant } from '../bounds/grant.js';
 import type { VerifyState } from './state.js';
 
-/** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
+/** The id that an execution names as its authorization, or an authorization or adjustment as its grant: `sha-256:…`. */
 export function findNamed(line: ExaminedLine): string | undefined {
-  // Only what is well-formed has a type, and such an event has no other members than those of its type.
+  // Only a well-formed event has a type, and it has no members of other types.
   switch (line.type) {
     case 'execution':
       return toDigestText(line.outline().authorizationId);
@@ -41,8 +41,7 @@ export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | 
 }
 
 /**
- * The id that a member of an event names, `sha-256:…`; undefined where it is no such digest. Another spelling of an id names nothing, though
- * its bytes are those of the id.
+ * The id that a member of an event names, `sha-256:…`; undefined for anything else, also another spelling of the same bytes.
  */
 export function readEventId(value: JsonValue | undefined): string | undefined {
   return isDigest(value) && value.alg === SHA256 ? toDigestText(value.b64) : undefined;

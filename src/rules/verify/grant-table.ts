@@ -1,19 +1,18 @@
-/** Every grant of a ledger, by its id, by its number, and by whose it is. */
+/** The grants of a ledger by id, by number, and by principal. */
 
 import type { Grant } from '../bounds/grant.js';
 
-/** See the head of this file. */
 export interface GrantTable {
   readonly size: number;
   /** @param id - base64url */
   get(id: string): Grant | undefined;
-  /** The grant of a number: how many came before it. */
+  /** By number, counted from 0. */
   at(index: number): Grant | undefined;
-  /** Adds the next one, whose `index` is `size`. */
+  /** Adds the next one. Its `index` MUST be `size`. */
   add(id: string, grant: Grant): void;
-  /** To be called with each grant whose accounts, limits or standing were changed. */
+  /** MUST be called after a change of a grant in place. */
   touch(grant: Grant): void;
-  /** Those that allow a principal something, in ledger order. */
+  /** The allowed grants of a principal, in ledger order. */
   allowedTo(principalId: string): Iterable<Grant>;
   /** All, in ledger order. */
   values(): Iterable<Grant>;
@@ -42,7 +41,7 @@ export class Grants implements GrantTable {
   }
 
   touch(): void {
-    // They are what they are.
+    // Grants in memory are changed in place.
   }
 
   *allowedTo(principalId: string): Generator<Grant, void, void> {

@@ -1,8 +1,7 @@
 /**
- * The compact index of event ids that verifying and appending keep: 32 bytes an id and about six for its slot, in
- * typed arrays. Open addressing with linear probing; the hash is keyed by a secret of the process, so that ids chosen by
- * an adversary cannot all meet in one place. What it answers does not depend on that secret. Beyond a number of ids that it may be
- * given it puts them away in temporary files (`id-runs.ts`); what it answers does not depend on that either.
+ * A compact index of event ids in typed arrays: 32 bytes per id and about six for its slot. Open addressing with linear probing; the hash
+ * is keyed by a secret of the process, so that an adversary cannot choose ids that collide. Beyond a limit ids are spilled to temporary
+ * files (`id-runs.ts`). Results depend on neither.
  */
 
 import { decodeDigestAt } from '../../base/bytes/base64url-at.js';
@@ -13,26 +12,26 @@ import { ID_WORDS, type IdHashes, IdRuns, type TakeEntry } from './id-runs.js';
 
 const ID_SIZE = ID_WORDS * 4;
 const EMPTY = 0;
-/** Ids stand in pieces, so that none is copied when there are more of them. */
+/** Ids are kept in pieces, so that growing copies none. */
 const PIECE_BITS = 12;
 const PIECE_IDS = 1 << PIECE_BITS;
 const PIECE_WORDS = PIECE_IDS * ID_WORDS;
 const LEAST_SLOTS = 2_048;
-/** When slots are filled anew they are in so many parts, by the first bits of the hashes: one of a million ids fits into the nearest cache. */
+/** Slots are refilled in so many parts, by the first bits of the hashes: a part of a million ids fits the nearest cache. */
 const PARTS = 256;
 const PART_SHIFT = 24;
-/** Of ids that were put away, where the last few that were found are: a grant is named by many events. */
+/** A small cache of spilled ids that were found: many events name one grant. */
 const FOUND = 256;
 
-/** How much of an index is in memory. */
-export interface IdLimit {
-  /** At most so many ids, asked for when the index is bounded and each time that it has put some away. */
+/** The limit of an index in memory. */
+interface IdLimit {
+  /** The maximum number of ids; read when the index is bounded and after each spill. */
   readonly ids: () => number;
   /** Makes a temporary file. */
   readonly open: () => ScratchFile;
 }
 
-/** How many ids so many bytes are enough for; at least about a thousand, whatever they take. */
+/** How many ids fit into so many bytes; at least about a thousand. */
 export function idsWithin(bytes: number): number {
   let most = maxIdsOf(LEAST_SLOTS);
   for (let slots = LEAST_SLOTS; slots * 4 < bytes; slots *= 2) {
@@ -49,23 +48,23 @@ function maxIdsOf(slots: number): number {
 /** Maps 32-byte ids to the ordinals 0, 1, 2, … in which they were added. */
 export class IdIndex {
   readonly #pieces: Uint32Array[] = [];
-  /** So many of the first pieces are somebody else's, too: they are read and not written to. */
+  /** How many of the first pieces are shared with the caller: they are not written to. */
   #shared = 0;
   /**
-   * Ordinal + 1, less those put away, or 0 for a free slot. The bits above that, for which slots have no number, are of the hash: so few
-   * ids need to be looked at that are not the one that is asked for.
+   * Ordinal + 1, less the spilled ones; 0 for a free slot. The unused high bits are of the hash, so that few wrong ids need to be
+   * compared.
    */
   #slots = new Uint32Array(LEAST_SLOTS);
   /** How many bits of an entry are the ordinal. */
   #bits = Math.log2(LEAST_SLOTS);
   #size: number;
-  /** How many were put away: the ids in memory are those that came after them. */
+  /** How many were spilled: the ids in memory came after them. */
   #away = 0;
   #limit: IdLimit | undefined;
   #most = Infinity;
   #runs: IdRuns | undefined;
   #found: Uint32Array | undefined;
-  /** What was looked up last, and where it is or would be. */
+  /** The last id that was looked up, and its slot or the free one for it. */
   #lastId: string | undefined;
   #lastSlot = 0;
   #lastHash = 0;
@@ -73,7 +72,7 @@ export class IdIndex {
   readonly #probeBytes = allocateBytes(ID_SIZE);
   readonly #probe = new Uint32Array(this.#probeBytes.buffer, this.#probeBytes.byteOffset, ID_WORDS);
 
-  /** An empty index, or one over the ids that {@link IdIndex.save} gave: it keeps what it is given, and does not change it. */
+  /** An empty index, or one of the ids from {@link IdIndex.save}, which it keeps and does not change. */
   constructor(parts: readonly Uint32Array[] = []) {
     let words = 0;
     for (const part of parts) {
@@ -96,9 +95,9 @@ export class IdIndex {
   }
 
   /**
-   * From now on puts ids away when there are more than that in memory.
+   * Spills ids beyond a limit from now on.
    *
-   * @throws NorthrootError as files give it; so do all others that look for ids or add them, once some were put away.
+   * @throws NorthrootError of a file; so does any later call that looks for ids or adds them
    */
   bound(limit: IdLimit): void {
     this.#limit = limit;
@@ -106,17 +105,17 @@ export class IdIndex {
     if (this.#inMemory > this.#most) this.#putAway();
   }
 
-  /** Gives temporary files back. What was put away is lost. */
+  /** Releases the temporary files. Spilled ids are lost. */
   close(): void {
     this.#runs?.close();
   }
 
-  /** How many bytes are in memory because ids were put away. */
+  /** Bytes in memory for spilled ids. */
   get awayBytes(): number {
     return this.#runs?.bytes ?? 0;
   }
 
-  /** The ids in the order of their ordinals, in parts; they may be the index's own. */
+  /** The ids by ordinal, in parts, which may be shared with the index. */
   save(): readonly Uint32Array[] {
     if (this.#runs === undefined) {
       const words = this.#size * ID_WORDS;
@@ -127,7 +126,7 @@ export class IdIndex {
     return [ids];
   }
 
-  /** Tells of every id: those that were put away first, in no order, and then the others in theirs. */
+  /** Calls back with every id: spilled ones first, in no order, then the others by ordinal. */
   each(take: TakeEntry): void {
     this.#runs?.each(take);
     for (let index = 0; index < this.#inMemory; index += 1) {
@@ -158,7 +157,7 @@ export class IdIndex {
     return this.#enter(this.#lookUp(id));
   }
 
-  /** As {@link IdIndex.find}, of the id whose 43 characters stand at a place. */
+  /** {@link IdIndex.find} for the id whose 43 characters are at an offset. */
   findAt(bytes: Uint8Array, at: number): number {
     decodeDigestAt(bytes, at, this.#probeBytes, 0);
     this.#lastId = undefined;
@@ -167,7 +166,7 @@ export class IdIndex {
     return this.#ordinalAt(this.#lastSlot);
   }
 
-  /** As {@link IdIndex.find}, of the id whose eight words stand at a place, and whose hash {@link IdIndex.hash} gave. */
+  /** {@link IdIndex.find} for the id whose eight words are at an index. @param hash - From {@link IdIndex.hash}. */
   findWords(words: Int32Array, at: number, hash: number): number {
     for (let i = 0; i < ID_WORDS; i += 1) this.#probe[i] = words[at + i] as number;
     this.#lastId = undefined;
@@ -176,15 +175,15 @@ export class IdIndex {
     return this.#ordinalAt(this.#lastSlot);
   }
 
-  /** What {@link IdIndex.findWords} is to be told of the id whose eight words stand at a place. */
+  /** The hash of the id whose eight words are at an index. */
   hash(words: Int32Array, at: number): number {
     return this.#hash(words, at);
   }
 
   /**
-   * Has the processor fetch what looking for ids of the first `count` hashes will read: their misses of its cache then happen at once.
+   * Prefetches the slots of the first `count` hashes into the processor's cache: the misses then overlap.
    *
-   * @param hashes - What stands behind them is overwritten, or a compiler might leave all out as useless.
+   * @param hashes - The number after them is overwritten: otherwise a compiler might remove the reads.
    */
   prefetch(hashes: Uint32Array, count: number): void {
     const slots = this.#slots;
@@ -193,13 +192,13 @@ export class IdIndex {
     hashes[count] = read;
   }
 
-  /** Adds the id that {@link IdIndex.findAt} or {@link IdIndex.findWords} was asked for last, and did not find, and returns its ordinal. */
+  /** Adds the id of the last {@link IdIndex.findAt} or {@link IdIndex.findWords}, which found nothing. @returns Its ordinal. */
   addLast(): number {
     if (this.#makeRoom()) this.#lastSlot = this.#slotOf(this.#probe, 0, this.#lastHash);
     return this.#enter(this.#lastSlot);
   }
 
-  /** @returns Whether slots are others than before. */
+  /** @returns Whether the slots were rebuilt. */
   #makeRoom(): boolean {
     const isFull = this.#inMemory >= this.#most;
     if (isFull) this.#putAway();
@@ -208,7 +207,7 @@ export class IdIndex {
     return true;
   }
 
-  /** Puts the probe into a slot. */
+  /** Writes the probe to a slot. */
   #enter(slot: number): number {
     if (this.#slots[slot] !== EMPTY) throw new RangeError('the id is in the index already');
     const index = this.#inMemory;
@@ -223,7 +222,7 @@ export class IdIndex {
     return this.#size - this.#away;
   }
 
-  /** The slot of an id, which is most often asked for and then added: nothing was moved between. */
+  /** The slot of an id. Most are looked up and then added, without a change between. */
   #lookUp(id: string): number {
     if (id === this.#lastId) return this.#lastSlot;
     writeBase64url(this.#probeBytes, id);
@@ -233,7 +232,7 @@ export class IdIndex {
     return this.#lastSlot;
   }
 
-  /** The slot that holds the id at `words[from]`, or the free slot where it would go. */
+  /** The slot of the id at `words[from]`, or the free slot for it. */
   #slotOf(words: Uint32Array, from: number, hash: number): number {
     const mask = this.#slots.length - 1;
     for (let slot = this.#homeOf(hash); ; slot = (slot + 1) & mask) {
@@ -252,7 +251,7 @@ export class IdIndex {
     return (entry & (this.#slots.length - 1)) - 1;
   }
 
-  /** Slots are in the order of the hashes, but for those of a cluster. */
+  /** Slots are ordered by hash, except within a cluster. */
   #homeOf(hash: number): number {
     return Math.floor((hash / 0x1_0000_0000) * this.#slots.length);
   }
@@ -278,8 +277,7 @@ export class IdIndex {
   }
 
   /**
-   * Fills slots in the order of their parts: in any other order nearly each is a piece of memory that no cache holds, which costs four
-   * times as much as all else.
+   * Fills the slots part by part: in any other order nearly each misses the cache, which costs four times as much as everything else.
    */
   #rehash(capacity: number): void {
     this.#lastId = undefined;
@@ -307,7 +305,7 @@ export class IdIndex {
     const slots = this.#slots;
     for (let at = 0; at < count; at += 1) {
       const hash = hashes[at] as number;
-      // No two are the same: ids need not be looked at.
+      // All ids differ: they need not be compared.
       let slot = this.#homeOf(hash);
       while (slots[slot] !== EMPTY) slot = (slot + 1) & (capacity - 1);
       slots[slot] = this.#entryOf(inOrder[at] as number, hash);
@@ -351,7 +349,7 @@ export class IdIndex {
     this.#most = this.#limit.ids();
     this.#pieces.splice(0, this.#shared);
     this.#shared = 0;
-    // They stand where the next ones will, but for those of which there will be no more so many.
+    // The next ones reuse their pieces, except those that will not be needed.
     this.#pieces.length = Math.min(this.#pieces.length, Math.ceil(this.#most / PIECE_IDS));
     let capacity = this.#slots.length;
     while (capacity > LEAST_SLOTS && maxIdsOf(capacity / 2) >= this.#most) capacity /= 2;
@@ -359,7 +357,7 @@ export class IdIndex {
     else this.#makeSlots(capacity);
   }
 
-  /** The ids in memory, ordered by their hashes: as their slots are, but for those of a cluster. */
+  /** The ids in memory, ordered by hash: as their slots are, except within a cluster. */
   #inOrder(take: TakeEntry): void {
     interface Member {
       readonly index: number;
@@ -382,7 +380,7 @@ export class IdIndex {
       }
       const index = this.#indexOf(entry);
       const hash = this.#hash(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS);
-      // There was no slot left for it behind its own: it went on at the beginning.
+      // Its cluster wrapped around to the beginning.
       if (this.#homeOf(hash) > slot) last.push({ index, hash });
       else cluster.push({ index, hash });
     }

@@ -1,7 +1,7 @@
 /**
- * Ids that were put away: runs of them in temporary files, each ordered by the ids' hashes and cut into pages. What stays in memory of
- * an id is 12 bits of its run's filter, which nearly always says at once that a run does not have an id, and a hundredth of the first
- * hash and the checksum of its page. A lookup reads one page of a run that may have it. Eight runs of about one size become one.
+ * Spilled ids: runs in temporary files, each ordered by hash and cut into pages. In memory remain 12 bits per id of its run's filter,
+ * which nearly always shows that a run does not have an id, and the first hash and checksum of each page. A lookup reads one page of a
+ * run that may have the id. Eight runs of about one size are merged.
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -13,26 +13,26 @@ const ENTRY_WORDS = ID_WORDS + 1;
 const PAGE_IDS = 112;
 const PAGE_WORDS = PAGE_IDS * ENTRY_WORDS;
 const PAGE_BYTES = PAGE_WORDS * 4;
-/** So many pages are written or read at once where all are. */
+/** How many pages a sequential read or write takes at once. */
 const STRETCH_PAGES = 64;
-/** So many runs of a level become one of the next. */
+/** How many runs of a level are merged into one of the next. */
 const FAN = 8;
 const FILTER_BITS = 12;
-/** A split block Bloom filter: of one of its blocks, eight words, an id has one bit in each. */
+/** A split block Bloom filter: an id sets one bit in each of the eight words of a block. */
 const BLOCK_WORDS = 8;
 const SALTS = Uint32Array.of(
   ...[0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31],
 );
 
-/** Two hashes of an id, keyed by a secret of the process: where its run is looked into is for nobody to choose. */
+/** Two hashes of an id, keyed by a secret of the process, so that an adversary cannot choose them. */
 export interface IdHashes {
-  /** Of the id at `words[at]`: what runs are ordered by, from 0 to 2³² − 1. */
+  /** The hash that orders runs, from 0 to 2³² − 1, for the id at `words[at]`. */
   order(words: Uint32Array, at: number): number;
-  /** Another, of the id whose `order` that is. */
+  /** The second hash, from the first. */
   other(words: Uint32Array, at: number, order: number): number;
 }
 
-/** Takes an id that stands in `words`, from `at` on, and its ordinal. */
+/** Receives the id at `words[at]` and its ordinal. */
 export type TakeEntry = (words: Uint32Array, at: number, ordinal: number) => void;
 
 /** Runs of ids; no id is in two of them. */
@@ -52,10 +52,10 @@ export class IdRuns {
   }
 
   /**
-   * Puts ids away.
+   * Spills ids.
    *
-   * @param give - Gives each of the `count` ids, ordered by their hashes.
-   * @throws NorthrootError as files give it.
+   * @param give - Calls back with each of the `count` ids, ordered by hash.
+   * @throws NorthrootError of a file
    */
   add(count: number, give: (take: TakeEntry) => void): void {
     this.#runs.push(this.#write(count, 0, give));
@@ -73,7 +73,7 @@ export class IdRuns {
   /**
    * The ordinal of the id at `words[0]`, or -1.
    *
-   * @throws NorthrootError as files give it; `IO_FAILED` where a page is not what was written.
+   * @throws NorthrootError of a file; `IO_FAILED` where a page differs from the one written
    */
   find(words: Uint32Array, order: number): number {
     const other = this.#hashes.other(words, 0, order);
@@ -84,7 +84,7 @@ export class IdRuns {
     return -1;
   }
 
-  /** Every id, in no order. @throws NorthrootError as {@link IdRuns.find}. */
+  /** Calls back with every id, in no order. @throws NorthrootError as {@link IdRuns.find} */
   each(take: TakeEntry): void {
     for (const run of this.#runs) {
       for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next()) {
@@ -93,7 +93,7 @@ export class IdRuns {
     }
   }
 
-  /** What is asked afterwards is an error, and not what an index without these ids would say. */
+  /** Any later lookup throws. */
   close(): void {
     for (const run of this.#runs) run.close();
   }
@@ -129,12 +129,12 @@ class Run {
   readonly count: number;
   readonly level: number;
   readonly #file: ScratchFile;
-  /** Of each page the hash of its first id, and its checksum. */
+  /** The first hash and the checksum of each page. */
   readonly #firsts: Uint32Array;
   readonly #sums: Uint32Array;
   readonly #filter: Uint32Array;
   readonly #blocks: number;
-  /** What was not written yet; afterwards the page that was read last. */
+  /** The page being written; afterwards the page that was read last. */
   #words = new Uint32Array(STRETCH_PAGES * PAGE_WORDS);
   #filled = 0;
   #added = 0;
@@ -178,7 +178,7 @@ class Run {
     const block = this.#blockOf(order);
     for (let i = 0; i < BLOCK_WORDS; i += 1)
       if (((this.#filter[block + i] as number) & bitOf(other, i)) === 0) return -1;
-    // Ids of one hash may begin in the page before the first that begins with it.
+    // Ids of this hash may begin in the page before.
     for (let page = Math.max(this.#firstAtLeast(order) - 1, 0); page < this.#firsts.length; page += 1) {
       if ((this.#firsts[page] as number) > order) break;
       this.read(this.#words, page);
@@ -281,7 +281,7 @@ function isSame(words: Uint32Array, at: number, id: Uint32Array): boolean {
   return true;
 }
 
-/** Against a disk that errs: it is not against anybody. */
+/** Detects errors of the disk, not attacks. */
 function checksum(words: Uint32Array, at: number): number {
   let sum = 0;
   for (let i = at; i < at + PAGE_WORDS; i += 1)

@@ -1,6 +1,6 @@
 /**
- * Keys that come and go within the ledger (SPEC §3.4, §7): a key event adds or revokes a key from its own position on, when a key
- * that was an admin there signed it. Under a trust policy this goes on from the keys that the policy pins.
+ * Key events (SPEC §3.4, §7): they add or revoke a key from their position on, if a key that is an admin there signed them. Under a trust
+ * policy they start from the keys that the policy pins.
  */
 
 import type { ExaminedLine } from '../../format/record/examine-line.js';
@@ -9,10 +9,10 @@ import type { LineFindings } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
 import type { VerifyState } from './state.js';
 
-/** So many characters are remembered of why a key was revoked. */
+/** The characters remembered of a reason for revocation. */
 const MAX_REASON_LENGTH = 512;
 
-/** Call after the signatures of the record were judged. One that nobody entitled signed has its finding, and changes nothing. */
+/** MUST be called after the signatures of the record were judged. An event without an entitled signer has its finding and no effect. */
 export function applyKeyEvent(
   state: VerifyState,
   line: ExaminedLine,
@@ -24,7 +24,7 @@ export function applyKeyEvent(
   const { action, key, reason } = line.event();
   const at = relatedTo(place);
   if (action === 'add') {
-    // What the user pinned is not changed by what the ledger says of the same key.
+    // The ledger cannot change a key that the user pins.
     if (state.policy?.keys.some(({ keyid }) => keyid === key.keyid) === true) return;
     const problem = state.keyring.add(key, findings.signers, at);
     if (problem !== undefined) {

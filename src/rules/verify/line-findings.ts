@@ -1,4 +1,4 @@
-/** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
+/** Collects the findings of one line, and folds those that repeat an earlier cause. */
 
 import { toDigestText } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
@@ -14,14 +14,14 @@ import { hashLine } from '../source/read-lines.js';
 import type { FoldedFinding, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 
-/** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
+/** The causes remembered, and the characters of one; findings of other causes are listed one by one. */
 const MAX_FOLD_ROOTS = 4_096;
 const MAX_CAUSE_LENGTH = 256;
 
-/** The most characters of `expected` and of `actual`: a hostile line must not be repeated whole in each of its findings. */
+/** The characters of `expected` and of `actual`: a hostile line must not be repeated whole in each of its findings. */
 const MAX_DETAIL_LENGTH = 1_024;
 
-/** Of an event at most so many amounts are named, and of each at most so many characters. */
+/** The amounts named of an event, and the characters of one. */
 const MAX_AMOUNTS = 4;
 const MAX_AMOUNT_LENGTH = 30;
 
@@ -30,15 +30,15 @@ const NOTHING: readonly never[] = [];
 export class LineFindings {
   invalid = false;
   violation = false;
-  /** Whether the event is an attempt that a deny blocked. */
+  /** Whether the event is an attempt blocked by a deny. */
   denied = false;
-  /** That the event names one that has not come: told when it comes, or at the end. */
+  /** The event names one that has not come: reported when it comes, or at the end. */
   waiting: Finding | undefined;
-  /** Whether the event is for another ledger, or does not say for which though it must: it may be a replay. */
+  /** Whether the event is for another ledger, or lacks a required ledger id: it may be a replay. */
   isUnbound = false;
-  /** Keyids that signed the record, were right, and entitled to. */
+  /** The keyids of valid signatures by entitled keys. */
   signers: readonly string[] = NOTHING;
-  /** What became of each signature of the record, in its order; empty where none could be looked at. */
+  /** The outcome of each signature, in order; empty where none could be read. */
   signatures: readonly SignatureOutcome[] = NOTHING;
   readonly #state: VerifyState;
   readonly #line: RawLine;
@@ -48,7 +48,7 @@ export class LineFindings {
   #lineDigest: string | undefined;
   #eventText: string | undefined;
   #isDescribed = false;
-  // Of most lines nothing is found: what findings need is made with the first.
+  // Most lines have no findings: these are made with the first.
   #listed: Finding[] | undefined;
   #own: Finding[] | undefined;
   #folded: FoldedFinding[] | undefined;
@@ -61,13 +61,13 @@ export class LineFindings {
     this.#file = file;
   }
 
-  /** From here on findings name the record that the line was read as. */
+  /** Findings name this record from now on. */
   setRecord(examined: ExaminedLine): void {
     this.#eventText = undefined;
     this.#examined = examined;
   }
 
-  /** The grant that the event is under, or none: all findings of the line say so. */
+  /** The grant of the event, for all findings of the line. */
   setGrant(nearest: Grant | undefined): void {
     this.#grant = { nearest };
     if (this.#context !== undefined) this.#context.grantIds = chainIds(nearest);
@@ -78,17 +78,17 @@ export class LineFindings {
     return this.#listed ?? NOTHING;
   }
 
-  /** Those that only add to the count of an earlier one. */
+  /** The findings that only add to the count of an earlier one. */
   get folded(): readonly FoldedFinding[] {
     return this.#folded ?? NOTHING;
   }
 
-  /** All of both, each cause once. */
+  /** Both, each cause once. */
   get own(): readonly Finding[] {
     return this.#own ?? NOTHING;
   }
 
-  /** Shared by the findings of the line: what the event is about, as it says. */
+  /** Shared by the findings of the line. */
   get context(): FindingContext {
     if (this.#context === undefined) {
       this.#context = this.#examined === undefined ? {} : contextOf(this.#examined);
@@ -97,7 +97,7 @@ export class LineFindings {
     return this.#context;
   }
 
-  /** Lists what was found of other lines. */
+  /** Lists findings of other lines. */
   list(findings: readonly Finding[]): void {
     if (findings.length > 0) (this.#listed ??= []).push(...findings);
   }
@@ -106,7 +106,7 @@ export class LineFindings {
     (this.#folded ??= []).push(finding);
   }
 
-  /** Adds what a rule on the event says, whose pointers are from the event's root. */
+  /** Adds a finding of a rule, whose pointers are from the event's root. */
   addToEvent(finding: RuleFinding): void {
     const { code, pointer } = finding;
     this.add(code, finding, pointer === undefined ? undefined : `${this.eventRoot}${pointer}`);
@@ -163,18 +163,18 @@ export class LineFindings {
     );
   }
 
-  /** Once a line, however much is found in it. */
+  /** Once a line. */
   #digestLine(): string {
     return (this.#lineDigest ??= toDigestText(hashToBase64url(hashLine(this.#line))));
   }
 }
 
-/** Under what a finding folds: an earlier one of the same code and severity whose rule names the same cause. */
+/** The key of a fold: findings of the same code, severity and cause. */
 export function foldCause(code: FindingCode, severity: Severity, cause: string): string {
   return `${code} ${severity} ${cause}`;
 }
 
-/** Counts one more under the finding with this cause, and gives that; undefined where there is none. */
+/** Counts one more under the finding of this cause. @returns That finding; undefined where there is none. */
 export function foldOne({ foldRoots }: Pick<VerifyState, 'foldRoots'>, cause: string): Finding | undefined {
   const root = foldRoots.get(cause);
   if (root === undefined) return undefined;
@@ -183,7 +183,7 @@ export function foldOne({ foldRoots }: Pick<VerifyState, 'foldRoots'>, cause: st
   return root;
 }
 
-/** What findings say of the event that they are about, as it says itself. */
+/** The context of an event's findings, as the event claims it. */
 export function contextOf({ principalId, occurredAt, toolName }: LineFacts): FindingContext {
   return {
     ...(principalId === undefined ? {} : { principalId }),
@@ -192,7 +192,7 @@ export function contextOf({ principalId, occurredAt, toolName }: LineFacts): Fin
   };
 }
 
-/** What an event does or allows: what it used, reserves or caps. */
+/** The amounts that an event used, reserves or caps. */
 export function actOf(examined: ExaminedLine): FindingContext {
   if (!examined.wellFormed) return {};
   if (examined.type === 'execution') {
@@ -217,13 +217,13 @@ function amountsOf(meters: readonly Meter[] = []): Pick<FindingContext, 'amounts
   return { amounts: `${texts.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}` };
 }
 
-/** Where a finding is: a line and, where there is one, the record in it. */
+/** The place of a finding: a line and, if any, its record. */
 export interface FindingPlace extends Omit<Place, 'pointer'> {
   readonly seq?: number | undefined;
   readonly eventId?: string | undefined;
 }
 
-/** A finding at a place. What its rule says of it is read when the finding is: of most of very many nobody reads it. */
+/** A finding at a place. Its words are made when it is read: of very many, most are not. */
 export function makeFinding(
   code: FindingCode,
   detail: Omit<RuleFinding, 'code'>,
@@ -234,7 +234,7 @@ export function makeFinding(
 ): Finding {
   const page = CODE_PAGES[code];
   const severity = detail.severity ?? page.severity;
-  // Member by member: of a ledger of which every record breaks several limits, copying objects would take most of the time.
+  // Member by member: copying objects would dominate where every record breaks several limits.
   const at: { -readonly [K in keyof Place]: Place[K] } = { file, line, byteOffset, byteLength };
   if (pointer !== undefined) at.pointer = pointer;
   const kind = severity === 'error' ? page.class : 'none';
@@ -274,7 +274,7 @@ export function makeFinding(
   return finding;
 }
 
-/** The beginning of a long text; not cut between the halves of a surrogate pair. */
+/** The beginning of a long text, not cut within a surrogate pair. */
 function cut(text: string): string {
   if (text.length <= MAX_DETAIL_LENGTH) return text;
   return `${text.slice(0, MAX_DETAIL_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;

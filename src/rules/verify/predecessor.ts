@@ -1,7 +1,6 @@
 /**
- * Ledgers that go on from another (SPEC §3.3, `continues`): whether a ledger that is given as the predecessor is the one that a
- * successor's genesis names. Of the predecessor only the tree and the id of its first record are looked at: what it
- * says is for a verification of its own.
+ * Ledgers that continue another (SPEC §3.3, `continues`): whether a given predecessor is the one that genesis names. Only the
+ * predecessor's tree and the id of its first record are read; it is not verified.
  */
 
 import { toDigestText } from '../../base/value/digest.js';
@@ -19,14 +18,14 @@ import {
 import type { LedgerSource } from '../source/ledger-source.js';
 import { hashLine, readLines } from '../source/read-lines.js';
 
-/** How a ledger that was given as a predecessor stands to what genesis says: the one, another, or one cut off or changed since. */
+/** Whether a given predecessor is the one that genesis names, another, or that one cut off or changed since. */
 export type PredecessorRelation = 'continues' | 'other-ledger' | 'truncated' | 'forked';
 
-/** A ledger as far as a successor's genesis speaks of it. */
+/** A ledger as a predecessor. */
 export interface PredecessorView {
-  /** What findings call it. */
+  /** Its name in findings. */
   readonly name: string;
-  /** The id that its first record claims, base64url; undefined where that has none, or is a bare event. */
+  /** The id that its first record claims, base64url; undefined for none and for a bare event. */
   readonly ledgerId: string | undefined;
   readonly records: number;
   /** Of the records asked for, base64url; undefined where there are fewer. */
@@ -34,10 +33,10 @@ export interface PredecessorView {
 }
 
 /**
- * Looks at a ledger as one that has had, or has, so many records.
+ * Reads a ledger as a predecessor of so many records.
  *
  * @param treeSize - The records to take the root over; all, unless given.
- * @throws NorthrootError when the source cannot be read.
+ * @throws NorthrootError when the source cannot be read
  */
 export async function viewPredecessor(
   source: LedgerSource,
@@ -64,14 +63,14 @@ function idOfFirst({ bytes, length }: RawLine): string | undefined {
   return layout === 'records' ? eventId : undefined;
 }
 
-/** How the two stand to each other. */
+/** Compares the two. */
 export function relationTo(claim: Predecessor, view: PredecessorView): PredecessorRelation {
   if (view.ledgerId !== claim.ledger_id.b64) return 'other-ledger';
   if (view.root === undefined) return 'truncated';
   return view.root === claim.root.b64 ? 'continues' : 'forked';
 }
 
-/** What is wrong where a ledger was given as predecessor; pointers are from the event's root. */
+/** The problem of a given predecessor. Pointers are from the event's root. */
 export function findPredecessorProblem(
   claim: Predecessor | undefined,
   view: PredecessorView,

@@ -13,11 +13,10 @@ import { START_TYPE } from './starts.js';
 import type { VerifyState } from './state.js';
 
 /**
- * Judges a record's signatures. A record counts as signed when one signature is valid and its key entitled; beside such
- * a one, a further signature by a key that is unknown or not entitled is a warning. A signature that is invalid is an
- * error always.
+ * Judges a record's signatures. A record is signed when one signature is valid and its key entitled. A further signature by an unknown or
+ * not entitled key is then a warning. An invalid signature is always an error.
  *
- * @param known - What was computed of the signatures before: whether each is valid by the key that it names.
+ * @param known - Verdicts of signatures computed in advance.
  */
 export function checkSignatures(
   state: VerifyState,
@@ -27,7 +26,7 @@ export function checkSignatures(
   known?: { isValid(index: number): boolean | undefined },
 ): void {
   if (line.layout === 'bare') {
-    // Taking the records off events must not be a way around a policy that demands signatures.
+    // Stripping the records must not circumvent a policy that requires signatures.
     if (state.signaturesRequired) {
       state.signatures.missing += 1;
       const expected = 'a record with at least one signature';
@@ -82,13 +81,13 @@ export function checkSignatures(
     const harmless =
       signers.length > 0 ||
       (doubt.code === 'KEY_UNKNOWN' && !required) ||
-      // Beside a key that has the role, one without it says nothing more.
+      // With another key that has the role, this adds nothing.
       (doubt.code === 'KEY_NOT_FOR_ROLE' && hasRole);
     addFinding(findings, harmless ? { ...doubt, severity: 'warning' } : doubt);
   }
 }
 
-/** What became of the signatures of a scannable line, of which each is valid and by a key that was entitled. */
+/** The outcomes of a scannable record whose signatures are all valid and by entitled keys. */
 export function validOutcomes(
   state: Pick<VerifyState, 'keyring' | 'links'>,
   line: WellFormedLine,
@@ -102,13 +101,13 @@ export function validOutcomes(
   });
 }
 
-/** What became of one signature, and what is wrong with it. */
+/** The outcome of one signature, and its problem. */
 interface JudgedSignature {
   readonly outcome: SignatureOutcome;
   readonly finding?: RuleFinding;
 }
 
-/** May each signature's key sign here? `isValid` is asked of known keys alone. */
+/** Judges whether each signature's key may sign here. `isValid` is called for known keys only. */
 function judgeSignatures(
   state: VerifyState,
   signatures: readonly SignatureEntry[],
@@ -117,7 +116,7 @@ function judgeSignatures(
 ): JudgedSignature[] {
   return signatures.map((entry, index): JudgedSignature => {
     const { keyid } = entry;
-    // Copies of one signature are one signature.
+    // Copies of one signature count once.
     const first = signatures.findIndex((each) => each.keyid === keyid && each.sig === entry.sig);
     if (first < index) return { outcome: { keyid, outcome: 'copy', copyOf: first } };
     const pointer = (): string => `/signatures/${index}`;
@@ -157,18 +156,18 @@ function addFinding(findings: LineFindings, { code, ...detail }: RuleFinding): v
   findings.add(code, detail);
 }
 
-/** Whether the signatures of the line by known keys are not computed, see {@link VerifyState.assumedSignatures}. */
+/** Whether signatures by known keys are assumed valid, see {@link VerifyState.assumedSignatures}. */
 function isTakenAsValid({ assumedSignatures: assumed }: VerifyState, { eventType }: ExaminedLine): boolean {
   return assumed === 'all' || (assumed === 'ordinary' && decidesNothing(eventType));
 }
 
-/** Whether nothing hangs on who signed it but the record itself: no key, no budget, no seal, no reservation that a start keeps. */
+/** Whether its signer affects only the record itself: no key, budget, seal or reservation held by a start. */
 function decidesNothing(eventType: string | undefined): boolean {
   if (eventType === undefined || eventType === START_TYPE) return false;
   return eventType === 'execution' || !isKnownEventType(eventType);
 }
 
-/** Who may sign an event, as far as is known before it. */
+/** The rule for who may sign an event, by the state before it. */
 export function ruleFor(
   { keyring: { hasAuthority }, links }: Pick<VerifyState, 'keyring' | 'links'>,
   line: WellFormedLine,
@@ -193,7 +192,7 @@ function actOf(line: WellFormedLine): SignedAct {
   return { type, principalId, isCredit: direction === 'credit', grantId };
 }
 
-/** When the keys of a line are judged. */
+/** The instant at which the keys of a line are judged. */
 export function instantOf({ clock }: VerifyState, { occurredAt }: WellFormedLine): string {
   return judgingInstant(clock, occurredAt);
 }

@@ -1,6 +1,6 @@
 /**
- * `#fast/step` in a build without `fast/`: the definition of what the fast path does, and the only one that must be right. Lines are
- * read one by one, nothing is known of any before its turn, and the fast path declines every record.
+ * `#fast/step` in a build without `fast/`: the definition of the fast path. Lines are read one by one, nothing is known of a line in
+ * advance, and the fast path declines every record.
  */
 
 import type { Room } from '../../format/event/identity.js';
@@ -22,12 +22,12 @@ export function isFastPathOn(): boolean {
   return false;
 }
 
-/** The same backend: it imports a key each time. */
+/** The same backend, which imports a key at each use. */
 export function rememberKeys(backend: SignatureBackend): SignatureBackend {
   return backend;
 }
 
-/** The lines that one chunk completes. */
+/** The lines that end in one chunk. */
 interface ChunkLines {
   next(): boolean;
   readonly line: KnownLine;
@@ -38,7 +38,7 @@ interface ReadOptions {
   readonly from?: LedgerPlace | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onPartOfLine?: (() => void) | undefined;
-  /** Threads and what they need: nothing here. */
+  /** The options of threads, which have no effect. */
   readonly [other: string]: unknown;
 }
 
@@ -124,14 +124,14 @@ export abstract class FastStep {
   }
 }
 
-/** A state, and how a line is verified by it. */
+/** A state, and the step over one line. */
 export interface LineSteps {
   readonly state: VerifyState;
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
   readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
 }
 
-/** Steps over each line as it comes. */
+/** Applies each line at once. */
 export class BlockSteps {
   readonly waiting = 0;
   readonly #steps: LineSteps;
@@ -155,7 +155,7 @@ export interface FastEvent {
   readonly line: WellFormedLine;
 }
 
-/** No room: lines are formatted when their place is known. */
+/** No room: lines are formatted once their place is known. */
 export const LINE_ROOM: Room = { before: 0, after: 0 };
 
 /** Declines. */

@@ -1,7 +1,6 @@
 /**
- * Starts (SPEC §3.8): `x.northroot.start` says, durably, that something is being executed now; the execution then names the start by
- * `prev_event_id`. A start that does not count is no finding. The open ones are remembered: an action that was started is not given
- * back by a release, and whoever decides live counts what runs.
+ * Starts (SPEC §3.8): `x.northroot.start` records that an execution begins; the execution names it by `prev_event_id`. A start that does
+ * not count is no finding. Open ones are remembered: a started action cannot be released, and live decisions count what runs.
  */
 
 import { fromDigestText } from '../../base/value/digest.js';
@@ -18,23 +17,23 @@ import type { VerifyState } from './state.js';
 /** The event type of a start. */
 export const START_TYPE = 'x.northroot.start';
 
-/** The most starts of one grant that are open at a time; further ones do not count. */
+/** The maximum of open starts of one grant; further ones do not count. */
 export const MAX_OPEN_STARTS = 1_000;
 
 const RECORDER = /^[A-Za-z0-9_-]{16,128}$/;
 
-/** A start that was taken over, and what it was a start of. */
-export interface TakenStart {
+/** A start that was taken over, with its action or grant. */
+interface TakenStart {
   readonly start: OpenStart;
   readonly action: Action | undefined;
   readonly grant: Grant | undefined;
 }
 
 /**
- * Remembers a start that counts: a valid record of the form of one, of an allowed grant or an allowed action that is not executed, by its
- * principal. Anything else holds nobody up.
+ * Remembers a start that counts: a valid record of the right form, by the principal of an allowed grant or of an allowed action not yet
+ * executed. Anything else has no effect.
  *
- * @returns The start that it takes over, if it does.
+ * @returns The start that it takes over, if any.
  */
 export function noteStart(
   state: VerifyState,
@@ -64,7 +63,7 @@ export function noteStart(
   return taken && { start: taken, action, grant: action === undefined ? grants.get(id) : action.grant };
 }
 
-/** How many starts of one authorization may be open. */
+/** The maximum of open starts of one authorization. */
 function maxOpenStarts(action: Action | undefined, grant: Grant | undefined): number {
   if (action !== undefined) return 1;
   const limit = grant?.concurrency?.limit;
@@ -77,7 +76,7 @@ export function findOpenStart({ links: { starts } }: VerifyState, id: string): O
   return starts.get(id)?.values().next().value;
 }
 
-/** Forgets the start that an execution settles: the one that it names, or any of the action that it spends. */
+/** Removes the start that an execution completes: the one that it names, or any of its action. */
 export function closeStart(
   { links: { starts } }: VerifyState,
   event: ExecutionOutline,
@@ -91,7 +90,7 @@ export function closeStart(
   if (spends || open.size === 0) starts.delete(id);
 }
 
-/** A start's members are those that an execution has before it ends. */
+/** A start has the members that an execution has before it ends. */
 function readStart(
   event: EventEnvelope,
   place: EventPlace,
@@ -114,7 +113,7 @@ function readStart(
     outcome: 'unknown',
   };
   if (typeof recorder !== 'string' || !RECORDER.test(recorder)) return undefined;
-  // Unlike an execution's, it must be there.
+  // Required here, unlike in an execution.
   if (typeof startedAt !== 'string') return undefined;
   if (checkEvent(asExecution).length > 0) return undefined;
   const typed = typeEvent(asExecution);

@@ -1,6 +1,6 @@
 /**
- * The state of a verification as plain data: what `verify --state` writes to a file, and an index keeps in parts. Grants name their
- * parents by number, actions their grants, and timelines keep their nodes apart, so that each part can be read alone.
+ * The state of a verification as plain data, for `verify --state` and for indexes. Grants name their parents by number, actions their
+ * grants, and nodes of timelines are separate, so that each part can be read alone.
  */
 
 import { fromDigestText } from '../../base/value/digest.js';
@@ -11,7 +11,7 @@ import { restoreTimeline, type SavedTimeline, saveTimeline, type SavingScope } f
 import type { CheckpointTally, Seals } from './seals.js';
 import type { VerifyState } from './state.js';
 
-/** A grant without those that it hangs below, and without the nodes of its timelines. */
+/** A grant without its ancestors and the nodes of its timelines. */
 export interface GrantForm extends Omit<Grant, 'parent' | 'rates' | 'concurrency'> {
   readonly parent: number | undefined;
   readonly rates: readonly (Omit<RateLimit, 'timeline' | 'started'> & { readonly timeline: SavedTimeline })[];
@@ -36,7 +36,7 @@ type ApartFromHead =
   | 'assumedSignatures'
   | 'observer';
 
-/** What a state has one of. */
+/** The single values of a state. */
 export interface HeadForm extends Omit<VerifyState, ApartFromHead> {
   readonly latest: string | undefined;
   readonly seals: Pick<Seals, 'intervalStart' | 'lastSigners' | 'unknown' | 'attestations'> & {
@@ -47,8 +47,8 @@ export interface HeadForm extends Omit<VerifyState, ApartFromHead> {
   };
 }
 
-/** The number of a limit among a grant's: its rates come first, and then its concurrency. */
-export type LimitNumber = number;
+/** The number of a limit of a grant: its rates come first, then its concurrency. */
+type LimitNumber = number;
 
 /** @param putNode - Called with the nodes of its timelines, see `saveTimeline`. */
 export function saveGrant(
@@ -74,7 +74,7 @@ export function saveGrant(
   };
 }
 
-/** The grant that {@link saveGrant} saved. Its parent is asked for when somebody asks the grant for it. */
+/** The grant from {@link saveGrant}. Its parent is loaded on request. */
 export function restoreGrant(
   { parent, rates, concurrency, ...plain }: GrantForm,
   grantAt: (index: number) => Grant | undefined,
@@ -98,7 +98,7 @@ export function saveAction({ grant, ...plain }: Action): ActionForm {
   return { ...plain, grant: grant?.index };
 }
 
-/** The action that {@link saveAction} saved, likewise. */
+/** The action from {@link saveAction}, likewise. */
 export function restoreAction(
   { grant, ...plain }: ActionForm,
   grantAt: (index: number) => Grant | undefined,
@@ -139,7 +139,7 @@ export function saveHead(state: VerifyState): HeadForm {
   };
 }
 
-/** Sets what a state has one of; its tables are there already. */
+/** Sets the single values of a state, after its tables. */
 export function restoreHead(state: VerifyState, head: HeadForm): void {
   const { latest, seals, ...plain } = head;
   Object.assign(state, plain);

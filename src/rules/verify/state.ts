@@ -1,6 +1,6 @@
 /**
- * What verification remembers between two lines. It grows by some 45 bytes an event and not with the file; the
- * rules that read and change it are in the files beside this one, one for each step of SPEC §8.
+ * The state of a verification between two lines. It grows by about 45 bytes per event. The files beside this one have the rules, one for
+ * each step of SPEC §8.
  */
 
 import type { UnitAmounts } from '../../format/event/outline.js';
@@ -24,70 +24,70 @@ import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
 import type { Table } from './table.js';
 
-/** How far the keys are to be believed (SPEC §7). */
+/** Where the keys come from (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
 
-/** What a signer did. */
+/** The records of a signer. */
 export interface SignerTally {
   readonly keyid: string;
   readonly principals: readonly string[];
   records: number;
-  /** The place, counted from 0, of the last record that it signed and that needs a checkpoint's cover once it is revoked; -1 for none. */
+  /** The ordinal of its last record that a checkpoint must cover if the key is revoked; -1 for none. */
   last: number;
 }
 
-/** The chain's expectations of the next line. */
-export interface ChainState {
+/** What the chain expects of the next line. */
+interface ChainState {
   /** base64url leaf hash of the line before; for the first line the empty tree's hash. */
   prev: string;
   /** The `seq` that the next record should have. */
   seq: number;
-  /** The `seq` that it would have if the last record's own, already reported, was the wrong one. */
+  /** The `seq` that it may have instead, after a wrong one, already reported. */
   otherSeq: number;
 }
 
-/** The genesis record, as far as the end asks for it. */
+/** The genesis record. */
 export interface KnownGenesis {
   readonly place: RecordPlace;
   readonly continues: Predecessor | undefined;
   verdict: EventVerdict;
 }
 
-/** Few enough to be counted. */
+/** A bounded table. */
 export interface FoldRoots extends Table<string, Finding> {
   readonly size: number;
 }
 
-/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `log/read/event-history.ts` changes one of its own. */
+/** The state of one verification, made by {@link startVerification} and changed by `verifyLine`. */
 export interface VerifyState {
-  /** The foreign systems on whose word something rests that was allowed or done (SPEC §7, "Taken over"). */
+  /** The foreign systems whose authority was taken over (SPEC §7, "Taken over"). */
   readonly importedSystems: Set<string>;
-  /** What the last event that counts use without stating it has added to the accounts, as estimated use; and which event that is. */
+  /** The last event that counts use without stating it, and the estimated use that it added to the accounts. */
   unstated: { readonly id: string; readonly amounts: UnitAmounts } | undefined;
-  /** Whether others said which signatures are valid, of which only a sample was computed again (`LedgerSource.given`). */
+  /** Whether the verdicts of signatures are from parts, and only a sample was computed again (`LedgerSource.given`). */
   believesParts: boolean;
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
-  /** What both policies pin for checkpoints, and demand of them. */
+  /** What both policies require of checkpoints. */
   readonly requirements: CheckpointRequirements;
   readonly keyring: Keyring;
   mode: TrustMode;
   layout: Layout | undefined;
-  /** Lines that take a place in the ledger: the tree's leaves, readable or not. */
+  /** The leaves of the tree: lines, readable or not. */
   records: number;
-  /** Lines seen, those included that take no place. */
+  /** All lines, also those that are no leaves. */
   lines: number;
   bytes: number;
   origin: string | undefined;
-  /** Undefined where the first record is no well-formed genesis. */
+  /** Undefined without a well-formed genesis. */
   genesis: KnownGenesis | undefined;
-  /** Whether every record must be signed; settled by genesis or by the policy. */
+  /** Whether every record must be signed, by genesis or the policy. */
   signaturesRequired: boolean;
-  /** Whether there must be checkpoints; settled by genesis or by the policies. */
+  /** Whether checkpoints are required, by genesis or the policies. */
   checkpointsRequired: boolean;
-  /** The id that the first record claims, base64url: what events are bound to (SPEC §3). Of bare events the first `ledger_id`. */
+  /** The id that events are bound to, base64url (SPEC §3): that of the first record; of bare events the first `ledger_id`. */
   ledgerId: string | undefined;
-  /** Whether every event but genesis must carry `ledger_id`; settled by genesis. */
+  /** Whether every event but genesis must carry `ledger_id`, by genesis. */
   bindingRequired: boolean;
   /** Allowed grants, allowed actions without a grant, and credits, recorded when no key with the role `authority` was known. */
   selfIssuable: number;
@@ -99,18 +99,18 @@ export interface VerifyState {
   readonly links: Links;
   tipEventId: string | undefined;
   checkpoints: number;
-  /** The last well-formed checkpoint, right or not: its place, counted from 0, and its time. */
+  /** The last well-formed checkpoint, right or not: its ordinal and time. */
   lastCheckpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
   readonly seals: Seals;
-  /** What keeps others from building on what was read, and no rule asks for. */
+  /** Damage that prevents appending to the ledger. No rule reads it. */
   readonly damage: {
-    /** `lines`, as it was after the last line that is no record. */
+    /** `lines` after the last line that is no record. */
     at: number;
     /** The same, after the last blank line. */
     blank: number;
     /** How many lines have no event id. */
     lines: number;
-    /** How many files before the last end within a line, and the last of them. */
+    /** How many files, except the last, end within a line, and the last of these. */
     files: number;
     file: string | undefined;
     /** The first segment that does not begin where the one before it ends. */
@@ -119,9 +119,9 @@ export interface VerifyState {
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
   /**
-   * Which signatures by known keys are taken as right without being computed; whether the key was entitled is asked all the same.
-   * For a writer: `ordinary` (of executions and extension events, on which nothing hangs) where it reads a ledger that it goes on
-   * with, and is then no verification; `all` for a record whose signatures it has just made or verified.
+   * Which signatures by known keys are assumed valid; that the key is entitled is always checked. For a writer only: `ordinary`
+   * (executions and extension events, which affect nothing else) while it reads a ledger to append to, `all` for a record whose
+   * signatures it has just made or verified.
    */
   assumedSignatures: 'none' | 'ordinary' | 'all';
   readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
@@ -133,9 +133,9 @@ export interface VerifyState {
   warnings: number;
   hasInvalid: boolean;
   hasViolation: boolean;
-  /** The findings under which later ones of the same cause fold, by cause. */
+  /** The first finding of each cause, under which later ones fold. */
   readonly foldRoots: FoldRoots;
-  /** Told of every line. */
+  /** Notified of every line. */
   observer?: LineObserver;
 }
 
@@ -196,7 +196,7 @@ export function startVerification(
   };
 }
 
-/** Whether the user's policies demand a checkpoint, whatever genesis says. */
+/** Whether the user's policies require checkpoints. */
 export function demandsCheckpoints(
   policy: TrustPolicy | undefined,
   witnessPolicy: WitnessPolicy | undefined,

@@ -1,6 +1,6 @@
 /**
- * What verification remembers of many things, by their ids. In memory a table is a Map; over an index its entries are read when they
- * are asked for. Whoever changes a value that a table holds sets it again, so that the table knows.
+ * Tables of a state. In memory a table is a Map; over an index its entries are read on request. A value that is changed MUST be set
+ * again.
  */
 
 /** The part of a Map that the rules use. */
@@ -9,8 +9,8 @@ export interface Table<K, V> {
   has(key: K): boolean;
   set(key: K, value: V): unknown;
   delete(key: K): boolean;
-  /** In the order in which they came, but over an index; there only once `load` has ended. */
+  /** In order of insertion; over an index in any order, and only after `load`. */
   values(): Iterable<V>;
-  /** Reads all of it, where it is not in memory. */
+  /** Reads the whole table into memory. */
   load?(): Promise<void>;
 }

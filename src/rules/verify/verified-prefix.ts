@@ -1,51 +1,100 @@
 /**
- * Where the reading of a ledger begins that was verified before up to some place: there, if its bytes up to there are those of then; else
- * at its beginning, where each line's hash tells whether the state fits the ledger.
+ * Resumes a verification: after the verified prefix if its bytes are unchanged, else at the beginning, where the hashes of the lines show
+ * whether the state fits the ledger.
  */
 
 import { type LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
+import { NorthrootError } from '../../base/error.js';
 import type { Finding } from '../../format/finding/finding.js';
+import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import type { LedgerPlace, LedgerSource, Segment } from '../source/ledger-source.js';
+import { hashLine } from '../source/read-lines.js';
 import type { AnchorWatch } from './anchors.js';
 import { findStatedRoot } from './checkpoints.js';
+import type { KnownLine } from './line-knowledge.js';
 import type { VerifyState } from './state.js';
 
-/** The bytes that a verification has read, and what they show of checkpoints. */
+/** The bytes that a verification has read. */
 export interface VerifiedPrefix extends LedgerPrefix {
-  /** The ledger's roots at the checkpoints that the user held then, binary strings by their sizes. */
+  /** The ledger's roots at the checkpoints that the user held, binary strings by size. */
   readonly roots: ReadonlyMap<number, string>;
 }
 
-/** A verification that can be gone on with. */
+/** A verification to resume. */
 export interface SavedVerification {
   readonly state: VerifyState;
   /** The findings so far that do not depend on where the ledger ends. */
   readonly findings: readonly Finding[];
-  /** What was read, as a whole (`VerificationResult.prefix`): without it each line of that is hashed when it is gone on with. */
+  /** See `VerificationResult.prefix`. Without it each line is hashed again. */
   readonly prefix?: VerifiedPrefix | undefined;
 }
 
-/** What is to be read. */
+/** Skips the lines of a saved state, by their hashes. They MUST form the saved tree. */
+export class SkippedLines {
+  readonly #tree = emptyRange();
+  readonly #root: string;
+  readonly #anchors: AnchorWatch;
+  #left: number;
+
+  constructor({ lines, tree }: VerifyState, anchors: AnchorWatch) {
+    this.#left = lines;
+    this.#root = rangeRoot(tree);
+    this.#anchors = anchors;
+    anchors.observe(this.#tree);
+  }
+
+  /** Whether none is left. */
+  get isDone(): boolean {
+    return this.#left === 0;
+  }
+
+  /** The lines are not read again. */
+  skipAll(): void {
+    this.#left = 0;
+  }
+
+  /**
+   * @returns Whether the line was skipped: false when none is left.
+   * @throws NorthrootError `STATE_MISMATCH` at the last one, where the tree is another
+   */
+  skip({ line, takesPlace, known }: KnownLine): boolean {
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    if (takesPlace) appendLeaf(this.#tree, known?.leaf ?? hashLine(line));
+    this.#anchors.observe(this.#tree);
+    if (this.#left === 0 && rangeRoot(this.#tree) !== this.#root) throw mismatch();
+    return true;
+  }
+
+  /** @throws NorthrootError `STATE_MISMATCH` where the ledger has fewer lines */
+  assertDone(): void {
+    if (this.#left > 0) throw mismatch();
+  }
+}
+
+/** A source, and where it begins. */
 export interface Beginning {
   readonly source: LedgerSource;
-  /** Where the source begins, in the ledger; undefined for its beginning. */
+  /** Where the source begins in the ledger; undefined for its beginning. */
   readonly from: LedgerPlace | undefined;
-  /** Hashes what is read, where that is wanted. */
+  /** Hashes the bytes that are read, where requested. */
   readonly hasher: PrefixHasher | undefined;
-  /** To be called at the end. */
+  /** MUST be called at the end. */
   readonly close: () => Promise<void>;
 }
 
 interface BeginningOptions {
   readonly keepPrefix?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** At most so many hash what was verified before. */
+  /** How many threads may hash the verified prefix. */
   readonly threads: number;
 }
 
 /**
- * @param anchors - Have skipped what is not read again.
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
+ * Finds where to begin.
+ *
+ * @param anchors - Skip the prefix if it is not read again.
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts
  */
 export async function beginReading(
   source: LedgerSource,
@@ -85,7 +134,7 @@ export async function beginReading(
 /**
  * The same files, hashed as they are read.
  *
- * @param isBegun - Whether the first of them goes on with the file that was hashed last.
+ * @param isBegun - Whether the first of them continues the file that was hashed last.
  */
 async function* hashFiles(
   segments: AsyncIterable<Segment>,
@@ -108,4 +157,10 @@ async function* hashChunks(
     hasher.update(chunk);
     yield chunk;
   }
+}
+
+function mismatch(): NorthrootError {
+  return new NorthrootError('STATE_MISMATCH', 'the ledger is not the one that the saved state comes from', {
+    hint: 'its earlier records were changed or cut off since, or it is another ledger: verify it from the beginning',
+  });
 }

@@ -1,32 +1,31 @@
-/** A record as verification left it, for whoever follows one record by record: exports, summaries, selections. */
+/** A verified record, for exports, summaries and selections. */
 
 import type { Finding } from '../../format/finding/finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { EventVerdict, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 
-/** See the head of this file. */
 export interface VerifiedRecord {
-  /** Its place in the ledger, counted from 0: the `seq` that it has, or should have. */
+  /** Its leaf index: the `seq` that it has, or should have. */
   readonly ordinal: number;
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
-  /** Where the line begins, and how long it is without its newline. */
+  /** The line's offset, and its length without its newline. */
   readonly byteOffset: number;
   readonly byteLength: number;
-  /** The line without its newline, until the call returns: copy what is kept. Undefined for one that is too long to be read. */
+  /** The line without its newline, valid until the call returns. Undefined for one too long to be read. */
   readonly bytes: Uint8Array | undefined;
-  /** What the line says; undefined for one that is too long to be read. */
+  /** Undefined for a line too long to be read. */
   readonly examined: ExaminedLine | undefined;
-  /** The verdict here. What only the end shows (a revoked key's record that nothing covers) may still make it invalid. */
+  /** The verdict so far. The end may still make it invalid: a revoked key's record that no checkpoint covers. */
   readonly verdict: EventVerdict;
-  /** All that was found of it, listed in the report or folded under an earlier finding. */
+  /** All its findings, listed in the report or folded under an earlier one. */
   readonly findings: readonly Finding[];
-  /** What became of each signature, in the record's order. */
+  /** The outcome of each signature, in order. */
   readonly signatures: readonly SignatureOutcome[];
-  /** The grants above it, nearest first, `sha-256:…`, by what it names. */
+  /** The grants above it, nearest first, `sha-256:…`, as it names them. */
   readonly grantIds: readonly string[];
-  /** The state after it: to be asked, not changed. It goes on with the next record. */
+  /** The state after it. It MUST NOT be changed, and moves on with the next record. */
   readonly state: VerifyState;
 }

@@ -41,7 +41,7 @@ import type { RecordPlace } from './seals.js';
 import { checkSignatures } from './signatures.js';
 import type { VerifyState } from './state.js';
 
-/** What findings say of the event is put together when it is asked for: of most lines nobody does. */
+/** The context is made on request: for most lines it is not needed. */
 class Result implements LineResult {
   readonly findings: readonly Finding[];
   readonly waiting: Finding | undefined;
@@ -68,7 +68,7 @@ class Result implements LineResult {
   }
 }
 
-/** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
+/** Event types counted by name; further ones, and longer names, are counted under `*`. */
 const MAX_COUNTED_TYPES = 1_000;
 const MAX_TYPE_LENGTH = 128;
 
@@ -76,11 +76,11 @@ const MAX_TYPE_LENGTH = 128;
  * Verifies the next line of the ledger.
  *
  * @param state - Changed in place.
- * @param line - The next line of the file; used up when the call returns.
- * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
- * @param given - What `examineLine` says of this line, or the facts of that alone, where it was asked already.
- * @param known - What else was found out about the line before its turn came.
- * @returns What was found, see {@link LineResult}.
+ * @param line - The next line of the file. It is not kept.
+ * @param segment - The line's file: its name and, in a folder, the `seq` that the name promises.
+ * @param given - The result of `examineLine`, or its facts, where known.
+ * @param known - Further facts computed in advance.
+ * @returns See {@link LineResult}.
  */
 export function verifyLine(
   state: VerifyState,
@@ -117,7 +117,7 @@ export function verifyLine(
     damage.at = state.lines;
   end.file = segment.file;
   end.line = line.number + (line.terminated ? 1 : 0);
-  // What has no end is not behind it.
+  // A torn line does not count as read.
   end.byteOffset = line.offset + (line.terminated ? line.length + 1 : 0);
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
@@ -167,7 +167,7 @@ function verifyRecord(
   if (linked?.made !== undefined) settleGrant(state, linked.made, verdictOf(examined, findings));
   if (linked?.request !== undefined)
     settleRequest(state, linked.request, examined.eventId as string, verdictOf(examined, findings));
-  // Said at the executions that wait for this event, so after all that is said of the line itself.
+  // These are findings at the executions that wait for this event, so they come after the line's own.
   if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
   return examined;
 }
@@ -191,7 +191,7 @@ function placeOf(
   };
 }
 
-/** Judges what the event links to, and enters it into the index. */
+/** Judges the links of an event, and adds it to the index. */
 function linkEvent(
   state: VerifyState,
   examined: ExaminedLine,
@@ -208,7 +208,7 @@ function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {
   return { file, line, seq, eventId };
 }
 
-/** The line's place in chain and tree is taken whether it could be read or not. */
+/** Appends the line to chain and tree, readable or not. */
 function appendLeafFor(
   state: VerifyState,
   leaf: string,
@@ -226,7 +226,7 @@ function appendLeafFor(
   state.countsByVerdict[verdict] += 1;
 }
 
-/** Of the records that the end may still find fault with. */
+/** Keeps the verdict of records that the end may still make invalid. */
 function noteVerdict(
   { genesis, seals }: VerifyState,
   examined: ExaminedLine | undefined,
@@ -252,7 +252,7 @@ function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void
   const { eventType: type } = examined;
   if (type === undefined || isKnownEventType(type) || type.startsWith('x.')) return;
   const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
-  // What is not even the name of a type has its finding already.
+  // A malformed type has its finding already.
   if (examined.faults.some((fault) => fault.pointer === pointer)) return;
   findings.add('EVENT_TYPE_UNKNOWN', {
     pointer,

@@ -1,0 +1,306 @@
+/** The links' part of the fast step: actions that are opened, and executions of them or under a grant, of which no rule finds anything. */
+
+import { decodeLatin1 } from '../base/bytes/text.js';
+import type { Grant } from '../rules/bounds/grant.js';
+import { judgeWindows } from '../rules/bounds/judge.js';
+import type { Judgement } from '../rules/bounds/judgement.js';
+import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
+import type { ActionTable } from '../rules/verify/action-table.js';
+import type { EventIndex } from '../rules/verify/event-index.js';
+import type { VerifyState } from '../rules/verify/state.js';
+import type { BlockTexts } from './blocks/block-texts.js';
+import type { FastLine } from './blocks/read-blocks.js';
+import { FastAmounts } from './fast-amounts.js';
+import { isDigestText, orderTimes, orderTo } from './row-times.js';
+import type { BoundsView } from './scaled-account.js';
+import * as row from './scan/row.js';
+import { B64_IN_DIGEST, B64_LENGTH } from './scan/tables.js';
+
+export class FastLinks {
+  readonly #state: VerifyState;
+  readonly #events: EventIndex;
+  readonly #actions: ActionTable;
+  readonly #rows: ActionRows;
+  readonly #texts: BlockTexts;
+  readonly #amounts: FastAmounts;
+  /** For each row of the block the hashes of its id and of its link, and one more. */
+  #hashes = new Uint32Array();
+  /** The row of the action that the current event opens, and of the one that it spends; -1 for none. */
+  #opened = -1;
+  #spent = -1;
+  #spentNumber = -1;
+  /** The bounds of the current execution, and its windows. */
+  #view: BoundsView | undefined;
+  #windows: Judgement | undefined;
+  /** Used again: the tables copy their members. */
+  readonly #position = { file: '', line: 0, seq: 0 };
+  readonly #draft: ActionRow = {
+    words: new Int32Array(),
+    id: 0,
+    intent: 0,
+    params: 0,
+    userIntent: -1,
+    bytes: new Uint8Array(),
+    time: 0,
+    timeEnd: 0,
+    file: '',
+    line: 0,
+    seq: 0,
+    principalId: '',
+    toolName: '',
+    isDenied: false,
+    grant: 0,
+    unitCount: 0,
+    units: [],
+    amounts: new Float64Array(MAX_ROW_UNITS),
+    scales: new Uint8Array(MAX_ROW_UNITS),
+  };
+
+  constructor(state: VerifyState, events: EventIndex, actions: ActionTable, texts: BlockTexts) {
+    this.#state = state;
+    this.#events = events;
+    this.#actions = actions;
+    this.#rows = actions.rows;
+    this.#texts = texts;
+    this.#amounts = new FastAmounts(state.links.grants, actions.rows, texts);
+    actions.number((id) => events.numberOf(id));
+  }
+
+  /** The grant of the last record; undefined for none. */
+  get grant(): Grant | undefined {
+    if (this.#view !== undefined) return this.#view.grant;
+    const index = this.#opened === -1 ? -1 : this.#draft.grant;
+    return index === -1 ? undefined : this.#state.links.grants.at(index);
+  }
+
+  beginBlock(rows: Int32Array): void {
+    const count = rows.length / row.ROW_WIDTH;
+    if (this.#hashes.length <= 2 * count) this.#hashes = new Uint32Array(2 * count + 1);
+    for (let at = 0; at < count; at += 1) {
+      const base = at * row.ROW_WIDTH;
+      this.#hashes[2 * at] = this.#events.hash(rows, base + row.ID_WORDS);
+      this.#hashes[2 * at + 1] = this.#events.hash(rows, base + row.LINK_WORDS);
+    }
+    this.#events.prefetch(this.#hashes, 2 * count);
+  }
+
+  /**
+   * Judges a record whose id is new and that no execution waits for.
+   *
+   * @param at - Its row in the block.
+   * @returns Whether no rule finds anything.
+   */
+  judge(line: FastLine, at: number, principal: string, type: number, isDenied: boolean): boolean {
+    const { bytes, facts } = line;
+    const { rows } = facts;
+    const base = at * row.ROW_WIDTH;
+    this.#amounts.begin();
+    this.#opened = -1;
+    this.#spent = -1;
+    this.#view = undefined;
+    if (type === row.AUTHORIZATION && !this.#judgeAction(line, base, principal, isDenied)) return false;
+    if (type === row.EXECUTION && !this.#judgeExecution(bytes, rows, at, principal)) return false;
+    const isNew = this.#events.locateWords(rows, base + row.ID_WORDS, this.#hashes[2 * at]!) === -1;
+    if (isNew && !this.#isAwaited(bytes, rows[base + row.EVENT_ID]!)) return true;
+    if (this.#opened !== -1) this.#rows.free(this.#opened);
+    return false;
+  }
+
+  /** Whether an execution named the event before it came. */
+  #isAwaited(bytes: Uint8Array, id: number): boolean {
+    const { pending } = this.#state.links;
+    if (pending.size === 0) return false;
+    return pending.has(decodeLatin1(bytes, id, id + B64_LENGTH));
+  }
+
+  /** An action (rules 3, 4, 5 and 14). */
+  #judgeAction(line: FastLine, base: number, principal: string, isDenied: boolean): boolean {
+    const { bytes, facts, segment } = line;
+    const { rows } = facts;
+    const isLinked = rows[base + row.LINK]! !== 0;
+    const grant = isLinked
+      ? this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base))
+      : undefined;
+    const view = isLinked ? grant && this.#amounts.viewOf(grant.index) : this.#amounts.unbounded;
+    if (view === undefined || isImported(view)) return false;
+    const draft = this.#draft;
+    if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.copyTo(draft)) return false;
+    if (!isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;
+    draft.words = rows;
+    draft.id = base + row.ID_WORDS;
+    draft.intent = base + row.INTENT_WORDS;
+    draft.params = base + row.PARAMS_WORDS;
+    draft.userIntent = rows[base + row.USER_INTENT]! === 0 ? -1 : base + row.USER_INTENT_WORDS;
+    draft.bytes = bytes;
+    draft.time = rows[base + row.OCCURRED_AT]!;
+    draft.timeEnd = rows[base + row.OCCURRED_AT + 1]!;
+    draft.file = segment.file;
+    draft.line = line.number;
+    draft.seq = this.#state.chain.seq;
+    draft.principalId = principal;
+    draft.toolName = this.#texts.tools.at(bytes, rows, base);
+    draft.isDenied = isDenied;
+    draft.grant = grant?.index ?? -1;
+    this.#opened = this.#rows.add(draft);
+    return this.#opened !== -1;
+  }
+
+  /** Whether the grant covers an allowed action, and has what it reserves. */
+  #allowsAction(
+    view: BoundsView,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+    principal: string,
+  ): boolean {
+    const { grant } = view;
+    if (grant === undefined) return true;
+    if (grant.principalId !== principal) return false;
+    const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
+    const userIntent = rows[base + row.USER_INTENT]!;
+    const isLinked =
+      isDigestText(bytes, intent, grant.intent) ||
+      (userIntent !== 0 && isDigestText(bytes, userIntent + B64_IN_DIGEST, grant.userIntent ?? grant.intent));
+    if (!isLinked) return false;
+    const time = rows[base + row.OCCURRED_AT]!;
+    const timeEnd = rows[base + row.OCCURRED_AT + 1]!;
+    if (orderTo(bytes, time, timeEnd, grant.occurredAt) < 0 || !isWithin(view, bytes, time, timeEnd))
+      return false;
+    return view.allowsTool(this.#texts.tools.at(bytes, rows, base)) && this.#amounts.reserve(view);
+  }
+
+  /** An execution of an open action, or under a grant (rules 2, 4, 5, 8 and 14). */
+  #judgeExecution(bytes: Uint8Array, rows: Int32Array, at: number, principal: string): boolean {
+    const base = at * row.ROW_WIDTH;
+    const number = this.#events.locateWords(rows, base + row.LINK_WORDS, this.#hashes[2 * at + 1]!);
+    if (number === -1) return false;
+    const kind = this.#events.kindOf(number);
+    if (kind !== 'action' && kind !== 'grant') return false;
+    const { starts, grants } = this.#state.links;
+    if (starts.size > 0 && starts.has(this.#texts.links.at(bytes, rows, base))) return false;
+    const action = kind === 'action' ? this.#actions.rowOf(number) : -1;
+    if (kind === 'action' && (action === -1 || this.#rows.isDenied(action))) return false;
+    const index =
+      kind === 'action'
+        ? this.#rows.grant(action)
+        : grants.get(this.#texts.links.at(bytes, rows, base))?.index;
+    if (index === undefined) return false;
+    const view = index === -1 ? this.#amounts.unbounded : this.#amounts.viewOf(index);
+    if (view === undefined || isImported(view)) return false;
+    const flags = rows[base + row.FLAGS]!;
+    if (view.isDigestOnly && (flags & row.HAS_OUTPUT_REF) !== 0) return false;
+    if (view.limitsResources && (flags & row.HAS_RESOURCES) !== 0) return false;
+    const tool = this.#texts.tools.at(bytes, rows, base);
+    if (!view.allowsTool(tool) || !this.#isOf(action, view, bytes, rows, base, principal, tool)) return false;
+    if (!this.#hasSoundTimes(action, view, bytes, rows, base)) return false;
+    const isEstimated = (flags & row.IS_ESTIMATED) !== 0;
+    if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.use(action, view, isEstimated)) return false;
+    this.#windows = view.hasWindows ? this.#judgeWindows(view, bytes, rows, base) : undefined;
+    if (this.#windows !== undefined && this.#windows.findings.length > 0) return false;
+    this.#view = view;
+    this.#spent = action;
+    this.#spentNumber = action === -1 ? -1 : number;
+    return true;
+  }
+
+  /** Rule 2: the execution and what authorized it have the same members. */
+  #isOf(
+    action: number,
+    { grant }: BoundsView,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+    principal: string,
+    tool: string,
+  ): boolean {
+    if (action === -1) {
+      if (grant === undefined) return false;
+      const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
+      return grant.principalId === principal && isDigestText(bytes, intent, grant.intent);
+    }
+    return (
+      rows[base + row.PARAMS] !== 0 &&
+      this.#rows.principalId(action) === principal &&
+      this.#rows.toolName(action) === tool &&
+      this.#rows.hasDigests(action, rows, base + row.INTENT_WORDS, base + row.PARAMS_WORDS)
+    );
+  }
+
+  #hasSoundTimes(
+    action: number,
+    view: BoundsView,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+  ): boolean {
+    let at = rows[base + row.OCCURRED_AT]!;
+    let end = rows[base + row.OCCURRED_AT + 1]!;
+    const started = rows[base + row.STARTED_AT]!;
+    if (started !== 0) {
+      const startedEnd = rows[base + row.STARTED_AT + 1]!;
+      if ((rows[base + row.FLAGS]! & row.HAS_SOUND_TIMES) === 0) {
+        const ended = rows[base + row.ENDED_AT]!;
+        if (
+          ended !== 0 &&
+          orderTimes(bytes, ended, rows[base + row.ENDED_AT + 1]!, bytes, started, startedEnd) < 0
+        )
+          return false;
+        if (orderTimes(bytes, started, startedEnd, bytes, at, end) > 0) return false;
+      }
+      at = started;
+      end = startedEnd;
+    }
+    if (orderTo(bytes, at, end, view.latest) < 0 || !isWithin(view, bytes, at, end)) return false;
+    if (action === -1) return true;
+    const all = this.#rows;
+    return orderTimes(bytes, at, end, all.timeBytes(action), all.timeAt(action), all.timeEnd(action)) >= 0;
+  }
+
+  /** Rules 6 and 7. */
+  #judgeWindows(view: BoundsView, bytes: Uint8Array, rows: Int32Array, base: number): Judgement {
+    const textAt = (place: number): string => decodeLatin1(bytes, rows[base + place], rows[base + place + 1]);
+    const maybeTextAt = (place: number): string | undefined =>
+      rows[base + place] === 0 ? undefined : textAt(place);
+    const used = this.#amounts.list();
+    const [startedAt, endedAt] = [maybeTextAt(row.STARTED_AT), maybeTextAt(row.ENDED_AT)];
+    return judgeWindows({ occurredAt: textAt(row.OCCURRED_AT), startedAt, endedAt, used }, view.chain);
+  }
+
+  /** Adds the record that was judged. */
+  apply({ segment, number }: FastLine): void {
+    this.#amounts.apply();
+    const position = this.#position;
+    position.file = segment.file;
+    position.line = number;
+    position.seq = this.#state.chain.seq;
+    if (this.#opened !== -1) {
+      this.#actions.place(this.#events.addLocated(position, 'action', -1), this.#opened);
+    } else if (this.#view !== undefined) {
+      this.#windows?.apply();
+      for (const grant of this.#view.chain) grant.executions += 1;
+      const grant = this.#view.grant?.index ?? -1;
+      this.#events.addLocated(position, 'execution', grant);
+      if (this.#spent !== -1) {
+        this.#actions.remove(this.#spentNumber);
+        this.#events.spendNumber(this.#spentNumber, grant);
+      }
+    } else this.#events.addLocated(position, 'other', -1);
+  }
+
+  /** Writes the sums to the accounts. */
+  flush(): void {
+    this.#amounts.flush();
+  }
+}
+
+/** Whether a grant of the chain was imported from another system. */
+function isImported({ chain }: BoundsView): boolean {
+  for (let i = 0; i < chain.length; i += 1) if (chain[i]!.systems.size > 0) return true;
+  return false;
+}
+
+/** Whether the grants are valid at the instant whose text is at `[at, end)`. */
+function isWithin({ notBefore, expiresAt }: BoundsView, bytes: Uint8Array, at: number, end: number): boolean {
+  if (notBefore !== undefined && orderTo(bytes, at, end, notBefore) < 0) return false;
+  return expiresAt === undefined || orderTo(bytes, at, end, expiresAt) < 0;
+}
