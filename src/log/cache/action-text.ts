@@ -1,4 +1,4 @@
-/** An action as an entry of an index: a list in JSON, shorter and sooner written than its members by name. */
+/** An action as an index entry: a JSON list, shorter and faster to write than an object. */
 
 import { toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
@@ -9,7 +9,7 @@ import { IndexFault } from './entry-store.js';
 import { isCount } from './tables.js';
 
 const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
-/** Before the amounts: a unit and its amount each. */
+/** The list's length before the amounts, which are pairs of unit and amount. */
 const MEMBERS = 14;
 
 /** @param id - base64url */
@@ -26,7 +26,7 @@ export function encodeAction(id: string, action: Action, names: FileNames): stri
   return `${text}]`;
 }
 
-/** @throws IndexFault when it is malformed */
+/** @throws IndexFault when malformed */
 export function decodeAction(id: string, form: unknown, names: FileNames): ActionForm {
   if (!Array.isArray(form) || form.length < MEMBERS || form.length % 2 !== 0) throw malformed();
   const list = form as readonly unknown[];
@@ -59,7 +59,7 @@ export function decodeAction(id: string, form: unknown, names: FileNames): Actio
   };
 }
 
-/** The intent of the user, the expiry and the system, among the texts. */
+/** The user's intent, expiry and system, by their place among the texts. */
 const OPTIONAL: ReadonlySet<number> = new Set([4, 6, 7]);
 
 function textOfAmount({ n, d }: Rational): string {

@@ -1,7 +1,6 @@
 /**
- * Actions that are open and those that were denied, over an index. What was asked for or added lately stands in the table that a
- * verification in memory has. Those that are open are kept apart from the others: they are few. Either stand in the order of the ledger,
- * so that what is new comes behind what LevelDB has sorted.
+ * Open and denied actions, over an index. Recent ones are in the in-memory table of verification. Open ones have their own prefix, since
+ * they are few. Keys are in ledger order, so new entries come after what LevelDB has sorted.
  */
 
 import type { Action } from '../../rules/bounds/grant.js';
@@ -15,19 +14,18 @@ import { type Entries, type IndexedGrants, keyNumber } from './tables.js';
 
 const OPEN = 'a:';
 const DENIED = 'd:';
-/** After the two letters, 16 digits and a colon. */
 const ID_IN_KEY = keyOf(OPEN, 0, '').length;
 
 function keyOf(prefix: string, seq: number, id: string): string {
   return `${prefix}${keyNumber(seq)}:${id}`;
 }
 
-/** See the head of this file. */
+/** Actions over an index; see the head of this file. */
 export class IndexedActions extends ActionTable {
   readonly #entries: Entries;
   readonly #grants: IndexedGrants;
   readonly #events: IndexedEvents;
-  /** Those that were added or changed since the last writing, and those that are gone since then, with the keys that they had. */
+  /** Changes since the last write; `#gone` maps ids to their former keys. */
   readonly #changed = new Set<string>();
   readonly #gone = new Map<string, string>();
   #isLoaded = false;
@@ -76,12 +74,12 @@ export class IndexedActions extends ActionTable {
     const was = super.remove(number);
     if (!was) return false;
     const id = this.#events.idOf(number);
-    // What lies in a row is allowed, and its event in memory.
+    // An action in a row is allowed, and its event is in memory.
     this.#drop(id, keyOf(OPEN, (this.#events.find(id) as IndexedEvent).seq, id));
     return true;
   }
 
-  /** Those that are open, in ledger order; once they are loaded. */
+  /** The open actions in ledger order; call `load` first. */
   override *values(): Generator<Action, void, void> {
     if (!this.#isLoaded) throw new TypeError('the table is not loaded');
     const open = [...super.values()].filter(({ decision }) => decision === 'allow');
@@ -98,7 +96,7 @@ export class IndexedActions extends ActionTable {
     }
   }
 
-  /** Reads those that are open. */
+  /** Loads the open actions. */
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     for await (const [key, form] of this.#entries.list(OPEN)) {
@@ -121,7 +119,7 @@ export class IndexedActions extends ActionTable {
     return changes;
   }
 
-  /** Lets go of all that is in memory, but for what was loaded as a whole. To be called when all changes are written. */
+  /** Drops the in-memory table. All changes MUST be written. */
   override clear(): void {
     super.clear();
     this.#isLoaded = false;

@@ -1,4 +1,4 @@
-/** Whether what a folder holds may be believed: as ssh asks of its files, nobody else must be able to write it. */
+/** Whether a folder's content may be trusted: as with ssh, other users must not be able to write it. */
 
 import { lstat } from 'node:fs/promises';
 
@@ -6,10 +6,8 @@ const WRITABLE_BY_GROUP = 0o020;
 const WRITABLE_BY_ALL = 0o002;
 
 /**
- * Whether a folder is one, and can be written by nobody but this user, root, the owner of another file, and those who can write that.
- *
- * @param folder - A path; a symbolic link is not followed.
- * @param beside - The file or folder that it belongs to.
+ * Whether a folder belongs to this user, root or the owner of `beside`, and others can write it only if they can write `beside` too. A
+ * symbolic link is not followed.
  */
 export async function isOwnFolder(folder: string, beside: string): Promise<boolean> {
   try {

@@ -1,23 +1,23 @@
-/** What is too much to keep and is needed once more: lines put away on disk, in a file that has no name any more. */
+/** Lines spilled to disk, in a nameless file. */
 
 import { closeSync, mkdtempSync, openSync, readSync, rmdirSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toIoError } from './io-error.js';
 
-/** So many characters are written at once. */
+/** Characters per write. */
 const BLOCK = 256 * 1024;
 
 const NEWLINE = 0x0a;
 
-/** Lines of text, written first and then read, as often as they are needed. Close it; what is in it is gone when the process ends. */
+/** Lines of text, written first and then read any number of times. MUST be closed. */
 export class Spool {
   readonly #path: string;
   readonly #fd: number;
   #batch = '';
   #size = 0;
 
-  /** @throws NorthrootError as files give it, when there is no room for temporary files. */
+  /** @throws NorthrootError as files give it */
   constructor() {
     try {
       const folder = mkdtempSync(join(tmpdir(), 'northroot-'));
@@ -30,18 +30,12 @@ export class Spool {
     }
   }
 
-  /**
-   * Adds a line, given without its newline; it has none in it. Writing waits for the disk, so that memory is bounded wherever it is
-   * called from.
-   *
-   * @throws NorthrootError as files give it.
-   */
+  /** Adds a line, without its newline. Writes synchronously, which bounds memory for any caller. @throws NorthrootError as files give it */
   add(line: string): void {
     this.#batch += `${line}\n`;
     if (this.#batch.length >= BLOCK) this.#flush();
   }
 
-  /** The lines in their order. */
   async *lines(): AsyncGenerator<string, void, void> {
     this.#flush();
     const buffer = Buffer.allocUnsafe(BLOCK);
@@ -54,7 +48,7 @@ export class Spool {
       const end = chunk.lastIndexOf(NEWLINE) + 1;
       carry = chunk.subarray(end);
       if (end > 0) yield* chunk.toString('utf8', 0, end - 1).split('\n');
-      // Others have their turn, such as whoever wants to stop this.
+      // Lets other tasks run, such as an abort.
       await Promise.resolve();
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Grants without bounds by hand (SPEC §3.1): the draft of an allowed grant from amounts as people write them. A delegated
- * grant takes over what it does not say from its parent, so that it lies within it (SPEC §8 rule 9).
+ * Drafts grants (SPEC §3.1) from amounts as people write them. A delegated grant inherits from its parent what it does not state (SPEC §8
+ * rule 9).
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -25,46 +25,42 @@ import { judgeDelegation } from '../../rules/bounds/delegation.js';
 import { type EventPlace, makeGrant } from '../../rules/bounds/grant.js';
 import { OptionReader, type UnitRule } from './option-problems.js';
 
-/** What a grant allows, and to whom. */
 export interface GrantOptions {
-  /** The grantee. The granter is whoever signs. */
+  /** The grantee. */
   readonly principalId: string;
-  /** Tool patterns, at most 1,024. Of a delegated grant those of the parent unless given. */
+  /** Tool patterns, at most 1,024. Default in a delegated grant: the parent's. */
   readonly allowedTools?: readonly string[] | undefined;
-  /** How much of each unit may be used in all: `{ usd: '5', calls: 100 }`. Of a delegated grant with the parent's other units. */
+  /** The total per unit: `{ usd: '5', calls: 100 }`. A delegated grant inherits the parent's other units. */
   readonly meterCaps?: AmountsByUnit | undefined;
-  /** How much of each unit one action may reserve, and one execution use. */
+  /** The most per unit that one action may reserve, and one execution use. */
   readonly actionCaps?: AmountsByUnit | undefined;
-  /** By rate units, at most 16: `{ 'usd.per_5h': '1' }`. */
+  /** At most 16: `{ 'usd.per_5h': '1' }`. */
   readonly rateLimits?: AmountsByUnit | undefined;
-  /** A timestamp of SPEC §2, inclusive. */
+  /** SPEC §2, inclusive. */
   readonly notBefore?: string | undefined;
-  /** A timestamp of SPEC §2, exclusive. */
+  /** SPEC §2, exclusive. */
   readonly expiresAt?: string | undefined;
-  /** How many executions may run at a time: a whole number of at least 1. */
+  /** How many executions may run at a time, at least 1. */
   readonly concurrencyLimit?: number | undefined;
-  /** How many delegated grants may hang below this one, one under the other: 0 to 31. */
+  /** How many levels of delegation may follow, 0 to 31. */
   readonly maxDelegationDepth?: number | undefined;
   readonly outputMode?: NonNullable<Bounds['output_mode']> | undefined;
   readonly resources?: readonly ResourceRef[] | undefined;
-  /** The grant to delegate from, as it stands in the ledger. */
+  /** The recorded grant to delegate from. */
   readonly parent?: AuthorizationEvent | undefined;
-  /**
-   * What the grant is for, any JSON: recorded is the digest of its canonical bytes. Without it, it is the parent's intent; of a root grant
-   * its bounds.
-   */
+  /** The purpose, any JSON; its digest is recorded. Default: the parent's; for a root grant, its bounds. */
   readonly intent?: JsonValue | undefined;
-  /** The digest instead: `sha-256:…`, or as events have it. */
+  /** Instead of `intent`: `sha-256:…`, or as in events. */
   readonly intentDigest?: string | Digest | undefined;
-  /** What the user asked for, of which the intent is a part or a refinement. A delegated grant names its parent's by itself. */
+  /** The user's request that the intent refines. Default in a delegated grant: the parent's. */
   readonly userIntent?: JsonValue | undefined;
   readonly userIntentDigest?: string | Digest | undefined;
-  /** Who or what decided: 1 to 256 characters. Default `manual`. */
+  /** 1 to 256 characters. Default `manual`. */
   readonly policyId?: string | undefined;
-  /** Of the policy. Default: of the canonical JSON of `policyId`. */
+  /** Default: the digest of `policyId`'s canonical JSON. */
   readonly policyDigest?: string | Digest | undefined;
   readonly source?: Source | undefined;
-  /** A timestamp of SPEC §2. Default: when it is appended. */
+  /** SPEC §2. Default: when it is appended. */
   readonly occurredAt?: string | undefined;
 }
 
@@ -97,22 +93,17 @@ const MAX_DELEGATION_DEPTH = 31;
 const RATES: UnitRule = { isKnown: isRateUnit, example: 'usd.per_hour or usd.per_5h' };
 const OUTPUT_MODES: readonly unknown[] = ['digest_only', 'allow_contentref', 'allow_inline'];
 
-/**
- * The digest of an intent: that of its canonical JSON, which `northroot digest --json` writes too. A text is the JSON string.
- *
- * @throws TypeError for what is not plain JSON.
- */
+/** The digest of an intent's canonical JSON, as `northroot digest --json` gives it. @throws TypeError unless it is plain JSON */
 export function digestIntent(intent: JsonValue): Digest {
   return sha256Digest(canonicalBytes(intent));
 }
 
 /**
- * The draft of an allowed grant, for `Ledger.append`. It counts when a key signs that may: one with the role `authority`, or, of a
- * delegated grant, one for the parent grant's principal (SPEC §7).
- *
- * @throws OptionsError (a RangeError) with all that is wrong with the options; TypeError for an intent that is not plain JSON.
- * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` when nothing can be delegated from the parent;
- *   `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT` when the grant would not lie within it.
+ * Drafts an allowed grant for `Ledger.append`. It counts when a key with the role `authority` signs it, or, if delegated, a key of the
+ * parent grant's principal (SPEC §7).
+ * @throws OptionsError (a RangeError) listing all problems; TypeError for an intent that is not plain JSON
+ * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` for an unusable parent; `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT`
+ *   for a grant beyond its parent
  * @example
  * await ledger.append({
  *   event: draftGrant({ principalId: 'agent:a1', allowedTools: ['fs.*'], meterCaps: { usd: '5', calls: 100 } }),
@@ -157,7 +148,7 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
   return draft;
 }
 
-/** Asked is the parent alone: what is above it is the ledger's to know. */
+/** Checks the parent alone; the ledger checks the grants above it. */
 function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEvent): void {
   const place = (eventId: string): EventPlace => ({ file: '', line: 0, seq: 0, eventId });
   const above = makeGrant(parent, place(formatDigest(parent.event_id)), undefined, 0);
@@ -176,7 +167,6 @@ function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEve
   });
 }
 
-/** A policy that is somebody's own decision. */
 const MANUAL = 'manual';
 
 interface Parent {
@@ -282,10 +272,10 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
-/** What a delegated grant says, and what it leaves to its parent. Its own word stands also where it is looser. */
+/** Merges own bounds over the parent's; own values count even where they are looser. */
 function within(own: Bounds, parent: Bounds): Bounds {
   const inherited = { ...parent };
-  // The parent's counts what hangs below the parent, and goes on to.
+  // The parent's depth counts levels below the parent.
   delete inherited.max_delegation_depth;
   const merged: Bounds = { ...inherited, ...own };
   for (const [member, keyOf] of MERGED) {
@@ -312,13 +302,13 @@ function mergeMeters(
   return [...own, ...others].sort((a, b) => (a.unit < b.unit ? -1 : 1));
 }
 
-/** Windows are compared by their length, however they are written. */
+/** Windows compare by length, however they are spelled. */
 function rateKey(unit: string): string {
   const rate = tryParseRateUnit(unit);
   return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
 }
 
-/** A grant that could never be used is a slip. */
+/** A grant that could never be used is a mistake. */
 function checkTimes(
   reader: OptionReader,
   { not_before: from, expires_at: until }: Bounds,

@@ -1,14 +1,14 @@
-/** The execution that a decision is tried on: one that begins at an instant and takes the least time that there is. */
+/** A hypothetical execution for trying a decision. */
 
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import { readAmounts } from '../../format/event/outline.js';
 import type { ExecutionFacts } from '../../rules/bounds/judge.js';
 
-/** Nothing can be said to end after this nanosecond. */
+/** No end can be stated after this nanosecond. */
 const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
 
-/** An execution of a tool that begins `now` (a timestamp of SPEC §2) and uses this much. */
+/** An execution that begins `now` (SPEC §2), uses `meterUsed`, and takes the least time possible. */
 export function dryRun(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
   const start = parseTimestamp(now);
   return {

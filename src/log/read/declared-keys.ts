@@ -1,4 +1,4 @@
-/** The public keys that a ledger declares, as it claims them: for reading signatures, never for believing them. */
+/** The keys a ledger declares: to read signatures, not to trust them. */
 
 import type { PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
@@ -8,11 +8,8 @@ import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { readRecords } from './read-records.js';
 
 /**
- * The keys in genesis and in key events, by keyid, whoever signed these. Nothing is verified; entries that contradict themselves
- * are left out.
- *
- * @param signal - Aborting ends the reading with its reason.
- * @throws NorthrootError when the source cannot be read
+ * The keys of genesis and key events, by keyid, without verification; inconsistent entries are left out.
+ * @throws NorthrootError when the source cannot be read; the signal's reason
  */
 export async function readDeclaredKeys(
   source: LedgerSource,

@@ -1,4 +1,4 @@
-/** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
+/** Finds one record by seq, id or prefix. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -8,11 +8,9 @@ import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type ReadRecord, readRecords } from './read-records.js';
 
 /**
- * The one record that is meant; of a record that was copied as it is, the first.
- *
- * @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix of one.
- * @param signal - Aborting ends the search with its reason.
- * @throws NorthrootError `RECORD_NOT_FOUND`, `RECORD_AMBIGUOUS`, `USAGE`, and as the source does.
+ * The record; the first of identical copies.
+ * @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix
+ * @throws NorthrootError `RECORD_NOT_FOUND`, `RECORD_AMBIGUOUS`, `USAGE`, and as the source does; the signal's reason
  */
 export async function findRecord(
   source: LedgerSource,
@@ -37,7 +35,6 @@ export async function findRecord(
   return record;
 }
 
-/** The error where two records are meant; the first two of the ledger. */
 export function ambiguous(
   wanted: string,
   record: Pick<ReadRecord, 'seq' | 'eventId'>,

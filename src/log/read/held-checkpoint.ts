@@ -1,11 +1,11 @@
-/** A checkpoint that is given, held against the ledger under which records are to be proven. */
+/** Compares a given checkpoint with the ledger to prove records under. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Checkpoint } from '../../format/note/checkpoint.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 
-/** @throws NorthrootError `ORIGIN_MISMATCH`, `TRUNCATED` where the ledger is not that of the checkpoint, or has fewer records */
+/** @throws NorthrootError `ORIGIN_MISMATCH`, `TRUNCATED` if the checkpoint is of another or a longer ledger */
 export function assertReaches(
   { origin: own, records }: VerifyState,
   { origin, size }: Pick<Checkpoint, 'origin' | 'size'>,
@@ -24,7 +24,6 @@ export function assertReaches(
   }
 }
 
-/** That the checkpoint is of another history. */
 export function forked(size: number): NorthrootError {
   return new NorthrootError(
     'FORKED',

@@ -1,4 +1,4 @@
-/** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
+/** Reads records sequentially, with or without their verdicts. */
 
 import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions } from '../../base/options.js';
@@ -13,44 +13,39 @@ import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 
-/** A line that could be read as a record (or a bare event), with what it says of itself. */
+/** A readable record or bare event. */
 export interface ReadRecord {
   readonly file: string;
-  /** 1 for the first line of the file. */
+  /** From 1. */
   readonly line: number;
-  /** The record's own number; of a bare event its place, counted from 0, blank lines left out. */
+  /** The record's number; for a bare event its ordinal, without blank lines. */
   readonly seq: number;
-  /** `sha-256:…`, as the event claims it. */
+  /** `sha-256:…`, as claimed. */
   readonly eventId: string;
   readonly event: JsonObject;
   readonly signatures: readonly SignatureEntry[];
-  /** The line's bytes without `\n`. */
+  /** Without `\n`. */
   readonly bytes: Uint8Array;
-  /** The verdict on the event, where {@link ReadOptions.verify} asked for it. */
+  /** Only with {@link ReadOptions.verify}. */
   readonly verdict: EventVerdict | undefined;
 }
 
-/** A line that could not. */
 export interface UnreadLine {
   readonly file: string;
   readonly line: number;
 }
 
-/** How {@link readRecords} reads. */
 export interface ReadOptions {
-  /** Verifies on the way, with this trust policy if one is given. Without it nothing is verified. */
+  /** Verifies while reading. Default: no verification. */
   readonly verify?: { readonly trust?: TrustPolicy } | undefined;
-  /** Told of each line that is no record; such lines are left out. */
+  /** Called for each line that is no record; such lines are left out. */
   readonly onUnread?: ((line: UnreadLine) => void) | undefined;
-  /** Aborting ends the reading with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * The records of a source in order.
- *
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts. TypeError for an option that is not
- *   known or of the wrong type.
+ * @throws NorthrootError when the source cannot be read; the signal's reason; TypeError for a bad option
  */
 export async function* readRecords(
   source: LedgerSource,

@@ -1,4 +1,4 @@
-/** Verifies a ledger up to a point in it, for asking what was so then. */
+/** Verifies a ledger up to a point. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -12,15 +12,10 @@ import { readLines } from '../../rules/source/read-lines.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 
-/** A point in a ledger: after the record of a number, or before the first record that occurred after a time. */
+/** After a record's number, or before the first record later than a time. */
 export type Point = { readonly seq: number } | { readonly time: string } | 'end';
 
-/**
- * The state of a ledger at a point.
- *
- * @param signal - Aborting ends it with its reason.
- * @throws NorthrootError `RECORD_NOT_FOUND` when no record has the number; as the source when that cannot be read.
- */
+/** @throws NorthrootError `RECORD_NOT_FOUND` when no record has the number; as the source does; the signal's reason */
 export async function replayTo(
   source: LedgerSource,
   point: Point,
@@ -33,7 +28,7 @@ export async function replayTo(
   for await (const { line, segment, ordinal, takesPlace } of readLines(source, { signal })) {
     if (time !== undefined && takesPlace && isAfter(line, time, state)) return state;
     const { examined } = verifyLine(state, line, segment);
-    // A record without a number of its own has that of its place.
+    // Without a number of its own, its ordinal counts.
     if (takesPlace && (examined?.seq ?? ordinal) === seq) return state;
   }
   if (seq === undefined) return state;

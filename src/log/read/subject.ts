@@ -1,4 +1,4 @@
-/** Whose an event is for whoever adds up or selects: an adjustment belongs to the execution that it corrects, whoever made it. */
+/** Whose an event is, for sums and selections: an adjustment belongs to the execution that it corrects, whoever signed it. */
 
 import { fromDigestText } from '../../base/value/digest.js';
 import { grantsOf, type SelectableEvent } from '../../rules/selection.js';
@@ -6,10 +6,9 @@ import { IdIndex } from '../../rules/verify/id-index.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { isFirstOfItsId } from './counted.js';
 
-/** Combinations of principal, tool, model and provider that are told apart; executions of further ones are not known. */
+/** Distinct combinations of principal, tool, model and provider; later ones are unknown. */
 export const MAX_PARTIES = 100_000;
 
-/** Who ran what, and who provides it. */
 export interface Party {
   readonly principalId: string | undefined;
   readonly toolName?: string | undefined;
@@ -17,20 +16,19 @@ export interface Party {
   readonly provider?: string | undefined;
 }
 
-/** What {@link Subjects} says of an event. */
 export interface Subject extends SelectableEvent, Party {
   readonly principalId: string | undefined;
   readonly toolName: string | undefined;
 }
 
-/** Remembers executions as they come, for the adjustments that name one: about 45 bytes each. */
+/** Remembers executions, about 45 bytes each, for adjustments that name them. */
 export class Subjects {
   readonly #ids = new IdIndex();
   #partyOf = new Uint32Array(1024);
   readonly #parties: Party[] = [];
   readonly #numbers = new Map<string, number>();
 
-  /** To be called once with every record of the ledger, in order, whether it is selected or not. */
+  /** MUST be called once for every record, in order, selected or not. */
   take(record: VerifiedRecord): Subject {
     const { examined, state, findings } = record;
     const { occurredAt, principalId, toolName, eventId } = examined ?? {};

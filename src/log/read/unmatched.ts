@@ -1,23 +1,23 @@
-/** Names that a selection asks for and that the ledger never names: most often they are mistyped. */
+/** Selected names that the ledger never uses: most often typing errors. */
 
 import { suggest } from '../../base/bytes/did-you-mean.js';
 import { isPrincipalId, matchesPrincipalPattern } from '../../base/value/principal.js';
 import { isToolName, matchesToolPattern } from '../../base/value/tool.js';
 import type { RecordSelection, SelectableEvent } from '../../rules/selection.js';
 
-/** A pattern that no record of the whole ledger meets. */
+/** A pattern without a match in the whole ledger. */
 export interface UnmatchedName {
   readonly of: 'principal' | 'tool';
   readonly pattern: string;
-  /** Names that the ledger has, those first that may have been meant; five at most. */
+  /** Similar names of the ledger first, at most five. */
   readonly known: readonly string[];
 }
 
-/** So many names are remembered of each kind. */
+/** Names remembered of each kind. */
 const MAX_NAMES = 1_000;
 const MAX_KNOWN = 5;
 
-/** Takes every record's subject, and says at the end what was never named. */
+/** Takes every record's subject, and lists patterns without a match. */
 export class NamesAskedFor {
   readonly #asked: {
     readonly of: UnmatchedName['of'];
@@ -49,7 +49,6 @@ export class NamesAskedFor {
     }
   }
 
-  /** At the end of the ledger. */
   list(): UnmatchedName[] {
     return this.#asked.flatMap(({ of, pattern, names, isMet }) => {
       if (isMet) return [];

@@ -1,18 +1,18 @@
-/** What reading shows of a ledger's files that stands in no line: kept with the state, for who builds on the ledger. */
+/** File damage that no line shows, kept in the state for those who build on the ledger. */
 
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Stored } from './ledger-store.js';
 
-/** Whether the last line is a record, so that another can follow it. */
+/** Whether the last line is a record, so that another can follow. */
 export function isTailSound({ damage, lines }: VerifyState): boolean {
   return lines === 0 || damage.at !== lines;
 }
 
-/** Takes note of where a file begins, and of one that ends within a line. */
+/** Records the start of a file, or a file that ends within a line. */
 export function noteStored(state: VerifyState, stored: Exclude<Stored, { readonly kind: 'lines' }>): void {
   const { damage, chain } = state;
   if (stored.kind === 'torn') {
-    // Only the last file can be torn by a crash: what came after was begun when all before it was on disk.
+    // A crash can tear only the last file: earlier ones were on disk before the next began.
     if (stored.isLast || stored.file === damage.file) return;
     damage.files += 1;
     damage.file = stored.file;

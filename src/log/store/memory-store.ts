@@ -1,7 +1,4 @@
-/**
- * A ledger in memory, for the tests of programs that keep ledgers: it does whatever the file store does, faster, and forgets
- * everything. Nothing of it is shared between processes.
- */
+/** A ledger in memory, for tests of programs that keep ledgers: behaves like the file store, within one process. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../../base/error.js';
@@ -19,11 +16,10 @@ import {
   type Turn,
 } from './ledger-store.js';
 
-/** How a {@link MemoryStore} behaves. */
 export interface MemoryStoreOptions {
-  /** What messages call it. Default `memory`. */
+  /** For messages. Default `memory`. */
   readonly name?: string;
-  /** Whether writers wait for each other. Without locks they meet in `appendIf` only, as with a database. Default true. */
+  /** Whether writers lock. Without, they meet only in `appendIf`, as with a database. Default true. */
   readonly hasLocks?: boolean;
 }
 
@@ -34,7 +30,7 @@ interface Waiter {
 const SILENT_MS = 1_000;
 const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 
-/** One ledger; every {@link MemoryStore.open} gives another writer's view of it. */
+/** One ledger; each {@link MemoryStore.open} returns a store for one writer. */
 export class MemoryStore {
   readonly name: string;
   readonly #hasLocks: boolean;
@@ -50,12 +46,11 @@ export class MemoryStore {
     this.#hasLocks = hasLocks;
   }
 
-  /** All that is stored, as a file would have it: `verifyLedger` takes it. */
+  /** The content of the equivalent file, for `verifyLedger`. */
   bytes(): Uint8Array {
     return Buffer.concat(this.#lines);
   }
 
-  /** A store for `Ledger.open`. */
   open(): LedgerStore {
     return new MemoryView(this, {
       read: (from) => this.#read(from),
@@ -126,7 +121,7 @@ export class MemoryStore {
       };
       const waiter = {
         grant: () => {
-          // Taken before anybody else can ask.
+          // Before any other writer can acquire it.
           this.#isTaken = true;
           end(resolve);
         },
@@ -183,7 +178,7 @@ class MemoryView implements LedgerStore {
   }
 
   async *read(from?: StorePosition): AsyncGenerator<Stored, void, void> {
-    // As from a disk: never at once.
+    // Asynchronous, like a disk.
     await sleep(0);
     yield* this.#access.read(from);
   }

@@ -1,4 +1,4 @@
-/** Opens whatever a ledger may be on disk: a file, a folder of segments (SPEC §4), or a tile tree (SPEC §6). */
+/** Opens a ledger in any form on disk: a file, a folder of segments (SPEC §4), or a tile tree (SPEC §6). */
 
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { openScratchFile } from '../fs/scratch-file.js';
@@ -7,10 +7,8 @@ import { isTileTree, openTileTree } from './tile-tree.js';
 import { CHECKPOINT_FILE, inTree } from './tile-writer.js';
 
 /**
- * A ledger at a path.
- *
- * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (a tile tree
- *   whose checkpoint is none), …; while reading also `FILE_CHANGED`.
+ * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (of a tile tree), …; while reading also
+ *   `FILE_CHANGED`
  */
 export async function openLedger(path: string): Promise<LedgerSource> {
   if (!(await isTileTree(path))) return openLedgerSource(path);

@@ -1,4 +1,4 @@
-/** Checkpoints of a ledger that is being written (SPEC §3.4, §6): when one is due, and what it says. */
+/** Checkpoints of an open ledger (SPEC §3.4, §6): when one is due, and its content. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
@@ -17,29 +17,26 @@ import type { ChainTip } from './chain-tip.js';
 
 const NANOSECONDS = 1_000_000_000n;
 
-/** When a checkpoint is made: after so many records since the last one, or so long after it when there are any. */
+/** A checkpoint is due after so many records, or so long after the last one if there are any. */
 export interface CheckpointSchedule {
   readonly records?: number;
   readonly milliseconds?: number;
 }
 
-/** What a checkpoint is made with. */
 export interface CheckpointOptions {
   readonly origin: string;
   readonly principalId: string;
   readonly occurredAt: string;
-  /** At least one: each signs the note. */
+  /** At least one. */
   readonly noteSigners: readonly Signer[];
-  /** The event id of genesis, `sha-256:…`. */
+  /** The genesis event's id, `sha-256:…`. */
   readonly ledgerId: string;
 }
 
 /**
  * The checkpoint of all records before the tip.
- *
- * @throws TypeError when the tip keeps no tree, or there is no record
- * @throws NorthrootError `KEY_UNSUPPORTED` when a signer's key is P-256; `LEDGER_TAIL_INVALID` when the records are not
- *   numbered as they stand
+ * @throws TypeError without a record or a tree; NorthrootError `KEY_UNSUPPORTED` for a P-256 signer, `LEDGER_TAIL_INVALID` for misnumbered
+ *   records
  */
 export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
   const { origin, principalId, occurredAt, noteSigners, ledgerId } = options;
@@ -70,15 +67,14 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
   return buildCheckpoint(draft, { ledgerId });
 }
 
-/** How many records stand after the last checkpoint. */
+/** Records after the last checkpoint. */
 function recordsSince({ seq, checkpoint }: ChainTip): number {
   return checkpoint === undefined ? seq : seq - checkpoint.seq - 1;
 }
 
 /**
- * How long until a checkpoint is due, in milliseconds: 0 when it is due now, Infinity when only further records make it so.
- *
- * @param since - When the ledger began, for one without a checkpoint.
+ * Milliseconds until a checkpoint is due: 0 for now, Infinity if it takes further records.
+ * @param since - When the ledger began
  */
 export function timeToCheckpoint(
   tip: ChainTip,
@@ -93,7 +89,7 @@ export function timeToCheckpoint(
   return Math.max(0, milliseconds - Number(passed / 1_000_000n));
 }
 
-/** Refuses a schedule that is none. @throws RangeError */
+/** @throws RangeError for an invalid schedule */
 export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSchedule): void {
   if (!Number.isSafeInteger(records) || records < 1) {
     throw new RangeError('a checkpoint can be made every 1 record at the most often');
@@ -103,10 +99,9 @@ export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSche
 }
 
 /**
- * Refuses a checkpoint that somebody gives to be appended, when it is not one of what stands before the tip.
- *
- * @param tip - Keeps a tree.
- * @param judge - What the signatures of its note are worth.
+ * Checks that a given checkpoint covers the records before the tip.
+ * @param tip - With a tree
+ * @param judge - Judges its note's signatures
  * @throws NorthrootError `CHECKPOINT_SIZE_MISMATCH`, `CHECKPOINT_ROOT_MISMATCH`, `CHECKPOINT_NOTE_MALFORMED`, `ORIGIN_MISMATCH`,
  *   `CHECKPOINT_SIGNATURE_INVALID`
  */
@@ -147,10 +142,8 @@ export function assertFits(
 }
 
 /**
- * Refuses an attestation that somebody gives to be appended, when it is not one of a checkpoint of the ledger. Which of its lines
- * count is no matter: one that does not verify counts for nothing, and the event as a whole is signed by whoever collected them.
- *
- * @param textHash - The SHA-256 of the text of a checkpoint's note, by the checkpoint's id; `null` for a note that is malformed.
+ * Checks that a given attestation is of a checkpoint of the ledger. Note lines that do not verify do not count, and are not checked.
+ * @param textHash - By a checkpoint's id, the SHA-256 of its note's text; `null` for a malformed note
  * @throws NorthrootError `CHECKPOINT_MISSING`, `CHECKPOINT_NOTE_MALFORMED`
  */
 export function assertAttests(
@@ -178,7 +171,7 @@ export function assertAttests(
   }
 }
 
-/** The SHA-256 of a note's text, which may be long; `null` for a note that is malformed. */
+/** The SHA-256 of a note's text; `null` for a malformed note. */
 function hashNoteOf(note: string): string | null {
   const decoded = decodeCheckpoint(Buffer.from(note));
   return decoded.ok ? sha256Base64url(Buffer.from(decoded.value.text)) : null;

@@ -1,17 +1,16 @@
-/** Whether a path has no ledger yet, so that one can be made there: also after an attempt that was killed on the way. */
+/** Whether a ledger can be created at a path, also after a killed attempt. */
 
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
 import { joinPath, segmentName } from '../store/segments.js';
 import { isStartOfGenesis } from './genesis-line.js';
 
-/** More than any genesis has, in bytes. */
+/** Above any genesis, in bytes. */
 const MAX_START_BYTES = 65_536;
 
 /**
- * Whether nothing is there, or no more than what a writer leaves that does not come to acknowledge a genesis: an empty file, or the
- * torn beginning of one; an empty folder, or such a file as its only segment.
- *
- * @throws NorthrootError as the file system does.
+ * Whether a path has no more than a writer killed before acknowledging a genesis leaves: nothing, an empty file, a torn genesis, an empty
+ * folder, or such a file as its only segment.
+ * @throws NorthrootError as the file system does
  */
 export async function isEmptyLedger(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
   switch (await fileSystem.kindOf(path)) {

@@ -1,4 +1,4 @@
-/** The first line of a ledger: without a genesis there it is none. */
+/** A ledger's first line, which MUST be a genesis. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -7,34 +7,29 @@ import { examineLine } from '../../format/record/examine-line.js';
 import type { GenesisEvent } from '../../format/schema/generated/types.js';
 import { findKeyFault } from '../../rules/verify/genesis.js';
 
-/** What every genesis record begins with: `event` is first in canonical order, and so is `canonical_profile_id` in it. */
+/** In canonical order `event` comes first, and `canonical_profile_id` within it. */
 const GENESIS_START = `{"event":{"canonical_profile_id":"${CANONICAL_PROFILE_ID}",`;
 
-/**
- * The genesis event in a ledger's first line.
- *
- * @throws NorthrootError `NOT_A_LEDGER` for any other line.
- */
+/** @throws NorthrootError `NOT_A_LEDGER` for any other line */
 export function parseGenesis(name: string, firstLine: Uint8Array): GenesisEvent {
   const first = examineLine(firstLine, 'records');
   if (first.type === 'genesis') return first.event();
   throw notALedger(name, 'its first record is no genesis');
 }
 
-/** Whether a file that begins so, and has no whole line, may be one whose genesis was being written. */
+/** Whether bytes without a newline may be a torn genesis. */
 export function isStartOfGenesis(bytes: Uint8Array): boolean {
   const text = Buffer.from(bytes).toString('latin1', 0, GENESIS_START.length);
   return GENESIS_START.startsWith(text);
 }
 
-/** The error for what is something else. */
 export function notALedger(name: string, why: string): NorthrootError {
   return new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger: ${why}`, {
     hint: 'check the path; nothing was changed',
   });
 }
 
-/** @throws NorthrootError `KEY_MALFORMED` when a key entry of genesis contradicts itself, or stands there twice. */
+/** @throws NorthrootError `KEY_MALFORMED` for an inconsistent or repeated key */
 export function assertGenesisKeys({ keys }: GenesisEvent): void {
   const seen = new Set<string>();
   for (const key of keys) {

@@ -1,34 +1,32 @@
-/** The first record of a new ledger (SPEC §3.3): its origin, what must be signed, and its first keys. */
+/** The first record of a ledger (SPEC §3.3): origin, signing rules and first keys. */
 
 import { randomBytes } from 'node:crypto';
 import { buildGenesis } from '../../format/event/build.js';
 import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
 import type { GenesisEvent, Key, Predecessor } from '../../format/schema/generated/types.js';
 
-/** What a new ledger declares. Everything has a default. */
 export interface GenesisOptions {
-  /** The log's unique name: a URL without a scheme, such as `example.com/agents/prod`. Default: `localhost/` and a random name. */
+  /** A unique URL without a scheme, such as `example.com/agents/prod`. Default: `localhost/` and a random name. */
   readonly origin?: string;
-  /** Whether every record must be signed. Default `required` when there are keys. */
+  /** Whether every record must be signed. Default: `required` if there are keys. */
   readonly signatures?: 'required' | 'optional';
   /** Whether the ledger promises checkpoints. Default `optional`. */
   readonly checkpoints?: 'required' | 'optional';
-  /** Whether every event must say that it is for this ledger. Default `required`. */
+  /** Whether every event must name this ledger. Default `required`. */
   readonly binding?: 'required' | 'optional';
-  /** The keys declared. Default: the signer's, with every role but witness, for every principal. */
+  /** Default: the signer's key, with every role but witness, for every principal. */
   readonly keys?: readonly Key[];
-  /** The ledger that this one goes on from, as `describePredecessor` says it. */
+  /** The predecessor, from `describePredecessor`. */
   readonly continues?: Predecessor;
-  /** Who makes the ledger. Default `service:ledger`. */
+  /** Default `service:ledger`. */
   readonly principalId?: string;
 }
 
-/** An origin that nobody else has. */
 export function makeOrigin(): string {
   return `localhost/ledger-${randomBytes(8).toString('hex')}`;
 }
 
-/** The key entry for a ledger's own key: it may sign everything for everybody, but not bear witness to itself. */
+/** The entry for a ledger's own key: it signs everything, but MUST NOT witness itself. */
 export function ownKeyEntry(publicKey: PublicKey): Key {
   return {
     keyid: publicKey.keyid,
@@ -38,11 +36,7 @@ export function ownKeyEntry(publicKey: PublicKey): Key {
   };
 }
 
-/**
- * The genesis event of a new ledger.
- *
- * @throws EventError when an option has not the form that SPEC §3.3 gives it.
- */
+/** @throws EventError for an option not of the form of SPEC §3.3 */
 export function makeGenesis(
   options: GenesisOptions,
   signerKey: PublicKey | undefined,

@@ -1,4 +1,4 @@
-/** Asking for what is made in groups: each request becomes a job in the queue, and a promise for who asked. */
+/** Requests: each becomes a queued job and a promise. */
 
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { GroupCommit } from './group-commit.js';
@@ -15,14 +15,13 @@ import type { RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import { type AskOptions, type DecideOptions, Withdrawal } from './withdrawal.js';
 
-/** What {@link Requests} work with. */
 export interface RequestParts {
   readonly commits: GroupCommit;
   readonly maker: RecordMaker;
   readonly running: RunningVerification;
 }
 
-/** See the head of this file. What is asked, and how it fails, says `Ledger`. */
+/** See `Ledger` for the contracts. */
 export class Requests {
   readonly #parts: RequestParts;
   readonly #options: OpeningOptions;
@@ -78,7 +77,7 @@ export class Requests {
   }
 }
 
-/** Asks for something that is withdrawn where the signal aborts before it is made. */
+/** Withdraws the request if the signal aborts before it is made. */
 function ask<T>(signal: AbortSignal | undefined, add: (promised: Promised<T>) => void): Promise<T> {
   if (signal === undefined) return new Promise((resolve, reject) => add({ resolve, reject }));
   let withdrawal: Withdrawal | undefined;

@@ -1,12 +1,11 @@
-/** Why a strict writer takes no event that would make the ledger invalid. */
+/** Errors of a strict writer. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Finding } from '../../format/finding/finding.js';
 
-/** A strict ledger refused an event: `code` is that of the first finding that would make it invalid. */
+/** A strict ledger refused an event; `code` is that of the first finding that would make it invalid. */
 export class StrictError extends NorthrootError {
-  /** What verification would find in the record. */
   readonly findings: readonly Finding[];
 
   constructor(findings: readonly Finding[]) {
