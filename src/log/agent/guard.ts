@@ -93,7 +93,7 @@ export interface GuardOptions extends ExecutionDetails {
   readonly onRecorded?: ((recorded: Appended) => void) | undefined;
 }
 
-export interface GuardParts {
+interface GuardParts {
   readonly authorize: (request: LiveRequest, signal: AbortSignal) => Promise<RecordedDecision>;
   readonly ledger: Ledger;
   readonly honourImported: readonly string[] | undefined;
@@ -101,7 +101,7 @@ export interface GuardParts {
   readonly ticks: () => number;
 }
 
-export interface GuardedCall<T> {
+interface GuardedCall<T> {
   readonly toolName: string;
   readonly params: unknown;
   readonly run: GuardedFunction<T>;

@@ -3,6 +3,7 @@
  * to it.
  */
 
+import type { Rational } from '../../base/value/rational.js';
 import { IndexFault } from './entry-store.js';
 
 export interface FileNames {
@@ -11,6 +12,7 @@ export interface FileNames {
 }
 
 const INTEGER = /^-?\d{1,4096}$/;
+const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 const RATIONAL = /^(-?\d{1,4096})\/(\d{1,4096})$/;
 
 /** Undefined members are left out. */
@@ -58,6 +60,17 @@ function textOfList(items: Iterable<unknown>, names: FileNames): string {
     text += textOf(item, '', names);
   }
   return `${text}]`;
+}
+
+/** `n` or `n/d`. */
+export function encodeRational({ n, d }: Rational): string {
+  return d === 1n ? String(n) : `${n}/${d}`;
+}
+
+/** Undefined for malformed text. */
+export function tryDecodeRational(text: string): Rational | undefined {
+  const [, n, d = '1'] = AMOUNT.exec(text) ?? [];
+  return n === undefined ? undefined : { n: BigInt(n), d: BigInt(d) };
 }
 
 /** Printable ASCII without `"` and `\`, which JSON writes unescaped. */

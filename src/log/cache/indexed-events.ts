@@ -15,7 +15,7 @@ import {
 } from '../../rules/verify/event-index.js';
 import { encodeText } from './codec.js';
 import { type EntryChange, IndexFault } from './entry-store.js';
-import { readRecordForm } from './record-texts.js';
+import { readRecordForm } from './record-entries.js';
 import { type Entries, isCount } from './tables.js';
 
 const ID_LENGTH = 43;

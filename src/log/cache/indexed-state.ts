@@ -63,7 +63,7 @@ const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 const MAX_LOADED = 20_000;
 
 /** The last indexed line, compared with the ledger. */
-export interface LastLine {
+interface LastLine {
   readonly file: string;
   /** In bytes; the length is without `\n`. */
   readonly offset: number;
@@ -90,16 +90,14 @@ interface IndexHead {
 
 /** Roots of folded findings, keyed by the hash of their cause, which may be any text. */
 class IndexedFolds implements FoldRoots {
-  readonly #table: EntryTable<Finding>;
-  #size: number;
+  readonly #table: CountedTable<Finding>;
 
   constructor(entries: Entries, size: number) {
-    this.#table = new EntryTable(entries, 'f:', decodeFinding);
-    this.#size = size;
+    this.#table = new CountedTable(entries, 'f:', decodeFinding, size);
   }
 
   get size(): number {
-    return this.#size;
+    return this.#table.size;
   }
 
   get(cause: string): Finding | undefined {
@@ -107,18 +105,15 @@ class IndexedFolds implements FoldRoots {
   }
 
   has(cause: string): boolean {
-    return this.get(cause) !== undefined;
+    return this.#table.has(keyOf(cause));
   }
 
   set(cause: string, finding: Finding): void {
-    if (!this.has(cause)) this.#size += 1;
     this.#table.set(keyOf(cause), finding);
   }
 
   delete(cause: string): boolean {
-    const was = this.#table.delete(keyOf(cause));
-    if (was) this.#size -= 1;
-    return was;
+    return this.#table.delete(keyOf(cause));
   }
 
   /** In no order; load first. */

@@ -12,10 +12,9 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
-import { isOwnFolder } from '../fs/owner.js';
-import { isTailSound, noteStored } from '../store/damage.js';
+import { isOwnFolder } from '../fs/plain-file.js';
+import { isTailSound, noteStored, positionOf } from '../store/position.js';
 import type { LedgerStore } from '../store/ledger-store.js';
-import { positionOf } from '../store/position.js';
 import type { FileNames } from './codec.js';
 import { type EntryChange, type EntryRange, type EntryStore, IndexFault } from './entry-store.js';
 import { IndexedState } from './indexed-state.js';
@@ -47,7 +46,7 @@ export interface IndexOptions {
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
 }
 
-export interface CatchUpOptions {
+interface CatchUpOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called after each write, with the bytes verified. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
@@ -55,7 +54,7 @@ export interface CatchUpOptions {
   readonly lines?: number | undefined;
 }
 
-export interface CaughtUp {
+interface CaughtUp {
   /** A file ends within a line. */
   readonly isTorn: boolean;
 }
@@ -170,7 +169,7 @@ export class LedgerIndex {
     if (!isThere && !create) return false;
     if (isThere && !(await isOwnFolder(folder, this.path))) return false;
     try {
-      this.#entries.current = await openLevelEntries(folder, { create: true, waitMs });
+      this.#entries.current = await openLevelEntries(folder, waitMs);
       for (const [name, { head }] of this.#views)
         if (this.#entries.current?.get(headKey(name)) !== head) this.#views.delete(name);
     } catch (error) {
@@ -379,7 +378,7 @@ function namesOf(path: string): FileNames {
 async function remake(folder: string, waitMs: number): Promise<EntryStore | undefined> {
   try {
     await destroyLevelEntries(folder);
-    return await openLevelEntries(folder, { create: true, waitMs });
+    return await openLevelEntries(folder, waitMs);
   } catch {
     return undefined;
   }

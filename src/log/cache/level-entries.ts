@@ -19,11 +19,6 @@ const CHECK_LENGTH = 7;
 
 const RETRY_MS = 5;
 
-export interface LevelOptions {
-  readonly create: boolean;
-  readonly waitMs: number;
-}
-
 class LevelEntries implements EntryStore {
   readonly #level: Level;
 
@@ -83,20 +78,17 @@ class LevelEntries implements EntryStore {
 
 /**
  * Opens the folder of an index.
- * @param options - `waitMs`: how long to wait for another process, in milliseconds
- * @returns undefined if it is missing and `create` is false, if another process keeps it open, and where LevelDB does not run
+ * @param waitMs - How long to wait for another process, in milliseconds
+ * @returns undefined if another process keeps it open, and where LevelDB does not run
  * @throws IndexFault if it is damaged, or no such folder
  */
-export async function openLevelEntries(
-  folder: string,
-  options: LevelOptions,
-): Promise<EntryStore | undefined> {
+export async function openLevelEntries(folder: string, waitMs: number): Promise<EntryStore | undefined> {
   const Level = await loadLevel();
   if (Level === undefined) return undefined;
-  const deadline = performance.now() + options.waitMs;
+  const deadline = performance.now() + waitMs;
   for (;;) {
     // Digests hardly compress.
-    const level = new Level(folder, { createIfMissing: options.create, compression: false });
+    const level = new Level(folder, { createIfMissing: true, compression: false });
     try {
       await level.open();
       return new LevelEntries(level);

@@ -20,9 +20,8 @@ import type {
 } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../read/find-checkpoint.js';
-import { encodeText, encodeValue, type FileNames } from './codec.js';
+import { decodeValue, encodeRational, encodeText, encodeValue, type FileNames } from './codec.js';
 import { type EntryChange, IndexFault } from './entry-store.js';
-import { joinRecords, readRecords, RECORDS_PER_ENTRY, recordsKey } from './record-texts.js';
 import { type Entries, EntryTable, isCount, keyNumber } from './tables.js';
 
 /** Hashes per tree entry. */
@@ -93,7 +92,7 @@ interface RecordsHead {
   readonly checkpoint: TrackedCheckpoint | undefined;
 }
 
-export type RecordResult = Pick<LineResult, 'examined' | 'verdict' | 'signatures' | 'own' | 'waiting'>;
+type RecordResult = Pick<LineResult, 'examined' | 'verdict' | 'signatures' | 'own' | 'waiting'>;
 
 type Kept = readonly [account: Account, used: Rational, estimated: Rational, reserved: Rational];
 
@@ -405,11 +404,33 @@ const texts = new WeakMap<Account, { readonly held: readonly Rational[]; readonl
 function textOf(account: Account, held: readonly Rational[]): string {
   const known = texts.get(account);
   if (known !== undefined && held.every((amount, i) => amount === known.held[i])) return known.text;
-  const text = held.map(rationalText).join(' ');
+  const text = held.map(encodeRational).join(' ');
   texts.set(account, { held, text });
   return text;
 }
 
-function rationalText({ n, d }: Rational): string {
-  return d === 1n ? String(n) : `${n}/${d}`;
+/** Few, since an incomplete entry is rewritten with each group. */
+export const RECORDS_PER_ENTRY = 16;
+/** Canonical JSON never contains it. */
+const LINE_END = '\n';
+
+export function recordsKey(ordinal: number): string {
+  return `r:${keyNumber(Math.floor(ordinal / RECORDS_PER_ENTRY))}`;
+}
+
+export function joinRecords(texts: readonly string[]): string {
+  return texts.join(LINE_END);
+}
+
+/** An entry's records up to `ordinal`; undefined if there are fewer. */
+export function readRecords(entries: Entries, ordinal: number): string[] | undefined {
+  const texts = entries.getText(recordsKey(ordinal))?.split(LINE_END) ?? [];
+  const count = (ordinal % RECORDS_PER_ENTRY) + 1;
+  return texts.length < count ? undefined : texts.slice(0, count);
+}
+
+/** A record's form, unchecked; undefined if there is none. @throws IndexFault when malformed */
+export function readRecordForm(entries: Entries, ordinal: number): unknown {
+  const text = readRecords(entries, ordinal)?.at(-1);
+  return text === undefined ? undefined : decodeValue(text, entries.names);
 }

@@ -7,7 +7,6 @@ import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
-import type { Rational } from '../../base/value/rational.js';
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
@@ -21,8 +20,8 @@ import type { EventVerdict, SignatureOutcome } from '../../rules/verify/line-res
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
-import { ambiguous } from '../read/find-record.js';
-import type { ReadRecord } from '../read/read-records.js';
+import { ambiguous, type ReadRecord } from '../read/read-records.js';
+import { tryDecodeRational } from './codec.js';
 import { IndexFault, IndexGap } from './entry-store.js';
 import {
   type AccountsForm,
@@ -33,20 +32,20 @@ import {
   type NamingForm,
   namingKey,
   readHashes,
+  readRecordForm,
   readRecordsHead,
   type RecordForm,
 } from './record-entries.js';
-import { readRecordForm } from './record-texts.js';
 import { type Entries, isCount } from './tables.js';
 
 /** A grant above an event, with its accounts before and after it. */
-export interface AccountsAround {
+interface AccountsAround {
   readonly grantId: string;
   readonly before: ReadonlyMap<string, Account>;
   readonly after: ReadonlyMap<string, Account>;
 }
 
-export interface IndexedRecord {
+interface IndexedRecord {
   readonly record: ReadRecord;
   readonly verdict: EventVerdict;
   /** In order; empty if none could be verified. */
@@ -58,7 +57,7 @@ export interface IndexedRecord {
 }
 
 /** The events that name another one: the count, and the first ordinals. */
-export interface NamingRecords {
+interface NamingRecords {
   readonly total: number;
   /** At most {@link MAX_LISTED}. */
   readonly ordinals: readonly number[];
@@ -68,7 +67,6 @@ export interface NamingRecords {
 const MAX_MATCHES = 256;
 
 const HASH_LENGTH = 43;
-const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 const NEWLINE = 0x0a;
 
 /** Reads records by index; see the head of this file. */
@@ -346,12 +344,7 @@ function toFinding(
 
 /** @throws IndexFault */
 function readAmounts(text: string): Omit<Account, 'cap'> {
-  const amounts = text.split(' ').map((each): Rational => {
-    const [, n, d = '1'] = AMOUNT.exec(each) ?? [];
-    if (n === undefined) throw new IndexFault('the accounts of a record are malformed');
-    return { n: BigInt(n), d: BigInt(d) };
-  });
-  const [used, estimated, reserved] = amounts;
+  const [used, estimated, reserved] = text.split(' ').map(tryDecodeRational);
   if (used === undefined || estimated === undefined || reserved === undefined)
     throw new IndexFault('the accounts of a record are malformed');
   return { used, estimated, reserved };

@@ -93,7 +93,7 @@ async function missingFolders(folder: string, fileSystem: FileSystem): Promise<s
 }
 
 /** Writes a file of the folder and gives it its name, replacing another. */
-export type PlaceInFolder = (name: string, bytes: Uint8Array) => Promise<void>;
+type PlaceInFolder = (name: string, bytes: Uint8Array) => Promise<void>;
 
 /**
  * Any number of small files in a folder, created with the first one. Each appears whole or not at all; all names are on disk on return. If

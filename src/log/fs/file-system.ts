@@ -42,10 +42,10 @@ export interface OpenFile {
   isInPlace(): Promise<boolean>;
 }
 
-export type PathKind = 'file' | 'folder' | 'other' | 'missing';
+type PathKind = 'file' | 'folder' | 'other' | 'missing';
 
 /** Read; append to an existing file; append, creating it if missing; create exclusively. */
-export type OpenMode = 'read' | 'append' | 'create' | 'new';
+type OpenMode = 'read' | 'append' | 'create' | 'new';
 
 export interface FileSystem {
   kindOf(path: string): Promise<PathKind>;
@@ -360,7 +360,7 @@ function enlarge(path: string, bytes: Buffer, length: number): Buffer {
   return larger;
 }
 
-export interface ReplaceOptions {
+interface ReplaceOptions {
   /**
    * The temporary name, on the same file system; an existing file of that name is removed, so no other process may use it. Default: a
    * unique name beside the file, and stale ones are removed.

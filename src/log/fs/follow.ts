@@ -10,7 +10,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, checkString } from '../../base/options.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
-import { toIoError } from './io-error.js';
+import { orIoError, toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
 import { assertUnmixed, SEGMENT_NAME } from './source.js';
@@ -185,10 +185,4 @@ async function assertSame(file: FileHandle, path: string, position: number): Pro
       hint: 'run the command again; if it happens again, find out what rewrites the file',
     },
   );
-}
-
-async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
-  return result.catch((error: unknown) => {
-    throw toIoError(error, 'read', path);
-  });
 }

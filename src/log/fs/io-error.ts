@@ -47,3 +47,10 @@ export function errnoOf(error: unknown): string {
   if (errno === undefined || Object.hasOwn(constants.errno, code)) return code;
   return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
 }
+
+/** Rejects with the NorthrootError of a failed read. */
+export async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw toIoError(error, 'read', path);
+  });
+}

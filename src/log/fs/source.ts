@@ -13,7 +13,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { LedgerRest, LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 import { HashingThreads, ThreadError } from './hashing-threads.js';
-import { toIoError } from './io-error.js';
+import { orIoError, toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
 
@@ -286,12 +286,6 @@ async function grows(file: FileHandle, position: number, deadline: number): Prom
     if (performance.now() >= deadline || Date.now() - mtimeMs > RECENT_MS) return false;
     await sleep(POLL_MS);
   }
-}
-
-async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
-  return result.catch((error: unknown) => {
-    throw toIoError(error, 'read', path);
-  });
 }
 
 /** The length of the rest of a line. */

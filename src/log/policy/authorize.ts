@@ -2,12 +2,8 @@
 
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { runVerification } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { openLedgerSource } from '../fs/source.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
-import { assertDecidable } from '../writer/running-verification.js';
 import {
   type AuthorizationDecision,
   type AuthorizationRequest,
@@ -134,21 +130,6 @@ function endOf(ttlMs: number | undefined, now: string): string | undefined {
 
 const NANOSECONDS_PER_MS = 1_000_000n;
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
-
-/**
- * The state of a ledger that is fit to decide upon. What is decided upon it is not recorded in the same step: see {@link Ledger.decide}.
- *
- * @throws NorthrootError `LEDGER_INVALID` when its evidence is broken.
- */
-export async function readState(path: string, trust: TrustPolicy | undefined): Promise<VerifyState> {
-  const source = await openLedgerSource(path);
-  const { state } = await runVerification(source, {
-    maxFindings: 0,
-    ...(trust === undefined ? {} : { trust }),
-  });
-  assertDecidable(state, path);
-  return state;
-}
 
 function toDraft(
   request: AuthorizationRequest,

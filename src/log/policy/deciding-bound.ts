@@ -2,8 +2,11 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { formatRational } from '../../base/value/format-rational.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { addRationals, compareRationals, subtractRationals } from '../../base/value/rational.js';
+import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import { readAmounts } from '../../format/event/outline.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
@@ -15,6 +18,7 @@ import {
   OTHER_SYSTEMS,
   systemsOf,
 } from '../../rules/bounds/grant.js';
+import type { ExecutionFacts } from '../../rules/bounds/judge.js';
 
 export type DenialCode = FindingCode | 'GRANT_UNSOUND' | 'IMPORTED_AUTHORITY';
 
@@ -114,4 +118,22 @@ export function describeLeft({ unit, limit, left, grantId }: DecidingBound): str
 
 export function grantOf(authorization: Action | Grant): Grant | undefined {
   return 'toolName' in authorization ? authorization.grant : authorization;
+}
+
+/** No end can be stated after this nanosecond. */
+const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
+
+/** An execution that begins `now` (SPEC §2), uses `meterUsed`, and takes the least time possible. */
+export function dryRun(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
+  const start = parseTimestamp(now);
+  return {
+    toolName,
+    occurredAt: now,
+    startedAt: now,
+    endedAt: start === LAST_INSTANT ? now : formatInstant(start + 1n),
+    used: readAmounts(meterUsed),
+    hasOutputRef: false,
+    resources: [],
+    isRelease: false,
+  };
 }

@@ -27,19 +27,6 @@ export interface AdjustmentOptions {
   readonly occurredAt?: string | undefined;
 }
 
-const OPTIONS: Readonly<Record<keyof AdjustmentOptions, true>> = {
-  grantId: true,
-  credit: true,
-  debit: true,
-  reason: true,
-  executionId: true,
-  meterBasis: true,
-  evidence: true,
-  principalId: true,
-  source: true,
-  occurredAt: true,
-};
-
 const BASES: readonly unknown[] = ['measured', 'reported', 'estimated', 'billed'];
 
 /**
@@ -49,13 +36,13 @@ const BASES: readonly unknown[] = ['measured', 'reported', 'estimated', 'billed'
  * await ledger.append({ event: draftAdjustment({ grantId, credit: { usd: '0.3' }, reason: 'REFUND', principalId: 'human:anna' }) });
  */
 export function draftAdjustment(options: AdjustmentOptions): Draft<AdjustmentEvent> {
-  const reader = new OptionReader(options, Object.keys(OPTIONS));
+  const reader = new OptionReader(options);
   const grant = readId(reader, options, 'grantId');
-  const execution = options.executionId === undefined ? undefined : readId(reader, options, 'executionId');
+  const execution = reader.has('executionId') ? readId(reader, options, 'executionId') : undefined;
   const [direction, other] =
     options.debit === undefined ? (['credit', 'debit'] as const) : (['debit', 'credit'] as const);
   const meters = reader.amounts(direction);
-  if (reader.has(direction) && reader.has(other)) {
+  if (reader.has(other) && reader.has(direction)) {
     reader.refuse('credit', 'expected a credit or a debit, found both');
   } else if (Object.keys(options[direction] ?? {}).length === 0) {
     reader.refuse(direction, 'expected at least one unit and its amount, in a credit or a debit, found none');

@@ -64,29 +64,6 @@ export interface GrantOptions {
   readonly occurredAt?: string | undefined;
 }
 
-const OPTIONS: Readonly<Record<keyof GrantOptions, true>> = {
-  principalId: true,
-  allowedTools: true,
-  meterCaps: true,
-  actionCaps: true,
-  rateLimits: true,
-  notBefore: true,
-  expiresAt: true,
-  concurrencyLimit: true,
-  maxDelegationDepth: true,
-  outputMode: true,
-  resources: true,
-  parent: true,
-  intent: true,
-  intentDigest: true,
-  userIntent: true,
-  userIntentDigest: true,
-  policyId: true,
-  policyDigest: true,
-  source: true,
-  occurredAt: true,
-};
-
 const MAX_TOOLS = 1_024;
 const MAX_RATE_LIMITS = 16;
 const MAX_DELEGATION_DEPTH = 31;
@@ -110,8 +87,8 @@ export function digestIntent(intent: JsonValue): Digest {
  * });
  */
 export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
-  const reader = new OptionReader(options, Object.keys(OPTIONS));
-  const parent = options.parent === undefined ? undefined : readParent(options.parent);
+  const reader = new OptionReader(options);
+  const parent = reader.has('parent') ? readParent(options.parent as AuthorizationEvent) : undefined;
   const principalId = reader.principal('principalId', true);
   const own = readBounds(reader, options);
   const bounds = parent === undefined ? own : within(own, parent.bounds);

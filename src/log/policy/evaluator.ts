@@ -25,11 +25,11 @@ import {
   type DecidingBound,
   type Denial,
   type DenialCode,
+  dryRun,
   judgeImported,
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
-import { dryRun } from './dry-run.js';
 
 /** May this principal call this tool with these parameters now, using at most this much? */
 export interface AuthorizationRequest {

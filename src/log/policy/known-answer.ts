@@ -10,9 +10,8 @@ import type { IndexedEvent } from '../../rules/verify/event-index.js';
 import { askedOf, type RequestEntry, requestName } from '../../rules/verify/links.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended } from '../writer/ledger.js';
-import { boundOf, type Denial, judgeImported, judgeSoundness } from './deciding-bound.js';
+import { boundOf, type Denial, dryRun, judgeImported, judgeSoundness } from './deciding-bound.js';
 import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
-import { dryRun } from './dry-run.js';
 
 export interface KnownAnswer {
   readonly decision: AuthorizationDecision;

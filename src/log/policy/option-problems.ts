@@ -36,16 +36,15 @@ const UNITS: UnitRule = { isKnown: isUnit, example: 'usd or time.ms' };
 export class OptionReader {
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #problems: OptionProblem[] = [];
+  /** The options read so far: others are unknown. */
+  readonly #known = new Set<string>();
 
   /** @throws TypeError unless `options` is an object */
-  constructor(options: object, known: readonly string[]) {
+  constructor(options: object) {
     if (typeof options !== 'object' || (options as unknown) === null) {
       throw new TypeError('expected an object of options');
     }
     this.#options = options as Readonly<Record<string, unknown>>;
-    for (const option of Object.keys(options)) {
-      if (!known.includes(option)) this.refuse(printable(option, 80), 'there is no such option');
-    }
   }
 
   refuse(option: string, message: string): void {
@@ -53,7 +52,7 @@ export class OptionReader {
   }
 
   has(option: string): boolean {
-    return this.#options[option] !== undefined;
+    return this.#get(option) !== undefined;
   }
 
   /** The option if `isValid`; else undefined, recording a problem if it is present or `isRequired`. */
@@ -63,7 +62,7 @@ export class OptionReader {
     isValid: (value: unknown) => value is T,
     isRequired = false,
   ): T | undefined {
-    const value = this.#options[option];
+    const value = this.#get(option);
     if (value === undefined && !isRequired) return undefined;
     if (isValid(value)) return value;
     this.refuse(option, `expected ${expected}, found ${describe(value)}`);
@@ -119,7 +118,7 @@ export class OptionReader {
 
   /** As text in any accepted spelling, or as events have it. */
   digest(option: string): Digest | undefined {
-    const value = this.#options[option];
+    const value = this.#get(option);
     if (value === undefined) return undefined;
     const digest = typeof value === 'string' ? tryParseDigest(value) : undefined;
     if (digest !== undefined) return digest;
@@ -139,7 +138,17 @@ export class OptionReader {
 
   /** @throws OptionsError for any problem */
   end(): void {
-    if (this.#problems.length > 0) throw new OptionsError(this.#problems);
+    const unknown = Object.keys(this.#options).filter((option) => !this.#known.has(option));
+    const problems = [
+      ...unknown.map((option) => ({ option: printable(option, 80), message: 'there is no such option' })),
+      ...this.#problems,
+    ];
+    if (problems.length > 0) throw new OptionsError(problems);
+  }
+
+  #get(option: string): unknown {
+    this.#known.add(option);
+    return this.#options[option];
   }
 }
 

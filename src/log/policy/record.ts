@@ -26,12 +26,12 @@ import {
   boundOf,
   type Denial,
   describeLeft,
+  dryRun,
   grantOf,
   judgeImported,
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
-import { dryRun } from './dry-run.js';
 
 /** An authorization that may be executed now. */
 export interface Permission {
@@ -421,7 +421,7 @@ function reservedBy(action: Action | undefined): Meter[] {
   return [...(action?.reservation ?? [])].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
 }
 
-export interface SpentBound {
+interface SpentBound {
   /** `sha-256:…` */
   readonly grantId: string;
   readonly unit: string;

@@ -44,7 +44,7 @@ export function sweepExpired(ledger: Ledger, state: VerifyState, now: string, ex
 }
 
 /** At least one of `expired` and `before` is required. */
-export interface AbandonableOptions {
+interface AbandonableOptions {
   /** A timestamp of SPEC §2. */
   readonly now: string;
   readonly expired?: boolean | undefined;

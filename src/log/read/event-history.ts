@@ -101,7 +101,7 @@ const MAX_STARTS = 100;
 const MAX_ADJUSTMENTS = 100;
 
 /** The event by id, `sha-256:…`, and by its place if the ledger has several copies. */
-export type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
+type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
 
 type HistoryPlace = Pick<HistoryEvent, 'file' | 'line'>;
 

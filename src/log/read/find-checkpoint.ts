@@ -3,7 +3,9 @@
  * skipped.
  */
 
+import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
+import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { type Checkpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
@@ -11,6 +13,7 @@ import { type ExaminedLine, examineLine } from '../../format/record/examine-line
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { readLines } from '../../rules/source/read-lines.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 
 export interface FoundCheckpoint {
   /** With the signature lines of its record and attestations, each once, at most 100. */
@@ -111,4 +114,30 @@ export async function findCheckpoint(
 function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckpoint['signatures'] {
   const lines = new Map([...a.signatures, ...b.signatures].map((each) => [formatSignatureLine(each), each]));
   return [...lines.values()].slice(0, MAX_NOTE_SIGNATURES);
+}
+
+/** @throws NorthrootError `ORIGIN_MISMATCH`, `TRUNCATED` if the checkpoint is of another or a longer ledger */
+export function assertReaches(
+  { origin: own, records }: VerifyState,
+  { origin, size }: Pick<Checkpoint, 'origin' | 'size'>,
+): void {
+  if (own !== undefined && origin !== own) {
+    throw new NorthrootError(
+      'ORIGIN_MISMATCH',
+      `the checkpoint is of ${printable(origin)}, and the ledger is ${printable(own)}`,
+    );
+  }
+  if (size > records) {
+    throw new NorthrootError(
+      'TRUNCATED',
+      `the checkpoint covers ${size} records, and the ledger has only ${records}`,
+    );
+  }
+}
+
+export function forked(size: number): NorthrootError {
+  return new NorthrootError(
+    'FORKED',
+    `the first ${size} records of the ledger are not those that the checkpoint covers`,
+  );
 }

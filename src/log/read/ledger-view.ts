@@ -18,12 +18,9 @@ import { type IndexNotice, isIndexed, LedgerIndex } from '../cache/ledger-index.
 import type { RecordReader } from '../cache/record-reader.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
-import { openLedger } from '../tile/open-ledger.js';
-import { readDeclaredKeys } from './declared-keys.js';
+import { openLedger } from '../tile/tile-tree.js';
+import { findRecord, readDeclaredKeys, type ReadRecord, replayTo } from './read-records.js';
 import { type EventHistory, explainEvent, explainIndexedEvent } from './event-history.js';
-import { findRecord } from './find-record.js';
-import type { ReadRecord } from './read-records.js';
-import { replayTo } from './replay.js';
 import { type LedgerStatus, type LedgerStatusOptions, readLedgerStatus, toLedgerStatus } from './status.js';
 
 export interface ViewOptions {
@@ -43,7 +40,7 @@ export interface InspectOptions {
   readonly lists?: boolean | undefined;
 }
 
-export type StatusOptions = Omit<LedgerStatusOptions, 'trust' | 'signal'>;
+type StatusOptions = Omit<LedgerStatusOptions, 'trust' | 'signal'>;
 
 interface Asked {
   readonly view: IndexedState;

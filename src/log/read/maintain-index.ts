@@ -60,7 +60,7 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
       // Other processes may use and extend the index meanwhile.
       await index.close();
       await destroyLevelEntries(anew).catch(() => undefined);
-      const entries = await openLevelEntries(anew, { create: true, waitMs: 0 });
+      const entries = await openLevelEntries(anew, 0);
       if (entries === undefined) throw new NorthrootError('INDEX_UNUSABLE', `${anew} is in use`);
       try {
         const fresh = await index.viewInto(entries, trust);

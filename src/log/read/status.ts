@@ -95,7 +95,7 @@ export async function readLedgerStatus(
 }
 
 /** The first and last whole line. */
-export interface OuterLines {
+interface OuterLines {
   readonly first: Uint8Array | undefined;
   readonly last: Uint8Array | undefined;
 }

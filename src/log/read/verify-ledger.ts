@@ -6,7 +6,7 @@ import { type LedgerBytes, toChunkSource } from '../../rules/report/verify-chunk
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../../rules/verify/run-verification.js';
 import { openScratchFile } from '../fs/scratch-file.js';
-import { openLedger } from '../tile/open-ledger.js';
+import { openLedger } from '../tile/tile-tree.js';
 
 /** A path to a file, a folder of segments or a tile tree; bytes in any form; or a source. */
 export type LedgerInput = string | LedgerBytes | LedgerSource;

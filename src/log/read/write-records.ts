@@ -10,8 +10,7 @@ import {
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import { type Subject, Subjects } from './subject.js';
-import { NamesAskedFor, type UnmatchedName } from './unmatched.js';
+import { NamesAskedFor, type Subject, Subjects, type UnmatchedName } from './subject.js';
 import { type LedgerInput, openVerifiable } from './verify-ledger.js';
 
 export type CommonOptions = Pick<VerifyOptions, 'trust' | 'now' | 'onProgress' | 'signal'>;

@@ -15,13 +15,13 @@ import {
   type AcquireOptions,
   conflict,
   type LedgerStore,
-  needsTurn,
+  needsLock,
   type NextPlace,
   type SavedTail,
   type Stored,
   type StoredEnd,
   type StorePosition,
-  type Turn,
+  type WriteLock,
 } from './ledger-store.js';
 import { firstSeqOf, joinPath, listSegments, segmentName } from './segments.js';
 import { saveTornTail } from './torn-tail.js';
@@ -166,7 +166,7 @@ export class FileStore implements LedgerStore {
   }
 
   async nextPlace(seq: number): Promise<NextPlace> {
-    this.#assertTurn();
+    this.#assertLocked();
     const known = (this.#known ??= await this.#findEnd());
     const last = this.#last;
     if (this.isFolder && last !== undefined && (await last.size()) >= this.#segmentBytes) {
@@ -185,7 +185,7 @@ export class FileStore implements LedgerStore {
   }
 
   async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
-    this.#assertTurn();
+    this.#assertLocked();
     const known = (this.#known ??= await this.#findEnd());
     const isSame = known.tip === expected.tip && (known.size ?? expected.size) === expected.size;
     if (!isSame) throw conflict(printable(this.name));
@@ -221,7 +221,7 @@ export class FileStore implements LedgerStore {
     };
   }
 
-  async acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<Turn> {
+  async acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<WriteLock> {
     if (this.#lock !== undefined) throw new TypeError('the store is acquired already');
     for (let attempt = 1; ; attempt += 1) {
       const lock = await this.#openLock(attempt < MAX_ATTEMPTS);
@@ -260,7 +260,7 @@ export class FileStore implements LedgerStore {
   }
 
   async settleTornTail(): Promise<SavedTail | undefined> {
-    this.#assertTurn();
+    this.#assertLocked();
     if (this.#torn === undefined || this.#last === undefined) return undefined;
     await this.#checkStamp();
     const saved = await saveTornTail(this.#fileSystem, this.#last, this.#torn.offset);
@@ -290,7 +290,7 @@ export class FileStore implements LedgerStore {
   }
 
   async discard(): Promise<void> {
-    this.#assertTurn();
+    this.#assertLocked();
     if (!this.#isNew) return;
     const last = this.#last;
     if (last !== undefined && (await last.size()) === 0 && (await last.isInPlace())) {
@@ -333,8 +333,8 @@ export class FileStore implements LedgerStore {
     if (this.#stamp !== undefined) this.#stamp = await this.#makeStamp();
   }
 
-  #assertTurn(): void {
-    if (this.#lock === undefined) throw needsTurn();
+  #assertLocked(): void {
+    if (this.#lock === undefined) throw needsLock();
   }
 
   /** The index of a position's file. */

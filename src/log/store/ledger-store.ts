@@ -66,7 +66,7 @@ export interface AcquireOptions {
 }
 
 /** The write lock: exclusive until released. */
-export interface Turn {
+export interface WriteLock {
   /** Does not wait for operations of the store. Idempotent. */
   release(): Promise<void>;
 }
@@ -96,7 +96,7 @@ export interface LedgerStore {
    * Acquires the write lock, about first come, first served. A store without locks returns at once and relies on `appendIf`.
    * @throws NorthrootError `LEDGER_LOCKED` after the timeout; as the store does
    */
-  acquire(options: AcquireOptions): Promise<Turn>;
+  acquire(options: AcquireOptions): Promise<WriteLock>;
 
   /**
    * Confirms that the store is still the named one, and makes durable all that was read.
@@ -134,6 +134,6 @@ export function conflict(name: string): NorthrootError {
 }
 
 /** For misuse: the write lock is not held. */
-export function needsTurn(): TypeError {
-  return new TypeError('the store was not acquired: this needs the turn');
+export function needsLock(): TypeError {
+  return new TypeError('the store is not locked: acquire it first');
 }

@@ -8,12 +8,12 @@ import {
   type AcquireOptions,
   conflict,
   type LedgerStore,
-  needsTurn,
+  needsLock,
   type NextPlace,
   type Stored,
   type StoredEnd,
   type StorePosition,
-  type Turn,
+  type WriteLock,
 } from './ledger-store.js';
 
 export interface MemoryStoreOptions {
@@ -89,7 +89,7 @@ export class MemoryStore {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  async #acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<Turn> {
+  async #acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<WriteLock> {
     signal?.throwIfAborted();
     if (!this.#hasLocks) return { release: () => Promise.resolve() };
     if (this.#isTaken || this.#waiters.length > 0) await this.#queue(timeoutMs, signal, onWait);
@@ -161,7 +161,7 @@ export class MemoryStore {
 interface Access {
   read(from: StorePosition | undefined): Stored[];
   append(expected: StoredEnd, lines: readonly Uint8Array[]): void;
-  acquire(options: AcquireOptions): Promise<Turn>;
+  acquire(options: AcquireOptions): Promise<WriteLock>;
   waitForMore(from: StorePosition, signal: AbortSignal): Promise<void>;
   place(): NextPlace;
 }
@@ -170,7 +170,7 @@ class MemoryView implements LedgerStore {
   readonly name: string;
   readonly #access: Access;
   readonly #closed = new AbortController();
-  #turn: Turn | undefined;
+  #lock: WriteLock | undefined;
 
   constructor({ name }: MemoryStore, access: Access) {
     this.name = name;
@@ -184,24 +184,24 @@ class MemoryView implements LedgerStore {
   }
 
   async nextPlace(): Promise<NextPlace> {
-    this.#assertTurn();
+    this.#assertLocked();
     return Promise.resolve(this.#access.place());
   }
 
   async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
-    this.#assertTurn();
+    this.#assertLocked();
     await sleep(0);
     this.#access.append(expected, lines);
   }
 
-  async acquire(options: AcquireOptions): Promise<Turn> {
-    if (this.#turn !== undefined) throw new TypeError('the store is acquired already');
-    const turn = await this.#access.acquire(options);
-    this.#turn = turn;
+  async acquire(options: AcquireOptions): Promise<WriteLock> {
+    if (this.#lock !== undefined) throw new TypeError('the store is acquired already');
+    const lock = await this.#access.acquire(options);
+    this.#lock = lock;
     return {
       release: async () => {
-        if (this.#turn === turn) this.#turn = undefined;
-        await turn.release();
+        if (this.#lock === lock) this.#lock = undefined;
+        await lock.release();
       },
     };
   }
@@ -228,11 +228,11 @@ class MemoryView implements LedgerStore {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    await this.#turn?.release();
-    this.#turn = undefined;
+    await this.#lock?.release();
+    this.#lock = undefined;
   }
 
-  #assertTurn(): void {
-    if (this.#turn === undefined) throw needsTurn();
+  #assertLocked(): void {
+    if (this.#lock === undefined) throw needsLock();
   }
 }

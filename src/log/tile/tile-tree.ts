@@ -14,6 +14,8 @@ import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { leafHash } from '../../format/tree/compact-range.js';
 import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
 import { type EntryKind, kindOfEntry, listFolder, type PlainFile, readPlainFile } from '../fs/plain-file.js';
+import { openScratchFile } from '../fs/scratch-file.js';
+import { assertUnmixed, openLedgerSource } from '../fs/source.js';
 import { decodeBundle, type DecodedBundle, maxBundleBytes } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
 import {
@@ -27,13 +29,13 @@ import {
 } from './tile-path.js';
 import { CHECKPOINT_FILE, inTree, MAX_TILE_BYTES } from './tile-writer.js';
 
-export interface TileCheck {
+interface TileCheck {
   /** The first 1,000: in entry order, then unexpected files by name. */
   readonly faults: readonly FileFault<TileFaultCode>[];
   readonly total: number;
 }
 
-export interface TileTree {
+interface TileTree {
   /** Its checkpoint, unverified. */
   readonly note: Uint8Array;
   readonly checkpoint: SignedCheckpoint;
@@ -339,4 +341,20 @@ function toLines(bytes: Uint8Array, { entries }: DecodedBundle): Uint8Array {
 
 async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield await Promise.resolve(chunk);
+}
+
+/**
+ * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (of a tile tree), …; while reading also
+ *   `FILE_CHANGED`
+ */
+export async function openLedger(path: string): Promise<LedgerSource> {
+  if (!(await isTileTree(path))) return openLedgerSource(path);
+  await assertUnmixed(path);
+  const tree = await openTileTree(path);
+  return {
+    ...tree.source,
+    published: { name: inTree(path, CHECKPOINT_FILE), note: tree.note },
+    findFaults: () => tree.finish(),
+    openScratch: openScratchFile,
+  };
 }

@@ -3,8 +3,10 @@
  * verification applies afterwards.
  */
 
+import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
+import type { Finding } from '../../format/finding/finding.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
@@ -233,4 +235,20 @@ const HINTS: Readonly<Record<string, string>> = {
 
 function refuse(code: string, message: string): NorthrootError {
   return new NorthrootError(code, message, { hint: HINTS[code] });
+}
+
+/** A strict ledger refused an event; `code` is that of the first finding that would make it invalid. */
+export class StrictError extends NorthrootError {
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    const fault = findings.find((finding) => finding.class === 'invalid');
+    const { expected, actual } = fault ?? {};
+    const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
+    super(fault?.code ?? 'LEDGER_INVALID', `the event would make the ledger invalid${printable(found)}`, {
+      hint: 'without strict it is recorded as it is',
+    });
+    this.name = 'StrictError';
+    this.findings = findings;
+  }
 }

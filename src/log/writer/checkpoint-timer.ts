@@ -1,8 +1,7 @@
 /** Schedules checkpoints, with a timer for those due by time alone. */
 
 import { NorthrootError } from '../../base/error.js';
-import type { ChainTip } from './chain-tip.js';
-import { type CheckpointSchedule, timeToCheckpoint } from './checkpoint.js';
+import { type ChainTip, type CheckpointSchedule, timeToCheckpoint } from './checkpoint.js';
 import { nowOf, type OpeningOptions } from './options.js';
 import type { RunningVerification } from './running-verification.js';
 

@@ -11,9 +11,8 @@ import { signNote } from '../../format/note/note-key.js';
 import { formatNote } from '../../format/note/signed-note.js';
 import type { AttestationEvent, CheckpointEvent } from '../../format/schema/generated/types.js';
 import type { Signer } from '../../format/signature/signer.js';
-import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import { type CompactRange, hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import type { NoteVerdict } from '../../rules/trust/checkpoint-judge.js';
-import type { ChainTip } from './chain-tip.js';
 
 const NANOSECONDS = 1_000_000_000n;
 
@@ -23,7 +22,7 @@ export interface CheckpointSchedule {
   readonly milliseconds?: number;
 }
 
-export interface CheckpointOptions {
+interface CheckpointOptions {
   readonly origin: string;
   readonly principalId: string;
   readonly occurredAt: string;
@@ -175,4 +174,19 @@ export function assertAttests(
 function hashNoteOf(note: string): string | null {
   const decoded = decodeCheckpoint(Buffer.from(note));
   return decoded.ok ? sha256Base64url(Buffer.from(decoded.value.text)) : null;
+}
+
+export interface NextLink {
+  /** The next record's. */
+  readonly seq: number;
+  /** base64url leaf hash of the last line, or the empty tree's. */
+  readonly prev: string;
+}
+
+export interface ChainTip extends NextLink {
+  /** base64url. */
+  readonly eventId: string | undefined;
+  /** Over all lines; it grows with them. */
+  readonly tree: CompactRange;
+  readonly checkpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
 }

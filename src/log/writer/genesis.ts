@@ -1,9 +1,16 @@
 /** The first record of a ledger (SPEC §3.3): origin, signing rules and first keys. */
 
 import { randomBytes } from 'node:crypto';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
 import { buildGenesis } from '../../format/event/build.js';
 import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
+import { examineLine } from '../../format/record/examine-line.js';
 import type { GenesisEvent, Key, Predecessor } from '../../format/schema/generated/types.js';
+import { findKeyFault } from '../../rules/verify/genesis.js';
+import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
+import { joinPath, segmentName } from '../store/segments.js';
 
 export interface GenesisOptions {
   /** A unique URL without a scheme, such as `example.com/agents/prod`. Default: `localhost/` and a random name. */
@@ -56,4 +63,83 @@ export function makeGenesis(
     principal_id: options.principalId ?? 'service:ledger',
     occurred_at: occurredAt,
   });
+}
+
+/** In canonical order `event` comes first, and `canonical_profile_id` within it. */
+const GENESIS_START = `{"event":{"canonical_profile_id":"${CANONICAL_PROFILE_ID}",`;
+
+/** @throws NorthrootError `NOT_A_LEDGER` for any other line */
+export function parseGenesis(name: string, firstLine: Uint8Array): GenesisEvent {
+  const first = examineLine(firstLine, 'records');
+  if (first.type === 'genesis') return first.event();
+  throw notALedger(name, 'its first record is no genesis');
+}
+
+/** Whether bytes without a newline may be a torn genesis. */
+export function isStartOfGenesis(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes).toString('latin1', 0, GENESIS_START.length);
+  return GENESIS_START.startsWith(text);
+}
+
+export function notALedger(name: string, why: string): NorthrootError {
+  return new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger: ${why}`, {
+    hint: 'check the path; nothing was changed',
+  });
+}
+
+/** @throws NorthrootError `KEY_MALFORMED` for an inconsistent or repeated key */
+export function assertGenesisKeys({ keys }: GenesisEvent): void {
+  const seen = new Set<string>();
+  for (const key of keys) {
+    const fault = findKeyFault(key, seen);
+    seen.add(key.keyid);
+    if (fault === undefined) continue;
+    const { pointer, expected, actual } = fault;
+    throw new NorthrootError(
+      'KEY_MALFORMED',
+      `genesis key ${pointer}: expected ${expected}, found ${actual}`,
+    );
+  }
+}
+
+/** Above any genesis, in bytes. */
+const MAX_START_BYTES = 65_536;
+
+/**
+ * Whether a path has no more than a writer killed before acknowledging a genesis leaves: nothing, an empty file, a torn genesis, an empty
+ * folder, or such a file as its only segment.
+ * @throws NorthrootError as the file system does
+ */
+export async function isEmptyLedger(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+  switch (await fileSystem.kindOf(path)) {
+    case 'missing':
+      return true;
+    case 'file':
+      return hasNoRecord(path, fileSystem);
+    case 'folder': {
+      const first = segmentName(0);
+      const names = await fileSystem.list(path);
+      const isOurs = names.every((name) => name === first || name.startsWith(`${first}.torn-0`));
+      return isOurs && (!names.includes(first) || (await hasNoRecord(joinPath(path, first), fileSystem)));
+    }
+    case 'other':
+      return false;
+  }
+}
+
+async function hasNoRecord(path: string, fileSystem: FileSystem): Promise<boolean> {
+  const file = await fileSystem.open(path, 'read');
+  try {
+    const buffer = Buffer.alloc(MAX_START_BYTES);
+    let size = 0;
+    for (;;) {
+      const count = await file.read(buffer.subarray(size), size);
+      size += count;
+      if (count === 0) break;
+    }
+    const start = buffer.subarray(0, size);
+    return size < MAX_START_BYTES && !start.includes('\n') && isStartOfGenesis(start);
+  } finally {
+    await file.close();
+  }
 }

@@ -7,26 +7,27 @@
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { IndexFault } from '../cache/entry-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { StrictError } from './admission.js';
 import { type CheckpointTimer, failed } from './checkpoint-timer.js';
-import type { ActJob, Job } from './jobs.js';
 import type { PositionKeeper } from './kept-position.js';
-import { type Appended, type CheckpointResult, nowOf, type OpeningOptions } from './options.js';
+import { type Appended, type CheckpointResult, type Entry, nowOf, type OpeningOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
-import { StrictError } from './strict-error.js';
-import type { TurnKeeper } from './turn-keeper.js';
+import type { LockKeeper } from './lock-keeper.js';
+import type { Promised } from './withdrawal.js';
 
-export interface GroupParts {
+interface GroupParts {
   readonly store: LedgerStore;
   readonly options: OpeningOptions;
   readonly running: RunningVerification;
   readonly maker: RecordMaker;
   readonly signing: SigningThreads | undefined;
-  readonly turns: TurnKeeper;
+  readonly locks: LockKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
   readonly kept: PositionKeeper | undefined;
@@ -81,7 +82,7 @@ export class GroupCommit {
   }
 
   add(job: Job): void {
-    this.#parts.turns.noteRequest();
+    this.#parts.locks.noteRequest();
     if (job.kind === 'event') this.#parts.signing?.expect(job.prepared.bytes);
     this.#queue.push(job);
     this.#running ??= this.#commitAll();
@@ -106,13 +107,13 @@ export class GroupCommit {
 
   /** Accepts nothing more; resolves when all jobs are settled and the lock is released. */
   async close(): Promise<void> {
-    const { timer, turns } = this.#parts;
+    const { timer, locks } = this.#parts;
     this.#isClosing = true;
     timer.clear();
     await this.#running;
     // The last group may have set it again.
     timer.clear();
-    await turns.giveBack();
+    await locks.release();
   }
 
   /** Runs until the queue is empty; appends in the meantime form the next group. */
@@ -124,7 +125,7 @@ export class GroupCommit {
   }
 
   async #commit(jobs: Job[]): Promise<void> {
-    const { store, running, signing, turns, kept } = this.#parts;
+    const { store, running, signing, locks, kept } = this.#parts;
     if (this.#failure !== undefined) {
       rejectAll(jobs, this.#failure);
       return;
@@ -132,14 +133,14 @@ export class GroupCommit {
     // Before the lock, so that other writers need not wait for threads.
     await signing?.ready(eventsOf(jobs).map(({ bytes }) => bytes));
     try {
-      await turns.take();
+      await locks.acquire();
     } catch (error) {
-      await this.#refuseTurn(jobs, error);
+      await this.#rejectUnlocked(jobs, error);
       return;
     }
     const group = new Group(this.#parts);
     try {
-      if ((await running.catchUp()) > 0) turns.noteOthers();
+      if ((await running.catchUp()) > 0) locks.noteOthers();
       if (this.#needsAll(jobs)) await running.deepen();
       await running.begin();
       await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
@@ -161,7 +162,7 @@ export class GroupCommit {
         (error: unknown) => this.#endAct(job, group, error),
       );
     }
-    await turns.endGroup(this.#queue.length > 0);
+    await locks.endGroup(this.#queue.length > 0);
     for (const outcome of group.outcomes) outcome();
     // A listener's errors must not reach the ledger.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
@@ -175,14 +176,14 @@ export class GroupCommit {
     }
     this.#conflicts += 1;
     await this.#parts.cache.discard?.(error.message).catch(() => undefined);
-    this.#parts.running.forget();
+    this.#parts.running.reset();
     this.#queue.unshift(job);
   }
 
   /** Makes the lines of a group; the rest goes back to the queue. */
   async #fill(group: Group, jobs: Job[]): Promise<void> {
-    const { timer, turns } = this.#parts;
-    const end = performance.now() + turns.groupMs;
+    const { timer, locks } = this.#parts;
+    const end = performance.now() + locks.groupMs;
     for (const [index, job] of jobs.entries()) {
       const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && performance.now() > end);
       if (isFull || group.isAhead) {
@@ -221,8 +222,8 @@ export class GroupCommit {
 
   /** A group was not written, or may not have been. */
   async #give(jobs: Job[], group: Group, error: unknown): Promise<void> {
-    const { running, turns } = this.#parts;
-    running.forget();
+    const { running, locks } = this.#parts;
+    running.reset();
     const isLate =
       error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT' && group.lines.length > 0;
     // An index was wrong: the ledger is read.
@@ -233,23 +234,23 @@ export class GroupCommit {
       this.#conflicts += 1;
       this.#rejectAfter = undefined;
       this.#queue.unshift(...jobs);
-      await turns.giveBack();
+      await locks.release();
       return;
     }
     const isRefusal = error instanceof NorthrootError && REFUSALS.has(error.code);
     this.#failure = isRefusal ? error : failed(error);
-    await turns.giveBack();
+    await locks.release();
     rejectAll(jobs, this.#failure);
   }
 
   /** The lock was not acquired: nothing was written, and it may be retried. */
-  async #refuseTurn(jobs: Job[], error: unknown): Promise<void> {
+  async #rejectUnlocked(jobs: Job[], error: unknown): Promise<void> {
     const { signal } = this.#parts.options;
     const mayComeAgain =
       (signal?.aborted === true && error === signal.reason) ||
       (error instanceof NorthrootError && ['LEDGER_LOCKED', 'LOCK_UNAVAILABLE'].includes(error.code));
     if (!mayComeAgain) this.#failure = failed(error);
-    await this.#parts.turns.giveBack();
+    await this.#parts.locks.release();
     const isStream = this.#parts.options.stopsAtRefusal === true;
     // Nothing may follow an event that was not appended.
     const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
@@ -415,3 +416,47 @@ function duplicate(eventId: string, seq: number): NorthrootError {
   const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
   return new NorthrootError('EVENT_DUPLICATE', message);
 }
+
+interface EventJob extends Promised<Appended> {
+  readonly kind: 'event';
+  readonly prepared: Prepared;
+  readonly givenAt: string;
+}
+
+/** A requested checkpoint, made when its place is known. */
+interface CheckpointJob extends Promised<CheckpointResult> {
+  readonly kind: 'checkpoint';
+  readonly givenAt: string;
+  readonly principalId: string | undefined;
+}
+
+interface DueJob {
+  readonly kind: 'due';
+  readonly givenAt: string;
+}
+
+/** An event made when its place is known. */
+interface DecisionJob extends Promised<Appended> {
+  readonly kind: 'decision';
+  readonly makes: (state: VerifyState) => Entry;
+  /** As in `DecideOptions`. */
+  readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
+  readonly givenAt: string;
+}
+
+/** A query, other writers' records included. */
+interface LookJob extends Promised<unknown> {
+  readonly kind: 'look';
+  /** Called under the write lock, which is held until a promise settles. */
+  readonly look: () => unknown;
+  readonly givenAt: string;
+}
+
+/** An action under the write lock, after the group is on disk. */
+interface ActJob extends Promised<void> {
+  readonly kind: 'act';
+  readonly act: () => Promise<void>;
+  readonly givenAt: string;
+}
+
+type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob | ActJob;

@@ -20,10 +20,11 @@ import {
   type Entry,
   nowOf,
   type OpeningOptions,
+  willSeal,
 } from './options.js';
 import type { OtherRecord } from './running-verification.js';
 import type { WatchedRecords, WatchOptions } from './watch.js';
-import type { AskOptions, DecideOptions } from './withdrawal.js';
+import { ask, type AskOptions, type DecideOptions } from './withdrawal.js';
 
 export type { Appended, CheckpointResult, Entry, Notice } from './options.js';
 
@@ -94,7 +95,13 @@ export class Ledger {
     look: (state: VerifyState, deciding: VerifyState) => T | Promise<T>,
     options: AskOptions = {},
   ): Promise<T> {
-    return this.#parts.requests.inspect(look, options);
+    const { running, commits } = this.#parts;
+    return ask<T>(options.signal, (promised) => {
+      commits.assertOpen();
+      const resolve = promised.resolve as (seen: unknown) => void;
+      const sees = (): unknown => look(running.state, running.deciding);
+      commits.add({ ...promised, kind: 'look', look: sees, givenAt: nowOf(this.#options), resolve });
+    });
   }
 
   /**
@@ -107,7 +114,18 @@ export class Ledger {
    *   `LINE_TOO_LONG`; `LEDGER_LOCKED` by another writer, which may be retried; `LEDGER_FAILED` after a failed write or a replaced ledger
    */
   append(entry: Entry, options: AskOptions = {}): Promise<Appended> {
-    return this.#parts.requests.append(entry, options);
+    const { commits, maker } = this.#parts;
+    return ask<Appended>(options.signal, ({ withdrawal, resolve, reject }) => {
+      commits.assertUsable();
+      try {
+        const prepared = maker.prepare(entry);
+        const { givenAt } = prepared;
+        commits.add({ kind: 'event', prepared, givenAt, withdrawal, resolve, reject });
+      } catch (error) {
+        commits.noteRefusal();
+        throw error;
+      }
+    });
   }
 
   /**
@@ -117,7 +135,12 @@ export class Ledger {
    * @throws NorthrootError `LEDGER_INVALID` for broken evidence; as {@link Ledger.append}
    */
   decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Appended> {
-    return this.#parts.requests.decide(makes, options);
+    const { commits } = this.#parts;
+    const { signal, before } = options;
+    return ask<Appended>(signal, (promised) => {
+      commits.assertUsable();
+      commits.add({ ...promised, kind: 'decision', makes, before, givenAt: nowOf(this.#options) });
+    });
   }
 
   /**
@@ -140,7 +163,12 @@ export class Ledger {
    *   as {@link Ledger.append}. TypeError without the option.
    */
   checkpoint(principalId?: string, options: AskOptions = {}): Promise<CheckpointResult> {
-    return this.#parts.requests.checkpoint(principalId, options);
+    const { commits } = this.#parts;
+    return ask<CheckpointResult>(options.signal, (promised) => {
+      commits.assertUsable();
+      if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
+      commits.add({ ...promised, kind: 'checkpoint', givenAt: nowOf(this.#options), principalId });
+    });
   }
 
   /**

@@ -7,11 +7,10 @@ import { toDigestText } from '../../base/value/digest.js';
 import type { GenesisEvent } from '../../format/schema/generated/types.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
-import type { LedgerStore, Turn } from '../store/ledger-store.js';
+import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
-import { assertGenesisKeys } from './genesis-line.js';
-import { makeGenesis } from './genesis.js';
+import { assertGenesisKeys, makeGenesis } from './genesis.js';
 import { GroupCommit } from './group-commit.js';
 import { IndexCache } from './index-cache.js';
 import { PositionKeeper } from './kept-position.js';
@@ -25,11 +24,10 @@ import {
 } from './options.js';
 import { NotePublisher } from './publish-note.js';
 import { RecordMaker } from './record-maker.js';
-import { Requests } from './requests.js';
 import { type OtherRecord, RunningVerification } from './running-verification.js';
 import { SigningThreads } from './signing-threads.js';
 import { memoryOnly, type StateCache } from './state-cache.js';
-import { TurnKeeper } from './turn-keeper.js';
+import { LockKeeper } from './lock-keeper.js';
 import { Watchers } from './watch.js';
 
 function findCache(store: LedgerStore, { index = true, ...options }: OpeningOptions): StateCache {
@@ -50,7 +48,6 @@ interface ReadParts {
 
 export interface OpenParts extends ReadParts {
   readonly commits: GroupCommit;
-  readonly requests: Requests;
   readonly watchers: Watchers;
   readonly publisher: NotePublisher;
 }
@@ -88,14 +85,14 @@ function connect(
 ): OpenParts {
   const { store, running, cache } = parts;
   const timer = new CheckpointTimer(options, running, () => commits.addDue(nowOf(options)));
-  const turns = new TurnKeeper(store, {
+  const locks = new LockKeeper(store, {
     timeoutMs: lockTimeoutOf(options),
     lingerMs: lingerOf(options),
     signal: options.signal,
     onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
     cache,
   });
-  const commits = new GroupCommit({ ...parts, options, turns, timer, onCheckpoint });
+  const commits = new GroupCommit({ ...parts, options, locks, timer, onCheckpoint });
   const watchers = new Watchers(
     store,
     () => running.position,
@@ -103,7 +100,7 @@ function connect(
   );
   const publisher = new NotePublisher(commits, options.fileSystem ?? nodeFileSystem);
   timer.set();
-  return { ...parts, commits, requests: new Requests({ ...parts, commits }, options), watchers, publisher };
+  return { ...parts, commits, watchers, publisher };
 }
 
 /** Waits for pending requests, and closes everything. @throws as the store does */
@@ -155,9 +152,9 @@ async function openStore(
   });
   // Without the lock, so that others may append during most of the reading.
   await running.readAhead();
-  let turn: Turn;
+  let lock: WriteLock;
   try {
-    turn = await store.acquire({
+    lock = await store.acquire({
       timeoutMs: lockTimeoutOf(options),
       signal,
       onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
@@ -191,15 +188,15 @@ async function openStore(
     throw error;
   } finally {
     await cache.release().catch(() => undefined);
-    await turn.release();
+    await lock.release();
   }
 }
 
 /** Removes the file created while waiting for the lock, unless another writer has it. */
 async function discardEmptyLedger(store: LedgerStore): Promise<void> {
   try {
-    const turn = await store.acquire({ timeoutMs: 0 });
-    await store.discard().finally(() => turn.release());
+    const lock = await store.acquire({ timeoutMs: 0 });
+    await store.discard().finally(() => lock.release());
   } catch {
     // An empty file is no ledger; the next creator uses it.
   }

@@ -33,7 +33,7 @@ export class NotePublisher {
 }
 
 /** Replaces the file atomically, unless it has a later checkpoint of the same log, by another process. @throws as the file system does */
-export async function replaceNote(path: string, note: string, fileSystem: FileSystem): Promise<void> {
+async function replaceNote(path: string, note: string, fileSystem: FileSystem): Promise<void> {
   const published = await readSmallFile(path, MAX_NOTE_BYTES).catch(() => undefined);
   if (published !== undefined && isLater(published, Buffer.from(note))) return;
   await replaceFile(path, Buffer.from(note), { fileSystem });

@@ -3,7 +3,7 @@
 import type { FileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { SavedTail } from '../store/ledger-store.js';
-import { isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
+import { isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
 
 export interface Repair {
   /** The removed tail, if any. */

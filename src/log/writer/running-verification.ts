@@ -18,12 +18,11 @@ import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.j
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 import { IndexFault } from '../cache/entry-store.js';
-import { isTailSound, noteStored } from '../store/damage.js';
+import { isTailSound, noteStored, positionOf } from '../store/position.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
-import { positionOf } from '../store/position.js';
 import { misplacedSegment } from '../store/segments.js';
-import type { ChainTip, NextLink } from './chain-tip.js';
-import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
+import type { ChainTip, NextLink } from './checkpoint.js';
+import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 export interface Judged {
@@ -53,7 +52,7 @@ export interface OtherRecord {
   readonly findings: readonly Finding[];
 }
 
-export interface Listeners {
+interface Listeners {
   /** Each record of other writers since opening, in order. */
   readonly onOther?: (record: OtherRecord) => void;
   readonly onTornTail?: (saved: SavedTail) => void;
@@ -61,7 +60,7 @@ export interface Listeners {
   readonly onDamage?: (lines: number) => void;
 }
 
-export interface RunningOptions extends Listeners {
+interface RunningOptions extends Listeners {
   readonly depth: SignatureDepth;
   /** A policy for decisions, verified separately with every signature. */
   readonly trust: TrustPolicy | undefined;
@@ -75,7 +74,7 @@ interface View {
   trust: TrustPolicy | undefined;
   state: VerifyState;
   /** Whether the state has applied lines that are not stored. */
-  isSpoilt: boolean;
+  isStale: boolean;
 }
 
 /** The verification of an open ledger; see the head of this file. */
@@ -162,7 +161,7 @@ export class RunningVerification {
       }
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
-      this.forget();
+      this.reset();
     }
   }
 
@@ -174,8 +173,8 @@ export class RunningVerification {
    */
   async catchUp(mayBeginAgain = false): Promise<number> {
     const before = this.#toldSize ?? 0;
-    const [own, deciding] = [this.#own, this.#deciding].map(({ state, isSpoilt }) =>
-      isSpoilt ? undefined : state,
+    const [own, deciding] = [this.#own, this.#deciding].map(({ state, isStale }) =>
+      isStale ? undefined : state,
     );
     try {
       await this.#readOn();
@@ -184,7 +183,7 @@ export class RunningVerification {
       if (isConflict(error)) await this.assertStands();
       if (!mayBeginAgain || !(isMisled || isConflict(error))) throw error;
       if (isMisled) await this.#options.cache.discard?.(error.message).catch(() => undefined);
-      this.forget();
+      this.reset();
       await this.#readOn();
     }
     // Reading on compares our own state with the store. A state read anew or by another process may be of another history.
@@ -234,13 +233,13 @@ export class RunningVerification {
   async deepen(): Promise<void> {
     if (this.depth === 'all') return;
     this.depth = 'all';
-    this.forget();
+    this.reset();
     await this.catchUp();
   }
 
   /** Discards states with lines that are not stored; the next catch-up loads or restarts them. */
-  forget(): void {
-    for (const view of this.#views()) view.isSpoilt = true;
+  reset(): void {
+    for (const view of this.#views()) view.isStale = true;
   }
 
   /** Applies the line of a record about to be appended. */
@@ -282,7 +281,7 @@ export class RunningVerification {
   async committed(lines: number, isAhead: boolean): Promise<void> {
     this.#toldSize = (this.#toldSize ?? 0) + lines;
     if (isAhead) {
-      this.forget();
+      this.reset();
       await this.catchUp();
     }
     this.#toldAt = this.position;
@@ -293,7 +292,7 @@ export class RunningVerification {
         await this.#options.cache.save(this.#viewOf(view), view.state);
       } catch {
         // A failed cache costs a reading, not a record; what it saved is unknown.
-        view.isSpoilt = true;
+        view.isStale = true;
       }
     }
   }
@@ -333,7 +332,7 @@ export class RunningVerification {
   async #load(): Promise<void> {
     const { cache, signal } = this.#options;
     for (const view of this.#views()) {
-      const current = view.isSpoilt ? undefined : view.state;
+      const current = view.isStale ? undefined : view.state;
       let loaded: VerifyState | undefined;
       try {
         loaded = await cache.load(this.#viewOf(view), current);
@@ -341,11 +340,11 @@ export class RunningVerification {
         // Errors of the ledger and of damaged entries; a cache that fails otherwise costs a reading, not a record.
         if (signal?.aborted === true || error instanceof NorthrootError || error instanceof IndexFault)
           throw error;
-        view.isSpoilt = true;
+        view.isStale = true;
       }
       if (loaded === undefined || loaded === view.state) continue;
       view.state = loaded;
-      view.isSpoilt = false;
+      view.isStale = false;
       if (view.isOwn) await this.#takeOver(loaded);
     }
   }
@@ -359,9 +358,9 @@ export class RunningVerification {
 
   /** Applies stored lines beyond a view's state. */
   async #follow(view: View): Promise<void> {
-    if (view.isSpoilt) {
+    if (view.isStale) {
       view.state = startVerification(view.trust, defaultBackend);
-      view.isSpoilt = false;
+      view.isStale = false;
     }
     const { state } = view;
     const { signal } = this.#options;
@@ -422,7 +421,7 @@ export class RunningVerification {
   #assertInOrder({ damage: { segment } }: VerifyState): void {
     if (segment === undefined) return;
     // A corrected order is read again.
-    this.forget();
+    this.reset();
     throw misplacedSegment(segment.file, segment.expected);
   }
 
@@ -510,11 +509,11 @@ export function assertDecidable(state: VerifyState, path: string): void {
 }
 
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, defaultBackend), isSpoilt: false };
+  return { isOwn, trust, state: startVerification(trust, defaultBackend), isStale: false };
 }
 
 /** Whether known lines are no longer stored. */
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return (
     error instanceof NorthrootError && (error.code === 'LEDGER_CONFLICT' || error.code === 'FILE_CHANGED')
   );

@@ -19,7 +19,7 @@ const SIGNATURE_BYTES = 64;
 const PROGRAM = fromDist('log/writer/signing-worker.js');
 
 /** One thread keeps up with a writer. */
-export function defaultSigningThreads(): number {
+function defaultSigningThreads(): number {
   return availableParallelism() > 1 ? 1 : 0;
 }
 

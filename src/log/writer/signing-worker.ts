@@ -3,7 +3,7 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 
-export interface SigningKey {
+interface SigningKey {
   readonly key: KeyObject;
   /** As `crypto.sign` takes it. */
   readonly digest: 'sha256' | null;

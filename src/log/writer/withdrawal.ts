@@ -37,3 +37,22 @@ export class Withdrawal {
     this.#signal.removeEventListener('abort', this.#listener);
   }
 }
+
+export interface Promised<T> {
+  /** If it can be withdrawn. */
+  readonly withdrawal?: Withdrawal | undefined;
+  readonly resolve: (result: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Withdraws the request if the signal aborts before it is made. */
+export function ask<T>(signal: AbortSignal | undefined, add: (promised: Promised<T>) => void): Promise<T> {
+  if (signal === undefined) return new Promise((resolve, reject) => add({ resolve, reject }));
+  let withdrawal: Withdrawal | undefined;
+  const asked = new Promise<T>((resolve, reject) => {
+    signal.throwIfAborted();
+    withdrawal = new Withdrawal(signal, reject);
+    add({ withdrawal, resolve, reject });
+  });
+  return asked.finally(() => withdrawal?.end());
+}

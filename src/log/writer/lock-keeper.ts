@@ -3,10 +3,10 @@
  * than a small group. With other writers groups stay short, since each must verify the others' records first.
  */
 
-import type { LedgerStore, Turn } from '../store/ledger-store.js';
+import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import type { StateCache } from './state-cache.js';
 
-export interface TurnOptions {
+interface LockOptions {
   readonly timeoutMs: number;
   readonly lingerMs: number;
   readonly signal: AbortSignal | undefined;
@@ -26,10 +26,10 @@ const SHORT_GROUP_MS = 10;
 const MAX_PAUSE_MS = 50;
 
 /** Acquires and releases the write lock; see the head of this file. */
-export class TurnKeeper {
+export class LockKeeper {
   readonly #store: LedgerStore;
-  readonly #options: TurnOptions;
-  #turn: Turn | undefined;
+  readonly #options: LockOptions;
+  #lock: WriteLock | undefined;
   #takenAt = 0;
   #busyUntil = 0;
   #endedAt = -Infinity;
@@ -39,7 +39,7 @@ export class TurnKeeper {
   #pause: NodeJS.Timeout | undefined;
   #releasing: Promise<void> = Promise.resolve();
 
-  constructor(store: LedgerStore, options: TurnOptions) {
+  constructor(store: LedgerStore, options: LockOptions) {
     this.#store = store;
     this.#options = options;
   }
@@ -50,18 +50,18 @@ export class TurnKeeper {
   }
 
   /** @throws as `LedgerStore.acquire` */
-  async take(): Promise<void> {
+  async acquire(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#releasing;
-    if (this.#turn !== undefined) return;
+    if (this.#lock !== undefined) return;
     const { timeoutMs, signal, onWait } = this.#options;
     const start = performance.now();
     // After an abort, what has begun must still be written or released.
     const waiting = signal?.aborted === true ? undefined : signal;
     try {
-      this.#turn = await this.#store.acquire({ timeoutMs, signal: waiting, onWait });
+      this.#lock = await this.#store.acquire({ timeoutMs, signal: waiting, onWait });
     } catch (error) {
-      await this.giveBack();
+      await this.release();
       throw error;
     }
     this.#takenAt = performance.now();
@@ -87,18 +87,18 @@ export class TurnKeeper {
     this.#endedAt = now;
     const { lingerMs } = this.#options;
     const mayKeep = !this.#isBusy && lingerMs > 0 && now - this.#takenAt < MAX_HOLD_MS;
-    if (!mayKeep || !(hasMore || this.#isClose)) return this.giveBack(hasMore && !this.#isBusy);
+    if (!mayKeep || !(hasMore || this.#isClose)) return this.release(hasMore && !this.#isBusy);
     if (hasMore) return;
     const left = Math.min(lingerMs, MAX_HOLD_MS - (now - this.#takenAt));
-    this.#timer = setTimeout(() => void this.giveBack(), left);
+    this.#timer = setTimeout(() => void this.release(), left);
   }
 
   /** @param isAgain - Whether it is requested again at once */
-  giveBack(isAgain = false): Promise<void> {
+  release(isAgain = false): Promise<void> {
     clearTimeout(this.#timer);
-    const turn = this.#turn;
-    this.#turn = undefined;
-    if (turn !== undefined) this.#releasing = this.#release(turn, isAgain);
+    const lock = this.#lock;
+    this.#lock = undefined;
+    if (lock !== undefined) this.#releasing = this.#release(lock, isAgain);
     else if (this.#pause !== undefined) this.#endPause();
     return this.#releasing;
   }
@@ -107,13 +107,13 @@ export class TurnKeeper {
     return performance.now() < this.#busyUntil;
   }
 
-  async #release(turn: Turn, isAgain: boolean): Promise<void> {
+  async #release(lock: WriteLock, isAgain: boolean): Promise<void> {
     try {
       if (isAgain && this.#options.cache.pause?.() === true)
         this.#pause = setTimeout(() => this.#endPause(), MAX_PAUSE_MS);
       else await this.#releaseCache();
     } finally {
-      await turn.release();
+      await lock.release();
     }
   }
 
