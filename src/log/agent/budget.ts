@@ -44,12 +44,9 @@ export function listBudgets(state: VerifyState): Budget[] {
  */
 export function findBudget(state: VerifyState, grantId: string): Budget {
   const account = findGrant(state, grantId);
-  if (account === undefined) {
-    throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
-  }
-  if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow') {
+  if (account === undefined) throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
+  if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow')
     throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
-  }
   return {
     ...reserveStarted(state, account),
     started: byGrant(state, listOpenStarts(state)).get(grantId) ?? [],

@@ -147,18 +147,16 @@ export class Guard<T> {
     checkString('guard', 'toolName', call.toolName);
     checkOptions('guard', call.options, OPTION_TYPES);
     checkDetails('guard', detailsOf(call.options));
-    if (typeof call.run !== 'function') {
+    if (typeof call.run !== 'function')
       throw new TypeError(`guard: expected a function to run, found ${describeValue(call.run)}`);
-    }
     const { unmetered, onViolation } = call.options;
     if (unmetered !== undefined && unmetered !== 'charge' && unmetered !== 'release')
       throw new RangeError("guard: unmetered: expected 'charge' or 'release'");
     const isKnown = onViolation === undefined || onViolation === 'warn' || onViolation === 'throw';
     if (!isKnown && typeof onViolation !== 'function')
       throw new TypeError("guard: onViolation: expected 'warn', 'throw' or a function");
-    if (call.options.intent !== undefined && call.options.intentDigest !== undefined) {
+    if (call.options.intent !== undefined && call.options.intentDigest !== undefined)
       throw new TypeError('guard: intent and intentDigest exclude each other');
-    }
     this.#parts = parts;
     this.#call = call;
     this.ended = new Promise((resolve) => (this.#end = resolve));
@@ -321,9 +319,8 @@ export class Guard<T> {
     const meterUsed = raiseMeters(measured, said);
     const stated = { ...details, meterBasisByUnit: measuredBases(details.meterBasis, measured, meterUsed) };
     const rest = { unmetered: options.unmetered ?? 'charge', unsure: meter.unsure };
-    if (outcome.kind !== 'returned' && signal.aborted) {
+    if (outcome.kind !== 'returned' && signal.aborted)
       return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
-    }
     const ending =
       outcome.kind === 'returned'
         ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)

@@ -450,9 +450,8 @@ export class LiveLedger {
 
   #authorize(request: LiveRequest, signal: AbortSignal | undefined): Promise<RecordedDecision> {
     const { principalId = this.#options.principalId, ...rest } = request;
-    if (principalId === undefined) {
+    if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
-    }
     const { policy, honourImported } = this.#options;
     return authorizeAction(
       this.#ledger,

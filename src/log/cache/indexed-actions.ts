@@ -155,7 +155,7 @@ function prefixOf({ decision }: Action): string {
 const MEMBERS = 14;
 
 /** @param id - base64url */
-export function encodeAction(id: string, action: Action, names: FileNames): string {
+function encodeAction(id: string, action: Action, names: FileNames): string {
   const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
   const isOwn = place.eventId === toDigestText(id);
   let text = `[${encodeText(names.toIndex(place.file))},${place.line},${place.seq},${isOwn ? '0' : encodeText(place.eventId)}`;
@@ -169,7 +169,7 @@ export function encodeAction(id: string, action: Action, names: FileNames): stri
 }
 
 /** @throws IndexFault when malformed */
-export function decodeAction(id: string, form: unknown, names: FileNames): ActionForm {
+function decodeAction(id: string, form: unknown, names: FileNames): ActionForm {
   if (!Array.isArray(form) || form.length < MEMBERS || form.length % 2 !== 0) throw malformed();
   const list = form as readonly unknown[];
   const [file, line, seq, eventId, allows, grant, ...texts] = list.slice(0, MEMBERS);

@@ -177,7 +177,7 @@ export class RecordEntries {
   }
 
   takeChanges(): EntryChange[] {
-    if (this.#isBegun) this.#texts.set(recordsKey(this.#state.records - 1), joinRecords(this.#begun));
+    if (this.#isBegun) this.#texts.set(recordsKey(this.#state.records - 1), this.#begun.join(LINE_END));
     this.#isBegun = false;
     if (this.#isHeadChanged) {
       const checkpoint = this.#checkpoint.found();
@@ -211,7 +211,7 @@ export class RecordEntries {
     if (isOther) this.#begun = at === 0 ? [] : this.#readBegun(ordinal - 1);
     this.#begun.push(text);
     this.#isBegun = at < RECORDS_PER_ENTRY - 1;
-    if (!this.#isBegun) this.#texts.set(recordsKey(ordinal), joinRecords(this.#begun));
+    if (!this.#isBegun) this.#texts.set(recordsKey(ordinal), this.#begun.join(LINE_END));
   }
 
   #readBegun(last: number): string[] {
@@ -410,16 +410,12 @@ function textOf(account: Account, held: readonly Rational[]): string {
 }
 
 /** Few, since an incomplete entry is rewritten with each group. */
-export const RECORDS_PER_ENTRY = 16;
+const RECORDS_PER_ENTRY = 16;
 /** Canonical JSON never contains it. */
 const LINE_END = '\n';
 
-export function recordsKey(ordinal: number): string {
+function recordsKey(ordinal: number): string {
   return `r:${keyNumber(Math.floor(ordinal / RECORDS_PER_ENTRY))}`;
-}
-
-export function joinRecords(texts: readonly string[]): string {
-  return texts.join(LINE_END);
 }
 
 /** An entry's records up to `ordinal`; undefined if there are fewer. */

@@ -276,9 +276,8 @@ export async function writeNewFile(
   permissions: number,
   fileSystem: FileSystem = nodeFileSystem,
 ): Promise<void> {
-  if ((await fileSystem.kindOf(path)) !== 'missing') {
+  if ((await fileSystem.kindOf(path)) !== 'missing')
     throw new NorthrootError('FILE_EXISTS', `cannot create ${printable(path)}: it exists already`);
-  }
   await removeLitter(path, fileSystem);
   await viaTemporary(path, makeTemporaryName(path), fileSystem, async (temporary) => {
     await writeWhole(temporary, bytes, permissions, fileSystem);

@@ -111,9 +111,8 @@ async function ask(
     if (isLate) return manner === 'wait' ? 'late' : command;
     if (status !== undefined) reason ??= stderr === '' ? `${command} ended with ${status}` : stderr;
   }
-  if (reason === undefined) {
+  if (reason === undefined)
     throw unavailable(file, 'neither flock nor perl can be run', 'install util-linux (flock)');
-  }
   throw unavailable(file, reason, 'keep the ledger on a file system that has flock(2)');
 }
 

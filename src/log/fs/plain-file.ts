@@ -100,9 +100,8 @@ export async function listFiles(
   onOther?: (path: string, kind: 'folder' | 'link' | 'other') => void,
 ): Promise<string[]> {
   const { entries, more } = await listFolder(folder, MAX_FILES);
-  if (more > 0) {
+  if (more > 0)
     throw new NorthrootError('INPUT_TOO_LARGE', `${printable(folder)} has more than ${MAX_FILES} entries`);
-  }
   const files: string[] = [];
   for (const { name, kind } of entries) {
     if (name.startsWith('.')) continue;

@@ -92,12 +92,10 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
   const principalId = reader.principal('principalId', true);
   const own = readBounds(reader, options);
   const bounds = parent === undefined ? own : within(own, parent.bounds);
-  if (bounds.allowed_tools === undefined && !reader.has('allowedTools')) {
+  if (bounds.allowed_tools === undefined && !reader.has('allowedTools'))
     reader.refuse('allowedTools', 'expected at least one tool or pattern such as fs.*, found none');
-  }
-  if (bounds.meter_caps === undefined && !reader.has('meterCaps')) {
+  if (bounds.meter_caps === undefined && !reader.has('meterCaps'))
     reader.refuse('meterCaps', 'expected at least one unit and what may be used of it at most, found none');
-  }
   const policyId = reader.text('policyId', '1 to 256 characters', (text) => /^.{1,256}$/su.test(text));
   const policyDigest = reader.digest('policyDigest');
   const intents = readIntents(reader, options, bounds, parent?.event.intents);
@@ -174,9 +172,8 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
     isToolPattern,
   );
   const caps = reader.amounts('meterCaps');
-  if (caps.length === 0 && isEmptyObject(options.meterCaps)) {
+  if (caps.length === 0 && isEmptyObject(options.meterCaps))
     reader.refuse('meterCaps', 'expected at least one unit, found none');
-  }
   const actionCaps = reader.amounts('actionCaps');
   const rates = readRates(reader);
   const notBefore = reader.timestamp('notBefore');
@@ -205,15 +202,13 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
 
 function readRates(reader: OptionReader): Meter[] {
   const rates = reader.amounts('rateLimits', RATES);
-  if (rates.length > MAX_RATE_LIMITS) {
+  if (rates.length > MAX_RATE_LIMITS)
     reader.refuse('rateLimits', `expected at most ${MAX_RATE_LIMITS}, found ${rates.length}`);
-  }
   const seen = new Map<string, string>();
   for (const { unit } of rates) {
     const other = seen.get(rateKey(unit));
-    if (other !== undefined) {
+    if (other !== undefined)
       reader.refuse('rateLimits', `expected each window of a unit once, found ${other} and ${unit}`);
-    }
     seen.set(rateKey(unit), unit);
   }
   return rates;
@@ -309,18 +304,16 @@ function readIntents(
   parent: Intents | undefined,
 ): Intents {
   for (const option of ['intent', 'userIntent'] as const) {
-    if (reader.has(option) && reader.has(`${option}Digest`)) {
+    if (reader.has(option) && reader.has(`${option}Digest`))
       reader.refuse(option, `expected it or ${option}Digest, found both`);
-    }
   }
   const given = reader.digest('intentDigest') ?? maybeDigest(options.intent);
   const user = reader.digest('userIntentDigest') ?? maybeDigest(options.userIntent);
   const isParents = given === undefined || (parent !== undefined && isSame(given, parent.intent_digest));
   if (parent !== undefined && isParents && user === undefined) return parent;
   const linked = parent && (parent.user_intent_digest ?? parent.intent_digest);
-  if (user !== undefined && linked !== undefined && !isParents && !isSame(user, linked)) {
+  if (user !== undefined && linked !== undefined && !isParents && !isSame(user, linked))
     reader.refuse('userIntent', "expected the parent grant's, which is taken over, found another");
-  }
   const intent = given ?? parent?.intent_digest ?? digestIntent(bounds as unknown as JsonValue);
   const userIntent = user ?? linked;
   return {

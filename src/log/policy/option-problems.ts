@@ -41,9 +41,8 @@ export class OptionReader {
 
   /** @throws TypeError unless `options` is an object */
   constructor(options: object) {
-    if (typeof options !== 'object' || (options as unknown) === null) {
+    if (typeof options !== 'object' || (options as unknown) === null)
       throw new TypeError('expected an object of options');
-    }
     this.#options = options as Readonly<Record<string, unknown>>;
   }
 

@@ -92,9 +92,8 @@ const MAX_DETAIL_LENGTH = 256;
 export function checkDetails(where: string, details: ExecutionDetails): void {
   checkOptions(where, details, DETAIL_TYPES);
   const { meterBasis, modelId, provider } = details;
-  if (meterBasis !== undefined && !METER_BASES.includes(meterBasis)) {
+  if (meterBasis !== undefined && !METER_BASES.includes(meterBasis))
     throw new RangeError(`${where}: meterBasis: expected ${METER_BASES.join(', ')}`);
-  }
   for (const [name, text] of Object.entries({ modelId, provider })) {
     if (text === undefined || isDetail(text)) continue;
     throw new RangeError(`${where}: ${name}: expected 1 to ${MAX_DETAIL_LENGTH} characters of Unicode text`);
@@ -138,12 +137,9 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   const id = authorization.place.eventId;
   const start = findStart(state, authorization, request);
   const toolName = action?.toolName ?? request.toolName ?? start?.toolName;
-  if (toolName === undefined) {
-    throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`);
-  }
-  if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName)) {
+  if (toolName === undefined) throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`);
+  if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName))
     throw refuse('TOOL_MISMATCH', `${id} is for ${start?.toolName ?? toolName}`);
-  }
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
   const startId = start?.place.eventId;
   if (request.start === undefined || request.done === undefined) {
@@ -521,9 +517,8 @@ function chooseAuthorization(
   });
   const [first] = found;
   if (first === undefined) throw refuseEvent(wanted, events);
-  if (found.length > 1) {
+  if (found.length > 1)
     throw refuse('AUTHORIZATION_AMBIGUOUS', `${printable(wanted)} names ${found.length} authorizations`);
-  }
   return first;
 }
 

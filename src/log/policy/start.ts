@@ -48,9 +48,8 @@ export async function startExecution(
   const makeStart = (state: VerifyState, id: string): Entry => {
     const startedAt = typeof now === 'string' ? now : now();
     const found = findPermission(state, id, { ...request, now: startedAt });
-    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
+    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest))
       throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
-    }
     const permission = { ...found, paramsDigest };
     started = { permission, startedAt };
     const { meterUsed = [] } = request;

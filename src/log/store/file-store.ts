@@ -293,9 +293,8 @@ export class FileStore implements LedgerStore {
     this.#assertLocked();
     if (!this.#isNew) return;
     const last = this.#last;
-    if (last !== undefined && (await last.size()) === 0 && (await last.isInPlace())) {
+    if (last !== undefined && (await last.size()) === 0 && (await last.isInPlace()))
       await this.#fileSystem.remove(last.path);
-    }
     // Fails for a folder that is not empty, which stays.
     if (this.isFolder) await this.#fileSystem.removeFolder(this.name);
   }
@@ -500,9 +499,8 @@ export class FileStore implements LedgerStore {
         ? (await listSegments(this.#fileSystem, this.name, true)).at(-1)
         : this.name;
       if (newest === undefined) return false;
-      if (this.isFolder && (from.size === 0 || basename(newest) !== basename(from.file))) {
+      if (this.isFolder && (from.size === 0 || basename(newest) !== basename(from.file)))
         return await this.#withFile(newest, async (file) => (await file.size()) > 0);
-      }
       return await this.#withFile(newest, async (file) => (await file.size()) !== from.byteOffset);
     } catch {
       // The next read reports the error; a ledger still to be created is waited for.

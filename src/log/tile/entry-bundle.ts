@@ -74,9 +74,8 @@ export function decodeBundle(bytes: Uint8Array, width: number, mayGoOn = false):
     const length = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
     const start = at + LENGTH_BYTES;
     if (length === 0) return stop(`a line in entry ${entries.length}`, 'nothing');
-    if (start + length > bytes.length) {
+    if (start + length > bytes.length)
       return stop(`${length} bytes of entry ${entries.length}`, `${bytes.length - start}`);
-    }
     const entry = bytes.subarray(start, start + length);
     // As lines it would be two, neither of which is in the tree.
     if (entry.includes(NEWLINE)) return stop(`one line in entry ${entries.length}`, 'a newline inside it');

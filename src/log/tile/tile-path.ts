@@ -31,14 +31,12 @@ const PATH = /^tile\/(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{
 
 /** @throws RangeError for a level, index or width that no tile has */
 export function formatTilePath({ level, index, width }: TileId): string {
-  if (level !== 'entries' && !(Number.isInteger(level) && level >= 0 && level <= MAX_LEVEL)) {
+  if (level !== 'entries' && !(Number.isInteger(level) && level >= 0 && level <= MAX_LEVEL))
     throw new RangeError(`level must be an integer from 0 to ${MAX_LEVEL}, or entries`);
-  }
   if (!Number.isSafeInteger(index) || index < 0)
     throw new RangeError('index must be an integer of at least 0');
-  if (!(Number.isInteger(width) && width >= 1 && width <= TILE_WIDTH)) {
+  if (!(Number.isInteger(width) && width >= 1 && width <= TILE_WIDTH))
     throw new RangeError(`width must be an integer from 1 to ${TILE_WIDTH}`);
-  }
   const digits = String(index);
   const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g) as string[];
   const number = groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/');
@@ -68,9 +66,8 @@ export function tryParseTilePath(path: string): TileId | undefined {
  * @throws RangeError unless `size` is an integer from 0 to 2^53 − 1
  */
 export function tileLevels(size: number): TileLevel[] {
-  if (!Number.isSafeInteger(size) || size < 0) {
+  if (!Number.isSafeInteger(size) || size < 0)
     throw new RangeError('a tree size must be an integer from 0 to 2^53 - 1');
-  }
   const levels: TileLevel[] = [];
   for (let level = 0, count = size; count > 0; level += 1) {
     const [full, partial] = [Math.floor(count / TILE_WIDTH), count % TILE_WIDTH];

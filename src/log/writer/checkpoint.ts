@@ -90,9 +90,8 @@ export function timeToCheckpoint(
 
 /** @throws RangeError for an invalid schedule */
 export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSchedule): void {
-  if (!Number.isSafeInteger(records) || records < 1) {
+  if (!Number.isSafeInteger(records) || records < 1)
     throw new RangeError('a checkpoint can be made every 1 record at the most often');
-  }
   if (!(milliseconds >= 1))
     throw new RangeError('a checkpoint can be made every millisecond at the most often');
 }
@@ -115,13 +114,11 @@ export function assertFits(
     new NorthrootError(code, message, {
       hint: 'let the ledger make the checkpoint',
     });
-  if (size !== tip.seq) {
+  if (size !== tip.seq)
     throw problem('CHECKPOINT_SIZE_MISMATCH', `expected tree_size ${tip.seq}, found ${size}`);
-  }
   const isOwn = tip.tree !== undefined && root.b64 === hashToBase64url(rangeRoot(tip.tree));
-  if (!isOwn || last.b64 !== tip.eventId) {
+  if (!isOwn || last.b64 !== tip.eventId)
     throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
-  }
   const decoded = decodeCheckpoint(Buffer.from(event.note), { mayRepeat: false });
   const note = decoded.ok ? decoded.value : undefined;
   if (note?.checkpoint.size !== size || hashToBase64url(note.checkpoint.root) !== root.b64)
@@ -165,9 +162,8 @@ export function assertAttests(
     const [wanted, found] = [printable(decoded.fault.expected), printable(decoded.fault.actual)];
     throw problem('CHECKPOINT_NOTE_MALFORMED', `the note is malformed: expected ${wanted}, found ${found}`);
   }
-  if (hashNoteOf(text) !== expected) {
+  if (hashNoteOf(text) !== expected)
     throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note has another text than that of its checkpoint');
-  }
 }
 
 /** The SHA-256 of a note's text; `null` for a malformed note. */

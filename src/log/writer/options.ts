@@ -154,12 +154,10 @@ export function assertLedgerOptions(options: OpeningOptions): void {
   if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
   if (!(lockTimeoutOf(options) >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
   const linger = lingerOf(options);
-  if (!(linger >= 0 && linger <= MAX_LINGER_MS)) {
+  if (!(linger >= 0 && linger <= MAX_LINGER_MS))
     throw new RangeError(`lingerMs must be from 0 to ${MAX_LINGER_MS}`);
-  }
-  if (!Number.isInteger(signingThreads) || signingThreads < 0 || signingThreads > MAX_SIGNING_THREADS) {
+  if (!Number.isInteger(signingThreads) || signingThreads < 0 || signingThreads > MAX_SIGNING_THREADS)
     throw new RangeError(`signingThreads must be from 0 to ${MAX_SIGNING_THREADS}`);
-  }
   if (signer !== undefined) assertSignsRecords(signer.publicKey);
   if (checkpointEvery !== undefined) assertSchedule(checkpointEvery);
 }

@@ -249,9 +249,7 @@ export class RunningVerification {
     this.#next = { file, line: number + 1, byteOffset: offset + line.length };
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
     const sound = fast && this.#fastPath?.tryApply(fast, raw, file);
-    if (sound !== undefined) {
-      return { findings: NO_FINDINGS, verdict: sound };
-    }
+    if (sound !== undefined) return { findings: NO_FINDINGS, verdict: sound };
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
     // Reports what a folded finding or a waiting link would leave to other records.
@@ -312,7 +310,11 @@ export class RunningVerification {
 
   /** @throws NorthrootError `LEDGER_INVALID` */
   assertDecidable(): void {
-    assertDecidable(this.deciding, this.#store.name);
+    if (!this.deciding.hasInvalid) return;
+    const name = printable(this.#store.name);
+    throw new NorthrootError('LEDGER_INVALID', `${name} is not valid: nothing can be decided upon it`, {
+      hint: 'verify it: its findings say what is wrong',
+    });
   }
 
   #views(): readonly View[] {
@@ -496,16 +498,6 @@ interface Stored extends Judged {
 interface Step extends Stored {
   readonly own: readonly Finding[];
   readonly waiting: Finding | undefined;
-}
-
-/** @throws NorthrootError `LEDGER_INVALID` for broken evidence */
-export function assertDecidable(state: VerifyState, path: string): void {
-  if (!state.hasInvalid) return;
-  throw new NorthrootError(
-    'LEDGER_INVALID',
-    `${printable(path)} is not valid: nothing can be decided upon it`,
-    { hint: 'verify it: its findings say what is wrong' },
-  );
 }
 
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
