@@ -7,7 +7,7 @@ export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
 
 // Which records are meant
 export { type RecordSelection } from '../rules/selection.js';
-export type { UnmatchedName } from '../log/read/unmatched.js';
+export type { UnmatchedName } from '../log/read/subject.js';
 export { type ExportOptions, type ExportPass } from '../log/read/write-records.js';
 
 // Events in envelopes

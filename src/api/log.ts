@@ -22,8 +22,9 @@ export {
   type Notice,
 } from '../log/writer/ledger.js';
 export { type CheckpointSchedule } from '../log/writer/checkpoint.js';
-export { isEmptyLedger } from '../log/writer/empty-ledger.js';
-export { StrictError } from '../log/writer/strict-error.js';
+export { isEmptyLedger } from '../log/writer/genesis.js';
+export { StrictError } from '../log/writer/admission.js';
+
 export { repairLedger, type Repair } from '../log/writer/repair.js';
 export { type OtherRecord } from '../log/writer/running-verification.js';
 export { type MissedRecords, type WatchOptions, type WatchedRecords } from '../log/writer/watch.js';
@@ -36,7 +37,7 @@ export {
   type Stored,
   type StoredEnd,
   type StorePosition,
-  type Turn,
+  type WriteLock,
 } from '../log/store/ledger-store.js';
 export { FileStore, type FileStoreOptions } from '../log/store/file-store.js';
 export { MemoryStore, type MemoryStoreOptions } from '../log/store/memory-store.js';
@@ -112,7 +113,7 @@ export { type PredecessorRelation, type PredecessorView } from '../rules/verify/
 
 // Tile trees (SPEC §6)
 export { type FoundCheckpoint } from '../log/read/find-checkpoint.js';
-export { openLedger } from '../log/tile/open-ledger.js';
+export { openLedger } from '../log/tile/tile-tree.js';
 export {
   writeTiles,
   type FileCount,

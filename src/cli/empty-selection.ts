@@ -1,7 +1,7 @@
 /** What is said of a selection that names what the ledger does not have, or that takes no record. */
 
 import { printable } from '../base/bytes/printable.js';
-import type { UnmatchedName } from '../log/read/unmatched.js';
+import type { UnmatchedName } from '../log/read/subject.js';
 import { isWhole, type RecordSelection } from '../rules/selection.js';
 import type { Terminal } from './terminal.js';
 

@@ -7,7 +7,7 @@ import { printable } from '../base/bytes/printable.js';
 import type { NorthrootError } from '../base/error.js';
 import { isFindingCode } from '../format/finding/catalog.js';
 import { OtherFileError } from '../log/fs/other-file.js';
-import { StrictError } from '../log/writer/strict-error.js';
+import { StrictError } from '../log/writer/admission.js';
 import { CommandError } from './command-error.js';
 
 /** In words, `LEDGER` stands for the ledger that the command was given. */

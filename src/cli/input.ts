@@ -11,7 +11,7 @@ import { createSigner, type Signer } from '../format/signature/signer.js';
 import { isOpenToOthers, kindOfPath, readFileChunks, readSmallFile } from '../log/fs/file-system.js';
 import { refuseOtherFiles } from '../log/fs/other-file.js';
 import { streamSource } from '../log/fs/source.js';
-import { openLedger } from '../log/tile/open-ledger.js';
+import { openLedger } from '../log/tile/tile-tree.js';
 import { MAX_BUNDLE_BYTES } from '../proof/bundle/bundle-file.js';
 import { BUNDLE_START_BYTES, isBundle } from '../proof/bundle/bundle-start.js';
 import type { LedgerSource } from '../rules/source/ledger-source.js';

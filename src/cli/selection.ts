@@ -3,8 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../base/bytes/printable.js';
 import { tryReadTime } from '../base/value/when.js';
-import { findRecord } from '../log/read/find-record.js';
-import type { ReadRecord } from '../log/read/read-records.js';
+import { findRecord, type ReadRecord } from '../log/read/read-records.js';
 import type { RecordSelection } from '../rules/selection.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';

@@ -4,7 +4,7 @@ import { NorthrootError } from '../base/error.js';
 import { checkOptions, checkString } from '../base/options.js';
 import { formatReceipt } from '../format/cose/receipt.js';
 import type { Signer } from '../format/signature/signer.js';
-import { replayTo } from '../log/read/replay.js';
+import { replayTo } from '../log/read/read-records.js';
 import type { OpenLedger } from '../rules/source/read-lines.js';
 import { findRoleProblem } from '../rules/trust/keyring.js';
 import type { VerifyState } from '../rules/verify/state.js';

@@ -5,8 +5,7 @@ import { type LeafRange, RangeHasher } from '../format/tree/proof.js';
 import { IndexGap } from '../log/cache/entry-store.js';
 import type { RecordReader } from '../log/cache/record-reader.js';
 import { findCheckpoint, type FoundCheckpoint } from '../log/read/find-checkpoint.js';
-import { findRecord } from '../log/read/find-record.js';
-import type { ReadRecord } from '../log/read/read-records.js';
+import { findRecord, type ReadRecord } from '../log/read/read-records.js';
 import { hashLine, type OpenLedger, readLines } from '../rules/source/read-lines.js';
 
 /** Roots as binary strings. */

@@ -1,10 +1,11 @@
 /** An index that is damaged says so: never another record, another story or another proof than the ledger's. */
 
 import { expect, test } from 'vitest';
-import { IndexFault, IndexGap, type MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { IndexFault, IndexGap } from '../../src/log/cache/entry-store.js';
+import type { MemoryEntries } from './memory-entries.js';
 import { makeProof } from '../../src/proof/make-proof.js';
 import { indexBasis } from '../../src/proof/proof-basis.js';
-import { findRecord } from '../../src/log/read/find-record.js';
+import { findRecord } from '../../src/log/read/read-records.js';
 import { explainIndexedEvent, explainEvent } from '../../src/log/read/event-history.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { buildIndex, fileSystemOf, openIndex, opener } from './support.js';

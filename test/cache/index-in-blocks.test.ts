@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { BlockSteps } from '../../src/fast/blocks/block-steps.js';
-import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { MemoryEntries } from './memory-entries.js';
 import type { IndexedState } from '../../src/log/cache/indexed-state.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { FastStep } from '../../src/fast/fast-step.js';

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { MemoryEntries } from './memory-entries.js';
 import { IndexedState } from '../../src/log/cache/indexed-state.js';
 import { RANKS, rankOf, type Finding } from '../../src/format/finding/finding.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';

@@ -2,13 +2,13 @@
 
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { IndexGap, MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { IndexGap } from '../../src/log/cache/entry-store.js';
+import { MemoryEntries } from './memory-entries.js';
 import type { RecordReader } from '../../src/log/cache/record-reader.js';
 import { NorthrootError } from '../../src/base/error.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { findCheckpoint } from '../../src/log/read/find-checkpoint.js';
-import { findRecord } from '../../src/log/read/find-record.js';
-import { readRecords, type ReadRecord } from '../../src/log/read/read-records.js';
+import { findRecord, type ReadRecord, readRecords } from '../../src/log/read/read-records.js';
 import { explainIndexedEvent, explainEvent } from '../../src/log/read/event-history.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';

@@ -1,6 +1,6 @@
 /** Indexes in memory, of ledgers in memory. */
 
-import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { MemoryEntries } from './memory-entries.js';
 import { IndexedState } from '../../src/log/cache/indexed-state.js';
 import type { FileSystem, OpenFile } from '../../src/log/fs/file-system.js';
 import { bytesSource } from '../../src/log/fs/source.js';

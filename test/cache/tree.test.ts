@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MemoryEntries } from '../../src/log/cache/entry-store.js';
+import { MemoryEntries } from './memory-entries.js';
 import { RecordEntries } from '../../src/log/cache/record-entries.js';
 import { RecordReader } from '../../src/log/cache/record-reader.js';
 import { Entries } from '../../src/log/cache/tables.js';

@@ -24,7 +24,7 @@ import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
 import * as kit from '../docs/ledger-kit.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
-import { replayTo } from '../../src/log/read/replay.js';
+import { replayTo } from '../../src/log/read/read-records.js';
 import { codeOf, judge, readRecords, signer, temporaryFolder } from '../writer/support.js';
 import { INTENT, digestOf, emptyState, feed, grantEvent, int } from './bare-events.js';
 

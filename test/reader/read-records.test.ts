@@ -7,10 +7,7 @@ import { buildEvent } from '../../src/format/event/build.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { findCheckpoint } from '../../src/log/read/find-checkpoint.js';
-import { readDeclaredKeys } from '../../src/log/read/declared-keys.js';
-import { findRecord } from '../../src/log/read/find-record.js';
-import { readRecords } from '../../src/log/read/read-records.js';
-import { replayTo } from '../../src/log/read/replay.js';
+import { findRecord, readDeclaredKeys, readRecords, replayTo } from '../../src/log/read/read-records.js';
 
 const event = (n: number): string =>
   canonicalText(

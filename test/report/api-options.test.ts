@@ -13,7 +13,7 @@ import {
   verifyLedger,
   verifyProof,
 } from '../../src/api/index.js';
-import { findRecord } from '../../src/log/read/find-record.js';
+import { findRecord } from '../../src/log/read/read-records.js';
 import { readKeyList } from '../../src/rules/report/key-list.js';
 
 const LEDGER = 'fixtures/ledgers/agent-run.jsonl';

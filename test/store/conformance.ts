@@ -2,7 +2,7 @@
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
-import type { LedgerStore, StorePosition, Turn } from '../../src/log/store/ledger-store.js';
+import type { LedgerStore, StorePosition, WriteLock } from '../../src/log/store/ledger-store.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 
 /** One ledger, new and empty. */
@@ -42,9 +42,9 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
 
     test('is empty when it is new', async () => {
       const [store] = await handles(1);
-      const turn = await store.acquire(PATIENT);
+      const lock = await store.acquire(PATIENT);
       expect(await readFrom(store)).toEqual({ lines: [], position: START });
-      await turn.release();
+      await lock.release();
     });
 
     test('gives back what was appended, from any position on, also to others', async () => {
@@ -63,12 +63,12 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
     test('says where the next line will stand, and puts it there', async () => {
       const [store] = await handles(1);
       const end = await append(store, START, ['one']);
-      const turn = await store.acquire(PATIENT);
+      const lock = await store.acquire(PATIENT);
       await readFrom(store, end);
       const place = await store.nextPlace(1);
       await store.appendIf(end, [lineOf('two')]);
       const { position } = await readFrom(store, end);
-      await turn.release();
+      await lock.release();
       expect(place).toEqual({ file: end.file, line: 2, byteOffset: 'one\n'.length });
       expect(position).toMatchObject({ file: place.file, line: 3, byteOffset: 'one\ntwo\n'.length });
     });
@@ -95,13 +95,13 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       expect(await inTurn(store, () => codeOf(readFrom(store, { ...end, tip })))).toBe('LEDGER_CONFLICT');
     });
 
-    test('appends only in turn, and has one turn at a time', async () => {
+    test('appends only under the lock, and holds one lock at a time', async () => {
       const [store] = await handles(1);
       await expect(store.appendIf(START, [lineOf('one')])).rejects.toThrow(TypeError);
-      const turn = await store.acquire(PATIENT);
+      const lock = await store.acquire(PATIENT);
       await expect(store.acquire(PATIENT)).rejects.toThrow(TypeError);
-      await turn.release();
-      await turn.release();
+      await lock.release();
+      await lock.release();
       await (await store.acquire(PATIENT)).release();
     });
 
@@ -110,7 +110,7 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       const work = async (store: LedgerStore, tag: number): Promise<void> => {
         let position = START;
         for (let n = 0; n < 10;) {
-          const turn = await store.acquire(PATIENT);
+          const lock = await store.acquire(PATIENT);
           try {
             ({ position } = await readFrom(store, position));
             await store.nextPlace(position.size);
@@ -120,7 +120,7 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
             // Where nobody waits for others, another may come first.
             if (hasLocks || (error as NorthrootError).code !== 'LEDGER_CONFLICT') throw error;
           } finally {
-            await turn.release();
+            await lock.release();
           }
         }
       };
@@ -136,9 +136,9 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       }
     });
 
-    test.runIf(hasLocks)('gives the turn to one at a time, in the order of asking', async () => {
+    test.runIf(hasLocks)('gives the lock to one writer at a time, in call order', async () => {
       const [first, second, third] = await handles(3);
-      const turn = await first.acquire(PATIENT);
+      const lock = await first.acquire(PATIENT);
       expect(await codeOf(second.acquire({ timeoutMs: 0 }))).toBe('LEDGER_LOCKED');
       const order: string[] = [];
       const ask = (store: LedgerStore, name: string): Promise<void> =>
@@ -152,23 +152,23 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       asked.push(ask(third, 'third'));
       await new Promise((resolve) => setTimeout(resolve, 300));
       expect(order).toEqual([]);
-      await turn.release();
+      await lock.release();
       await Promise.all(asked);
       expect(order).toEqual(['second', 'third']);
     });
 
     test.runIf(hasLocks)('ends a wait that is given up, with the reason', async () => {
       const [first, second] = await handles(2);
-      const turn = await first.acquire(PATIENT);
+      const lock = await first.acquire(PATIENT);
       const controller = new AbortController();
       const waiting = second.acquire({ ...PATIENT, signal: controller.signal });
       setTimeout(() => controller.abort(new Error('enough')), 50);
       await expect(waiting).rejects.toThrow('enough');
-      await turn.release();
+      await lock.release();
       await (await second.acquire(PATIENT)).release();
     });
 
-    test.runIf(hasLocks)('gives the turn back when it is closed', async () => {
+    test.runIf(hasLocks)('releases the lock when it is closed', async () => {
       const [first, second] = await handles(2);
       await first.acquire(PATIENT);
       await first.close();
@@ -198,12 +198,12 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
     test('has no torn tail where all was written whole', async () => {
       const [store] = await handles(1);
       const end = await append(store, START, ['one']);
-      const turn = await store.acquire(PATIENT);
+      const lock = await store.acquire(PATIENT);
       await readFrom(store, end);
       expect(await store.settleTornTail()).toBeUndefined();
       await store.confirm();
       await store.discard();
-      await turn.release();
+      await lock.release();
       expect((await inTurn(store, () => readFrom(store))).lines).toEqual(['one']);
     });
   });
@@ -223,13 +223,13 @@ export async function codeOf(promise: Promise<unknown>): Promise<string> {
   throw error;
 }
 
-/** Does something in a turn of its own. */
+/** Runs a function under the lock. */
 export async function inTurn<T>(store: LedgerStore, act: () => Promise<T>): Promise<T> {
-  const turn: Turn = await store.acquire(PATIENT);
+  const lock: WriteLock = await store.acquire(PATIENT);
   try {
     return await act();
   } finally {
-    await turn.release();
+    await lock.release();
   }
 }
 
@@ -256,7 +256,7 @@ export async function readFrom(
   return { lines, position };
 }
 
-/** Appends in a turn of its own; the position after it. */
+/** Appends under the lock; returns the position after it. */
 export async function append(
   store: LedgerStore,
   from: StorePosition,

@@ -15,7 +15,7 @@ import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { meters } from '../../src/base/value/meter.js';
 import { formatQuantity } from '../../src/base/value/quantity.js';
 import { VERSION } from '../../src/base/version.js';
-import { replayTo, type Point } from '../../src/log/read/replay.js';
+import { type Point, replayTo } from '../../src/log/read/read-records.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';

@@ -8,7 +8,7 @@ import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { openScratchFile } from '../../src/log/fs/scratch-file.js';
 import type { ScratchFile } from '../../src/rules/source/scratch-file.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
-import { openLedger } from '../../src/log/tile/open-ledger.js';
+import { openLedger } from '../../src/log/tile/tile-tree.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { parseRecordName } from '../../src/base/value/record-name.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';

@@ -13,7 +13,7 @@ import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { runVerification } from '../../src/rules/verify/run-verification.js';
 import { loadVerification, restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';
-import { replayTo } from '../../src/log/read/replay.js';
+import { replayTo } from '../../src/log/read/read-records.js';
 import { listGrants } from '../../src/rules/report/accounts.js';
 
 const fixtures = fileURLToPath(new URL('../../fixtures/', import.meta.url));

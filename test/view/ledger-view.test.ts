@@ -146,7 +146,7 @@ test('a check finds nothing in an index that is right', async () => {
 
 /** Changes an entry of the index as who may write it could. */
 async function change(key: string, to: (text: string) => string): Promise<void> {
-  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
+  const entries = await openLevelEntries(index, 0);
   const text = entries?.get(key) ?? '';
   const value = to(text);
   expect(value).not.toBe(text);
@@ -166,7 +166,7 @@ test('a check finds whatever is changed in a timeline', async () => {
   copyFileSync(join(FIXTURES, 'ledgers/at-the-bounds.jsonl'), path);
   await maintainIndex(path);
   expect((await maintainIndex(path, { check: true })).differences).toEqual([]);
-  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
+  const entries = await openLevelEntries(index, 0);
   const nodes: (readonly [key: string, text: string])[] = [];
   for await (const node of entries!.list({ prefix: '-:t:' })) nodes.push(node);
   await entries?.close();

@@ -8,7 +8,7 @@ import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { meters } from '../../src/base/value/meter.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
 import { type Entry } from '../../src/log/writer/ledger.js';
-import { StrictError } from '../../src/log/writer/strict-error.js';
+import { StrictError } from '../../src/log/writer/admission.js';
 import { codeOf, draft, openLedger, readRecords, temporaryFolder } from './support.js';
 
 const intents = { intent_digest: sha256Digest(Buffer.from('intent')) };
@@ -204,7 +204,7 @@ describe('a look that takes its time', () => {
     const failing = ledger.inspect(() => Promise.reject(broken));
     const after = ledger.append({ event: draft(2) });
     await looking;
-    // Tries once: the turn is taken.
+    // Tries once: the lock is held.
     expect(await codeOf(other.append({ event: draft(3) }))).toBe('LEDGER_LOCKED');
     expect(readRecords(path)).toHaveLength(1);
     open();

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Turn } from '../../src/log/store/ledger-store.js';
+import type { WriteLock } from '../../src/log/store/ledger-store.js';
 import { MemoryStore } from '../../src/log/store/memory-store.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
@@ -173,7 +173,7 @@ class TestCache implements StateCache {
   }
 }
 
-/** One that keeps something to itself from one turn to the next. */
+/** One that keeps something to itself from one lock to the next. */
 class PausingCache extends TestCache {
   onPause: () => void = () => undefined;
   onRelease: () => void = () => undefined;
@@ -236,7 +236,7 @@ test('a writer keeps its turn until its group is stored, however long that takes
 });
 
 describe('a cache of states', () => {
-  test('is asked at each turn, and told of each group that is on disk', async () => {
+  test('is asked at each lock, and told of each group that is on disk', async () => {
     const stateCache = new TestCache();
     const path = newPath();
     const ledger = await openLedger(path, { stateCache, lingerMs: 0 });
@@ -245,7 +245,7 @@ describe('a cache of states', () => {
     expect(stateCache.calls).toEqual(['load 0', 'save 1', 'release', 'load 1', 'save 2', 'release']);
   });
 
-  test('pauses where a turn follows on another at once', async () => {
+  test('pauses where a lock follows on another at once', async () => {
     const stateCache = new PausingCache();
     const ledger = await LedgerClass.open(new MemoryStore().open(), { ...OPTIONS, stateCache, lingerMs: 0 });
     stateCache.calls.length = 0;
@@ -257,7 +257,7 @@ describe('a cache of states', () => {
     expect([kinds.indexOf('release'), kinds.at(-1)]).toEqual([kinds.length - 1, 'release']);
   });
 
-  test('that pauses gives up what it has where another has the turn', async () => {
+  test('that pauses gives up what it has where another has the lock', async () => {
     const memory = new MemoryStore();
     const other = memory.open();
     const stateCache = new PausingCache();
@@ -266,27 +266,27 @@ describe('a cache of states', () => {
     const released = new Promise<void>((resolve) => {
       stateCache.onRelease = resolve;
     });
-    // It is next, and keeps the turn for as long as the cache is not released.
+    // It is next, and keeps the lock for as long as the cache is not released.
     stateCache.onPause = () =>
-      void other.acquire({ timeoutMs: 20_000 }).then(async (turn) => released.then(() => turn.release()));
+      void other.acquire({ timeoutMs: 20_000 }).then(async (lock) => released.then(() => lock.release()));
     await appendMany(ledger, GROUP + 1);
     await ledger.close();
     expect(kindsOf(stateCache).slice(0, 5)).toEqual(['load', 'save', 'pause', 'release', 'load']);
     await other.close();
   });
 
-  test('that pauses gives up what it has where the turn is not had', async () => {
+  test('that pauses gives up what it has where the lock is not had', async () => {
     const memory = new MemoryStore();
     const other = memory.open();
     const stateCache = new PausingCache();
     const options = { ...OPTIONS, stateCache, lingerMs: 0, lockTimeoutMs: 0 };
     const ledger = await LedgerClass.open(memory.open(), options);
     stateCache.calls.length = 0;
-    const turns: Promise<Turn>[] = [];
-    stateCache.onPause = () => void turns.push(other.acquire({ timeoutMs: 20_000 }));
+    const locks: Promise<WriteLock>[] = [];
+    stateCache.onPause = () => void locks.push(other.acquire({ timeoutMs: 20_000 }));
     expect(await codeOf(appendMany(ledger, GROUP + 1))).toBe('LEDGER_LOCKED');
     expect(stateCache.calls.slice(-2)).toEqual(['pause', 'release']);
-    for (const turn of turns) await (await turn).release();
+    for (const lock of locks) await (await lock).release();
     await ledger.close();
     await other.close();
   });

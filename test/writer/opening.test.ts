@@ -78,7 +78,7 @@ test('who listens is told of each of many that others append', async () => {
   );
 });
 
-test('nothing is left of a ledger whose making was given up while it waited for its turn', async () => {
+test('leaves nothing of a ledger whose creation was aborted while it waited for the lock', async () => {
   for (const name of ['ledger.jsonl', 'ledger/']) {
     const path = join(temporaryFolder(), name);
     const stop = new AbortController();

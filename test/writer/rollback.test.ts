@@ -70,9 +70,9 @@ describe('a store that lost what was acknowledged', () => {
     for (const n of [1, 2, 3]) await ledger.append(event(n));
     const lines = await linesOf(primary);
     const standby = new MemoryStore().open();
-    const turn = await standby.acquire({ timeoutMs: 0 });
+    const lock = await standby.acquire({ timeoutMs: 0 });
     await standby.appendIf({ size: 0, tip: EMPTY_TREE }, lines.slice(0, -lost));
-    await turn.release();
+    await lock.release();
     const other = await Ledger.open(standby, options);
     for (const each of others) await other.append(each);
     await other.close();

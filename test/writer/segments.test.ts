@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openLedger as openSource } from '../../src/log/tile/open-ledger.js';
+import { openLedger as openSource } from '../../src/log/tile/tile-tree.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import {
   codeOf,

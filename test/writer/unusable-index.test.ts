@@ -42,7 +42,7 @@ test('one that another process has open is done without, and gone on with later'
   const { path, open } = newLedger();
   const ledger = await open();
   await appendAll(ledger, 1, 2);
-  const held = await openLevelEntries(indexPath(path), { create: false, waitMs: 5_000 });
+  const held = await openLevelEntries(indexPath(path), 5_000);
   expect(held).toBeDefined();
   expect(await appendAll(ledger, 1, 3)).toEqual(['exists', 'appended']);
   await held?.close();

@@ -6,7 +6,7 @@ import { writeJson } from '../../base/json/write-json.js';
 import { fromDigestText } from '../../base/value/digest.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { compareTimestamps, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
-import { type Point, replayTo } from '../../log/read/replay.js';
+import { type Point, replayTo } from '../../log/read/read-records.js';
 import { type AccountRow, renderAccounts } from '../../out/text/accounts.js';
 import {
   decimalsOf,

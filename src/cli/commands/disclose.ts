@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { writeNewFile } from '../../log/fs/file-system.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import { attachContents, findContent, type FoundContent } from '../../proof/bundle/disclose.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';

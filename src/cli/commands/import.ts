@@ -18,9 +18,9 @@ import {
 } from '../../hosts/shared/import.js';
 import { checkHost, type HostReadOptions, readHost } from '../../hosts/shared/read-host.js';
 import { CHECKERS, HOSTS } from '../../hosts/shared/registry.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import { Ledger } from '../../log/writer/ledger.js';
-import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
+import { isEmptyLedger } from '../../log/writer/genesis.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
 import { type Paint, plainPaint } from '../../out/text/paint.js';
 import { CommandError } from '../command-error.js';

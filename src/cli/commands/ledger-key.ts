@@ -17,7 +17,7 @@ import {
 } from '../../log/fs/file-system.js';
 import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
-import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
+import { isEmptyLedger } from '../../log/writer/genesis.js';
 import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { readSigner } from '../input.js';

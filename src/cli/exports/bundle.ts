@@ -1,8 +1,8 @@
 /** `export --bundle`: the selected records with what proves them, in one file. */
 
 import { InvalidArgumentError } from 'commander';
-import { findRecord } from '../../log/read/find-record.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { findRecord } from '../../log/read/read-records.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Stretch } from '../../proof/bundle/bundle-file.js';
 import { type BundleExport, exportBundle } from '../../proof/bundle/export-bundle.js';
 import type { RecordSelection } from '../../rules/selection.js';

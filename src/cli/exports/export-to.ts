@@ -3,7 +3,7 @@
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { printable } from '../../base/bytes/printable.js';
 import type { ExportOptions, ExportPass } from '../../log/read/write-records.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Report } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { CommandError } from '../command-error.js';

@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { writeThrough } from '../../log/fs/file-sink.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import { currencyOf } from '../../out/export/table/currencies.js';
 import { exportFocus, type FocusOptions } from '../../out/export/table/focus.js';
 import { CommandError } from '../command-error.js';

@@ -1,7 +1,7 @@
 /** `export --in-toto`: what verification found, as a signed in-toto statement. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import { makeStatement } from '../../proof/statement/export-statement.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';

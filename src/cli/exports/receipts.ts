@@ -1,7 +1,7 @@
 /** `export --receipts`: a COSE receipt of each selected record, in a folder. */
 
 import { writeFilesThrough } from '../../log/fs/file-sink.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import { exportReceipts } from '../../out/export/receipts.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { writeFolderThrough } from '../../log/fs/file-sink.js';
 import type { ExportOptions } from '../../log/read/write-records.js';
-import { openLedger } from '../../log/tile/open-ledger.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import { exportCsv, type TableExport } from '../../out/export/table/csv-tables.js';
 import { exportParquet } from '../../out/export/table/parquet-tables.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';

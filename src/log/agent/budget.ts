@@ -1,4 +1,4 @@
-/** What is left of grants for a program that goes on spending: what runs and is not recorded counts as reserved. */
+/** What grants have left. Work that is started and not yet recorded counts as reserved. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -17,18 +17,17 @@ import {
 } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 
-/** A grant's account, in whose balances what was started and is not recorded counts as reserved. */
+/** A grant's account; work that is started and not yet recorded counts as reserved. */
 export interface Budget extends GrantAccount {
-  /** What was started under it, or under a grant delegated from it, and is not recorded: in ledger order. */
+  /** Started under this grant or one delegated from it, and not recorded; in ledger order. */
   readonly started: readonly StartedAuthorization[];
-  /** What was allowed likewise, and is neither started nor executed; the first 1,000 of it. */
+  /** Allowed likewise, neither started nor executed; the first 1,000. */
   readonly unstarted: readonly UnstartedAction[];
 }
 
-/** So many actions of one grant are listed. */
 const MAX_UNSTARTED = 1_000;
 
-/** The budget of every grant that was allowed, in ledger order. Over an index: once its actions were loaded. */
+/** The budget of every allowed grant, in ledger order. Over an index, load the actions first. */
 export function listBudgets(state: VerifyState): Budget[] {
   const started = byGrant(state, listOpenStarts(state));
   const unstarted = byGrant(state, unstartedActions(state), MAX_UNSTARTED);
@@ -40,19 +39,14 @@ export function listBudgets(state: VerifyState): Budget[] {
 }
 
 /**
- * The budget of one grant. Over an index: once its actions were loaded.
- *
- * @param grantId - `sha-256:…`
+ * The budget of one grant (`sha-256:…`). Over an index, load the actions first.
  * @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_DENIED`
  */
 export function findBudget(state: VerifyState, grantId: string): Budget {
   const account = findGrant(state, grantId);
-  if (account === undefined) {
-    throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
-  }
-  if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow') {
+  if (account === undefined) throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
+  if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow')
     throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
-  }
   return {
     ...reserveStarted(state, account),
     started: byGrant(state, listOpenStarts(state)).get(grantId) ?? [],
@@ -60,7 +54,7 @@ export function findBudget(state: VerifyState, grantId: string): Budget {
   };
 }
 
-/** Each is with its grant and those above it, of each grant at most so many. */
+/** Lists each item under its grant and the grants above, at most `most` per grant. */
 function byGrant<T extends { readonly grantId: string | undefined }>(
   state: VerifyState,
   all: Iterable<T>,

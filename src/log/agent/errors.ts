@@ -1,4 +1,4 @@
-/** Why a guarded function was not run, and what is told of one that was run and is not recorded. */
+/** Errors of guarded calls. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -8,11 +8,10 @@ import type { RecordedDecision } from '../policy/authorize.js';
 import { type DecidingBound, describeLeft } from '../policy/deciding-bound.js';
 import type { Appended } from '../writer/ledger.js';
 
-/** The ledger's grants do not allow it; the function was not run. Its `code` is that of the decision, such as `METER_CAP_EXCEEDED`. */
+/** The ledger's grants deny the call; the function was not run. `code` is that of the decision, such as `METER_CAP_EXCEEDED`. */
 export class DeniedError extends NorthrootError {
-  /** The decision and where it is recorded. */
   readonly decision: RecordedDecision;
-  /** The bound that decided, and what is left of it; undefined where it was none. */
+  /** The bound that decided, and what it has left. */
   readonly bound: DecidingBound | undefined;
 
   constructor(toolName: string, decision: RecordedDecision) {
@@ -31,22 +30,18 @@ export class DeniedError extends NorthrootError {
   }
 }
 
-/** How a guarded function ended: with a value, with an error, or not in time. */
 export type GuardedOutcome =
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'left' };
 
-/**
- * The function was run, but its execution could not be recorded; why is the `cause`, whose `code` this has too. Its start stands in the
- * ledger and counts until it is settled.
- */
+/** The function ran, but its execution could not be recorded: see `cause`, whose `code` this has. The start counts until it is settled. */
 export class UnrecordedExecutionError extends NorthrootError {
-  /** How the function ended, with what it returned or threw. */
+  /** The function's result. */
   readonly outcome: GuardedOutcome;
-  /** The execution event's draft, for `append` when the cause is gone. */
+  /** The execution event's draft, to `append` when the cause is gone. */
   readonly event: object;
-  /** The start that it settles, `sha-256:…`. */
+  /** The start to settle, `sha-256:…`. */
   readonly startId: string;
 
   constructor(startId: string, event: object, outcome: GuardedOutcome, cause: unknown) {
@@ -63,16 +58,12 @@ export class UnrecordedExecutionError extends NorthrootError {
   }
 }
 
-/**
- * The execution was recorded, and breaks a bound; its `code` is that of the worst finding. Thrown only where `onViolation` is `throw`: the
- * function was run, and `outcome` has its result.
- */
+/** The recorded execution breaks a bound; `code` is that of the worst finding. Thrown only where `onViolation` is `throw`. */
 export class ViolationError extends NorthrootError {
-  /** What verification says of the execution, worst first. */
+  /** Worst first. */
   readonly findings: readonly Finding[];
-  /** Where the execution is recorded. */
   readonly recorded: Appended;
-  /** How the function ended, with what it returned or threw. */
+  /** The function's result. */
   readonly outcome: GuardedOutcome;
 
   constructor(findings: readonly Finding[], recorded: Appended, outcome: GuardedOutcome) {

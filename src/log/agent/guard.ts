@@ -1,4 +1,4 @@
-/** One guarded call: authorized, claimed, run, recorded. */
+/** One guarded call: authorize, claim, run, record. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
@@ -28,89 +28,80 @@ import type { Appended, Ledger } from '../writer/ledger.js';
 import { DeniedError, type GuardedOutcome, UnrecordedExecutionError, ViolationError } from './errors.js';
 import { UsageMeter } from './usage-meter.js';
 
-/** What is asked of a {@link LiveLedger}. */
+/** A request to a {@link LiveLedger}. */
 export type LiveRequest = Omit<ActionRequest, 'principalId'> & {
-  /** Who asks. Default: the option `principalId` of the ledger. */
+  /** Default: the ledger's `principalId`. */
   readonly principalId?: string;
 };
 
-/** What a guarded function is given. */
+/** What a guarded function receives. */
 export interface GuardContext {
-  /** Aborts when the guard's own signal does, or the ledger is closed by a signal. */
+  /** Aborts with the guard's own signal, or when the ledger is closed by a signal. */
   readonly signal: AbortSignal;
-  /** Where it reports what it uses. `calls` and `time.ms` are measured, and can only be raised. */
+  /** Reports use. `calls` and `time.ms` are measured, and can only be raised. */
   readonly meter: Pick<UsageMeter, 'add' | 'read'>;
-  /** The decision under which it runs, and where that is recorded. */
   readonly decision: RecordedDecision;
-  /** The start that its execution will settle: `sha-256:…`. */
+  /** The start that the execution will settle, `sha-256:…`. */
   readonly startId: string;
-  /** Says what the output is, for the execution's `output_digest`. @throws TypeError for what is not a digest. */
+  /** Sets the execution's `output_digest`. @throws TypeError unless it is a digest */
   readonly setOutputDigest: (digest: Digest) => void;
-  /** Says what is known only now of the execution, such as the model that answered; each goes before what the guard was given. @throws TypeError, RangeError */
+  /** Sets details known only now, such as the model that answered; overrides the guard's options. @throws TypeError, RangeError */
   readonly setDetails: (details: ExecutionDetails) => void;
 }
 
-/** A function that is run only when the ledger allows it. */
 export type GuardedFunction<T> = (context: GuardContext) => T | Promise<T>;
 
-/** How a function is guarded. */
 export interface GuardOptions extends ExecutionDetails {
-  /** Who acts. Default: the option `principalId` of the ledger. */
+  /** Default: the ledger's `principalId`. */
   readonly principalId?: string | undefined;
-  /** What it may use at most, by unit: `{ usd: '0.10' }`. It is reserved before the function is called. One call is, unless more are given. */
+  /** The most that it may use, by unit: `{ usd: '0.10' }`; reserved before the call. One call is reserved unless more are given. */
   readonly reserve?: AmountsByUnit | undefined;
-  /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
+  /** The grant to act under, `sha-256:…`. Default: the principal's grants are tried in ledger order. */
   readonly grantId?: string | undefined;
-  /** What it is for, any JSON: recorded is its digest; members that are undefined are left out. Default: the tool and its parameters. */
+  /** The purpose, any JSON; its digest is recorded. Undefined members are left out. Default: the tool and its parameters. */
   readonly intent?: unknown;
-  /** The digest instead. */
+  /** Excludes `intent`. */
   readonly intentDigest?: Digest | undefined;
-  /** What the user asked for. Default: the grant's intent. */
+  /** Default: the grant's intent. */
   readonly userIntentDigest?: Digest | undefined;
   readonly contextDigest?: Digest | undefined;
-  /** What it will touch. */
   readonly resources?: readonly ResourceRef[] | undefined;
   /**
-   * For how long what is reserved is held for a call that is not begun, in milliseconds: a process may be killed in between. What has
-   * expired is released by whoever decides next. A call that has begun has its start, and does not expire. Default 900,000, 15
-   * minutes; `Infinity`: for ever.
+   * How long the reservation of a call that has not begun is held, in milliseconds. Expired reservations are released at the next decision.
+   * A started call does not expire. Default 900,000 (15 minutes); `Infinity` never expires.
    */
   readonly ttlMs?: number | undefined;
   /**
-   * What becomes of what was reserved and not metered when the function has returned, or was aborted: it is charged as estimated use, or
-   * released by stating 0. Default: `charge`. A function that throws gives it back.
+   * What happens to an unmetered reservation when the function has returned or was aborted: `charge` records it as estimated use, `release`
+   * states 0. Default `charge`. A function that throws releases it.
    */
   readonly unmetered?: Unmetered | undefined;
   /**
-   * What to do when the recorded execution breaks a bound, such as a use above what was reserved: `warn` emits a process warning
-   * (`NORTHROOT_VIOLATION`), `throw` throws a {@link ViolationError} with the function's result, a function is called with the findings.
-   * Default: `warn`.
+   * What to do when the execution breaks a bound: `warn` emits a process warning (`NORTHROOT_VIOLATION`), `throw` throws a {@link
+   * ViolationError} with the result, a function receives the findings. Default `warn`.
    */
   readonly onViolation?:
     'warn' | 'throw' | ((findings: readonly Finding[], recorded: Appended) => void) | undefined;
   /**
-   * Called for each amount that could not be metered; what was reserved of its unit is charged. Default: a process warning
+   * Called for each amount that could not be metered; the unit's reservation is charged. Default: a process warning
    * (`NORTHROOT_UNMETERED`).
    */
   readonly onMeterProblem?: ((message: string) => void) | undefined;
-  /** Aborting ends what waits, and tells the function. */
+  /** Aborting ends the wait, and notifies the function. */
   readonly signal?: AbortSignal | undefined;
-  /** Told of the execution once it is on disk: where it stands, and what verification says of it. */
+  /** Called with the execution's position and findings once it is on disk. */
   readonly onRecorded?: ((recorded: Appended) => void) | undefined;
 }
 
-/** What a {@link Guard} works with. */
-export interface GuardParts {
+interface GuardParts {
   readonly authorize: (request: LiveRequest, signal: AbortSignal) => Promise<RecordedDecision>;
   readonly ledger: Ledger;
-  /** Systems whose imported authority counts. */
   readonly honourImported: readonly string[] | undefined;
   readonly now: () => string;
   readonly ticks: () => number;
 }
 
-/** What is to be done. */
-export interface GuardedCall<T> {
+interface GuardedCall<T> {
   readonly toolName: string;
   readonly params: unknown;
   readonly run: GuardedFunction<T>;
@@ -140,9 +131,9 @@ const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 const ERROR_CODE = /^[A-Z0-9_]{1,64}$/;
 const NANOSECONDS_PER_MS = 1_000_000n;
 
-/** See the head of this file. */
+/** One guarded call; see the head of this file. */
 export class Guard<T> {
-  /** Settles, and never rejects, when it is over. */
+  /** Resolves when the call is over; never rejects. */
   readonly ended: Promise<void>;
   readonly #parts: GuardParts;
   readonly #call: GuardedCall<T>;
@@ -151,40 +142,37 @@ export class Guard<T> {
   #leave: () => void = () => undefined;
   #isLeft = false;
 
-  /** @throws TypeError, RangeError for what is not of its form, by its name */
+  /** @throws TypeError, RangeError naming the malformed option */
   constructor(parts: GuardParts, call: GuardedCall<T>) {
     checkString('guard', 'toolName', call.toolName);
     checkOptions('guard', call.options, OPTION_TYPES);
     checkDetails('guard', detailsOf(call.options));
-    if (typeof call.run !== 'function') {
+    if (typeof call.run !== 'function')
       throw new TypeError(`guard: expected a function to run, found ${describeValue(call.run)}`);
-    }
     const { unmetered, onViolation } = call.options;
     if (unmetered !== undefined && unmetered !== 'charge' && unmetered !== 'release')
       throw new RangeError("guard: unmetered: expected 'charge' or 'release'");
     const isKnown = onViolation === undefined || onViolation === 'warn' || onViolation === 'throw';
     if (!isKnown && typeof onViolation !== 'function')
       throw new TypeError("guard: onViolation: expected 'warn', 'throw' or a function");
-    if (call.options.intent !== undefined && call.options.intentDigest !== undefined) {
+    if (call.options.intent !== undefined && call.options.intentDigest !== undefined)
       throw new TypeError('guard: intent and intentDigest exclude each other');
-    }
     this.#parts = parts;
     this.#call = call;
     this.ended = new Promise((resolve) => (this.#end = resolve));
   }
 
-  /** Aborts it; what was not begun ends with this reason, and what runs is told. */
+  /** Before the function is called, ends the call with this reason; later, notifies the function. */
   abort(reason: unknown): void {
     this.#abort.abort(reason);
   }
 
-  /** Waits for the function no longer. */
+  /** Stops waiting for the function. */
   leave(): void {
     this.#isLeft = true;
     this.#leave();
   }
 
-  /** Does it all, once. */
   async perform(): Promise<T> {
     const { signal } = this.#call.options;
     const pass = (): void => this.#abort.abort(signal?.reason);
@@ -213,14 +201,14 @@ export class Guard<T> {
       throw new UnrecordedExecutionError(claim.recorded.eventId, event, outcome, error);
     }
     const { onRecorded } = options;
-    // On its own: what the listener throws is none of the guard's.
+    // A listener's errors must not reach the guard.
     if (onRecorded !== undefined) queueMicrotask(() => onRecorded(recorded));
     this.#reportViolation(recorded, outcome);
     if (outcome.kind === 'returned') return outcome.value as T;
     throw outcome.kind === 'threw' ? outcome.error : this.#abort.signal.reason;
   }
 
-  /** The caller learns that a bound was broken; the result is never lost by it. */
+  /** Reports a broken bound; the result is never lost by it. */
   #reportViolation(recorded: Appended, outcome: GuardedOutcome): void {
     const findings = recorded.findings.filter(({ severity }) => severity === 'error').sort(worstFirst);
     const [worst] = findings;
@@ -257,7 +245,7 @@ export class Guard<T> {
     };
   }
 
-  /** Claims what was allowed; where that fails, what was reserved is given back, unless somebody else has begun it. */
+  /** Claims what was allowed. On failure the reservation is released, unless another recorder has begun it. */
   async #claim({ recorded }: RecordedDecision, paramsDigest: Digest): Promise<StartedExecution> {
     const { ledger, now, honourImported } = this.#parts;
     const { signal } = this.#abort;
@@ -282,17 +270,13 @@ export class Guard<T> {
     throw signal.reason;
   }
 
-  /**
-   * Gives back what was reserved and that nobody has begun. Where that fails too, it stays reserved, and open: it is never spent
-   * twice.
-   */
+  /** Releases a reservation that has not begun. If that fails, it stays reserved, so it is never spent twice. */
   async #release(authorizationId: string): Promise<void> {
     const { ledger, now: clock } = this.#parts;
     const released = ledger.decide((state) => ({ event: draftRelease(state, authorizationId, clock()) }));
     await released.catch(() => undefined);
   }
 
-  /** Runs the function, and drafts what is to be recorded of it. */
   async #run(
     decision: RecordedDecision,
     { permission, startedAt, recorded }: StartedExecution,
@@ -327,7 +311,7 @@ export class Guard<T> {
     meter.close();
     const said = meter.read();
     this.#reportProblems(meter.problems);
-    // Of what only the guard has measured it knows where the amounts come from.
+    // Amounts that only the guard measured have a known basis.
     if (said.length === 0) details = { ...details, meterBasis: details.meterBasis ?? 'measured' };
     const endedAt = formatInstant(parseTimestamp(startedAt) + BigInt(elapsed) * NANOSECONDS_PER_MS);
     const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: String(elapsed) } };
@@ -335,9 +319,8 @@ export class Guard<T> {
     const meterUsed = raiseMeters(measured, said);
     const stated = { ...details, meterBasisByUnit: measuredBases(details.meterBasis, measured, meterUsed) };
     const rest = { unmetered: options.unmetered ?? 'charge', unsure: meter.unsure };
-    if (outcome.kind !== 'returned' && signal.aborted) {
+    if (outcome.kind !== 'returned' && signal.aborted)
       return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
-    }
     const ending =
       outcome.kind === 'returned'
         ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)
@@ -349,7 +332,7 @@ export class Guard<T> {
   #reportProblems(problems: readonly string[]): void {
     const { onMeterProblem } = this.#call.options;
     for (const problem of problems) {
-      // On its own: what the listener throws is none of the guard's.
+      // A listener's errors must not reach the guard.
       if (onMeterProblem !== undefined) queueMicrotask(() => onMeterProblem(problem));
       else process.emitWarning(problem, { code: 'NORTHROOT_UNMETERED' });
     }
@@ -378,13 +361,13 @@ function withoutUndefined(details: ExecutionDetails): ExecutionDetails {
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
-/** Whole milliseconds; of a clock that tells nothing, none: what was done is to be recorded all the same. */
+/** Whole milliseconds; 0 for a broken clock, since the execution MUST be recorded all the same. */
 function elapsedSince(from: number, to: number): number {
   const elapsed = Math.ceil(to - from);
   return Number.isSafeInteger(elapsed) && elapsed > 0 ? elapsed : 0;
 }
 
-/** The error's own code, such as `ENOENT`, where it has one that an event may have. */
+/** The error's `code`, such as `ENOENT`, where an event may carry it. */
 function codeOf(outcome: GuardedOutcome): string {
   const error: unknown = outcome.kind === 'threw' ? outcome.error : undefined;
   if (typeof error !== 'object' || error === null) return 'ERROR';

@@ -1,7 +1,6 @@
 /**
- * A ledger that a program keeps open while it acts: it asks before each action, reserves what that may use, claims it, runs it, and
- * records what it used. What it knows is in memory and exact: each decision rests on every record before it, those of other processes
- * among them, and nothing comes between the question and its record.
+ * A ledger that a program keeps open while it acts: it authorizes, reserves, claims, runs and records. Decisions rest on every earlier
+ * record, other processes' included; nothing comes between a decision and its record.
  */
 
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
@@ -37,57 +36,52 @@ import type { AskOptions } from '../writer/withdrawal.js';
 import { type Budget, findBudget, listBudgets } from './budget.js';
 import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from './guard.js';
 
-/** How a {@link LiveLedger} is opened: as a `Ledger`, which decides. `strict` is on by default. */
+/** As of `Ledger.open`. `strict` is on by default. */
 export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {
-  /** The policy to ask, given the ledger's state. Default: the ledger's own grants (`GrantEvaluator`). */
+  /** Default: the ledger's own grants (`GrantEvaluator`). */
   readonly policy?: AuthorizeOptions['policy'] | undefined;
-  /** The clock by which durations are measured, in milliseconds. Default: `performance.now`, which nobody sets. */
+  /** The clock for durations, in milliseconds. Default: `performance.now`, which is monotonic. */
   readonly ticks?: (() => number) | undefined;
 }
 
-/** What was done under an authorization. */
 export interface DoneExecution extends ExecutionOutcome {
-  /** Needed under a grant; an action has its own. */
+  /** Required under a grant; an action names its tool. */
   readonly toolName?: string;
-  /** The start that it settles: an id, or a prefix of one; `true` for the only one that is open. */
+  /** The start to settle: an id or a prefix; `true` for the only open one. */
   readonly start?: string | true;
 }
 
-/** What is settled of something that was started and of which nobody recorded the end. */
+/** How to settle a start whose end was never recorded. */
 export interface AbandonOptions extends AskOptions, ExecutionDetails {
-  /** Which start: an id, or a prefix of one. Default: the only one that is open. */
+  /** An id or a prefix. Default: the only open start. */
   readonly start?: string;
-  /** What it used, where that is known. */
   readonly meterUsed?: MeterVector;
 }
 
-/** What {@link LiveLedger.abandonOpen} settles of what is open: at least one of `expired` and `olderThanMs` is needed. */
+/** What to settle: at least one of `expired` and `olderThanMs` is required. */
 export interface AbandonOpenOptions extends AskOptions {
-  /** Actions that have expired and were not started: they are released. */
+  /** Releases actions that have expired and were not started. */
   readonly expired?: boolean | undefined;
   /**
-   * Whatever is older than so many milliseconds: actions that were allowed before that and not started are released, and of what was
-   * started before that it is recorded that how it ended is unknown, charged as reserved. To be given by somebody who knows that nothing
-   * of that age runs any more.
+   * Settles whatever is older than this many milliseconds: actions not started are released; starts are recorded with outcome `unknown` and
+   * charged as reserved. The caller MUST know that nothing of that age still runs.
    */
   readonly olderThanMs?: number | undefined;
-  /** Only what is under this grant, or under one delegated from it: `sha-256:…`. */
+  /** Only under this grant, or one delegated from it: `sha-256:…`. */
   readonly grantId?: string | undefined;
 }
 
-/** What became of what was open. */
 export interface AbandonedOpen {
-  /** Those that were settled, with their executions, in the order of the ledger. */
+  /** In ledger order, with their executions. */
   readonly settled: readonly (Abandonable & { readonly recorded: Appended })[];
-  /** Those that could not be, such as what another key has to sign for. */
+  /** Those that failed, such as ones that another key must sign for. */
   readonly refused: readonly (Abandonable & { readonly error: unknown })[];
 }
 
-/** How a {@link LiveLedger} is closed. */
 export interface CloseOptions {
-  /** Aborting aborts the guards that run, and settles them. Without it closing waits for them. */
+  /** Aborting aborts and settles running guards. Without it, closing waits for them. */
   readonly signal?: AbortSignal | undefined;
-  /** For how long an aborted function may take to end, in milliseconds; then it is recorded as `unknown`. Default 1,000. */
+  /** How long an aborted function may take to end, in milliseconds; then `unknown` is recorded. Default 1,000. */
   readonly graceMs?: number | undefined;
 }
 
@@ -159,14 +153,12 @@ const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const DEFAULT_GRACE_MS = 1_000;
 const ABANDONED_AT_ONCE = 500;
 
-/** See the head of this file. */
 export class LiveLedger {
-  /** The file or folder, or what the store is called. */
   readonly path: string;
   readonly #ledger: Ledger;
   readonly #options: LiveLedgerOptions;
   readonly #guards = new Set<Guard<unknown>>();
-  /** What was asked for in more than one step. */
+  /** Requests of more than one step, which closing waits for. */
   readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
@@ -177,12 +169,10 @@ export class LiveLedger {
   }
 
   /**
-   * Opens a ledger to act by: a file, a folder of segments, or a store. All of it is verified, every signature too.
-   *
-   * @param options - As of `Ledger.open`. With `trust`, decisions rest on what that policy says of the ledger. Unless `strict` is false,
-   *   an event is refused that would make the ledger invalid, since nothing can be decided after it.
-   * @throws TypeError for an option that is not known or of another type, by its name; RangeError for one out of range.
-   * @throws NorthrootError, EventError as `Ledger.open`. That a ledger does not verify (`LEDGER_INVALID`) is told by the first decision.
+   * Opens a file, a folder of segments or a store; verifies all of it, every signature included. With `trust`, decisions rest on that
+   * policy. Unless `strict` is false, an event that would make the ledger invalid is refused.
+   * @throws TypeError, RangeError naming an unknown or malformed option
+   * @throws NorthrootError, EventError as `Ledger.open`; `LEDGER_INVALID` comes with the first decision
    */
   static async open(place: string | LedgerStore, options: LiveLedgerOptions = {}): Promise<LiveLedger> {
     checkOptions('LiveLedger.open', options, OPTION_TYPES);
@@ -190,27 +180,25 @@ export class LiveLedger {
     return new LiveLedger(ledger, options);
   }
 
-  /** The log's unique name. */
   get origin(): string {
     return this.#ledger.origin;
   }
 
-  /** The id of the ledger's genesis event, `sha-256:…`. */
+  /** The id of the genesis event, `sha-256:…`. */
   get genesisId(): string {
     return this.#ledger.genesisId;
   }
 
-  /** How many records the ledger is known to have on disk. */
+  /** Records known to be on disk. */
   get size(): number {
     return this.#ledger.size;
   }
 
   /**
-   * Asks the policy, and appends its answer: allow or deny. What is allowed is reserved when the promise settles. Calls need not wait
-   * for each other: those that wait together share a write, and each rests on those before it.
-   *
-   * @throws TypeError, RangeError when the request is not of its form.
-   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link LiveLedger.append}.
+   * Evaluates the policy and appends its decision. An allowed amount is reserved when the promise resolves. Calls MAY overlap: those that
+   * wait together share one write, each resting on those before it.
+   * @throws TypeError, RangeError for a malformed request
+   * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}
    */
   async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
     this.#assertOpen();
@@ -220,10 +208,9 @@ export class LiveLedger {
   }
 
   /**
-   * Claims an authorization before anything is done under it: appends a start, which every decision counts until it is recorded.
-   *
-   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
-   * @throws NorthrootError as `startExecution`: what may not be executed now is not started.
+   * Claims an authorization before work begins: appends a start, which counts in every decision until it is settled.
+   * @param authorizationId - An id (`sha-256:…`), a seq, or an unambiguous prefix of the id
+   * @throws NorthrootError as `startExecution`
    */
   async start(authorizationId: string, request: StartRequest): Promise<StartedExecution> {
     this.#assertOpen();
@@ -235,13 +222,11 @@ export class LiveLedger {
   }
 
   /**
-   * Records what was done under an authorization, and settles its start where it has one. What was used is recorded as it was, also
-   * where it is more than was allowed.
-   *
-   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
-   * @param done - An action that was not executed is given back by the outcome `failure` with the code `ABANDONED` and no use.
-   * @returns Where it stands, and what verification says of it: `METER_CAP_EXCEEDED`, for one.
-   * @throws NorthrootError as `findPermission`; TypeError, RangeError when it is not of its form. Nothing is recorded then.
+   * Records an execution, and settles its start if it has one. The use is recorded even above what was allowed. The outcome `failure` with
+   * the code `ABANDONED` and no use releases an action that was not executed.
+   * @param authorizationId - An id (`sha-256:…`), a seq, or an unambiguous prefix of the id
+   * @returns Its position, and its findings, such as `METER_CAP_EXCEEDED`
+   * @throws NorthrootError as `findPermission`; TypeError, RangeError for malformed input. Nothing is recorded then.
    */
   async record(authorizationId: string, done: DoneExecution, options: AskOptions = {}): Promise<Appended> {
     this.#assertOpen();
@@ -269,12 +254,10 @@ export class LiveLedger {
   }
 
   /**
-   * Settles what a killed program has left ({@link LiveLedger.budget} lists it): an action that was never started is released. Of what
-   * was started it is recorded that how it ended is unknown; what was reserved counts as used, as estimated use, where it is not said
-   * what was used.
-   *
-   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
-   * @throws NorthrootError as `findPermission`: `START_NOT_FOUND`, `START_AMBIGUOUS`, for two.
+   * Settles what a killed program left ({@link LiveLedger.budget} lists it): releases an action that was never started; records a start
+   * with outcome `unknown`, its reservation charged as estimated use unless `meterUsed` is given.
+   * @param authorizationId - An id (`sha-256:…`), a seq, or an unambiguous prefix of the id
+   * @throws NorthrootError as `findPermission`: `START_NOT_FOUND`, `START_AMBIGUOUS`, …
    */
   async abandon(authorizationId: string, options: AbandonOptions = {}): Promise<Appended> {
     this.#assertOpen();
@@ -291,10 +274,8 @@ export class LiveLedger {
   }
 
   /**
-   * Settles what is open and nobody will end, of a kind at a time: what has expired, or what is old. What somebody else begins or settles
-   * meanwhile is left alone.
-   *
-   * @throws NorthrootError as {@link LiveLedger.append} where it cannot be read; TypeError, RangeError for its options.
+   * Settles what is open and expired or old. What another recorder begins or settles meanwhile is left alone.
+   * @throws NorthrootError as {@link LiveLedger.append}; TypeError, RangeError for its options
    */
   async abandonOpen(options: AbandonOpenOptions): Promise<AbandonedOpen> {
     this.#assertOpen();
@@ -322,7 +303,7 @@ export class LiveLedger {
     );
     const settled: (Abandonable & { readonly recorded: Appended })[] = [];
     const refused: (Abandonable & { readonly error: unknown })[] = [];
-    // So many at a time share a group; what is left when one is withdrawn or the ledger fails is not begun.
+    // Each chunk shares a group; after an abort or a failure no further chunk begins.
     for (let at = 0; at < found.length; at += ABANDONED_AT_ONCE) {
       signal?.throwIfAborted();
       const some = found.slice(at, at + ABANDONED_AT_ONCE);
@@ -342,23 +323,19 @@ export class LiveLedger {
   }
 
   /**
-   * Runs a function that the ledger allows, and records what it used:
-   *
-   * 1. asks the policy, and reserves what the action may use; a deny is recorded, and thrown as a {@link DeniedError};
-   * 2. claims it by a start, on disk before the function is called;
-   * 3. calls the function, which meters what it uses; `calls` and `time.ms` are measured;
-   * 4. records the execution: `success` when it returned; `failure` when it threw, with the error's `code` where it has one and else
-   *    `ERROR`; `unknown` when it threw after it was aborted. What was aborted before it was called is given back (`ABANDONED`).
-   *
-   * @param toolName - The tool that is called.
-   * @param params - What it is called with, any JSON: recorded is the digest of its canonical bytes. A member that is undefined is like one
-   *   that is absent, as `JSON.stringify` has it; whatever else is no JSON is a TypeError.
-   * @param run - Given a signal to stop at, and a meter to add to.
-   * @returns What the function returned, when its execution is on disk.
-   * @throws DeniedError; what the function threw; the signal's reason when it was aborted before the function was called.
-   * @throws UnrecordedExecutionError, with what the function returned or threw, where that could not be recorded.
-   * @throws NorthrootError `LEDGER_INVALID` and as {@link LiveLedger.append}; the function was not called then. TypeError, RangeError for
-   *   options or parameters that are not of their form.
+   * Runs a function that the ledger allows, and records its use:
+   * 1. authorizes and reserves; a denial is recorded, and thrown as {@link DeniedError};
+   * 2. claims by a start, on disk before the call;
+   * 3. calls the function, which meters its use; `calls` and `time.ms` are measured;
+   * 4. records the execution: `success`; `failure` with the error's `code`, else `ERROR`; `unknown` if it threw after an abort. Aborted
+   *   before the call, it is released (`ABANDONED`).
+   * @param params - Any JSON; its digest is recorded. Undefined members are left out.
+   * @param run - Receives a signal to stop at and a meter
+   * @returns The function's result, once its execution is on disk
+   * @throws DeniedError; what the function threw; the signal's reason if aborted before the call
+   * @throws UnrecordedExecutionError with the result, if the execution could not be recorded
+   * @throws NorthrootError `LEDGER_INVALID` and as {@link LiveLedger.append}; TypeError, RangeError for malformed input. The function was
+   *   not called then.
    * @example
    * const text = await ledger.guard('fs.read', { path }, () => readFile(path, 'utf8'), { reserve: { usd: '0.10' } });
    */
@@ -387,17 +364,9 @@ export class LiveLedger {
     }
   }
 
-  /**
-   * What every grant has left, exactly, with what others wrote until now; what was started and is not recorded counts as reserved.
-   * By the trust policy, where the ledger was opened with one.
-   */
+  /** What every grant has left, other writers' records included; started work counts as reserved. By the trust policy, if there is one. */
   budget(): Promise<Budget[]>;
-  /**
-   * What one grant has left.
-   *
-   * @param grantId - `sha-256:…`
-   * @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_DENIED`
-   */
+  /** What one grant (`sha-256:…`) has left. @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_DENIED` */
   budget(grantId: string, options?: AskOptions): Promise<Budget>;
   async budget(grantId?: string, options: AskOptions = {}): Promise<Budget | Budget[]> {
     this.#assertOpen();
@@ -410,21 +379,21 @@ export class LiveLedger {
     return this.#ledger.inspect((_, deciding) => look(deciding), options);
   }
 
-  /** Appends an event of any kind. @throws as `Ledger.append`; the signal's reason where it was withdrawn before it was written. */
+  /** Appends an event of any kind. @throws as `Ledger.append`; the signal's reason if withdrawn before it was written */
   async append(entry: Entry, options: AskOptions = {}): Promise<Appended> {
     this.#assertOpen();
     checkOptions('append', options, ASK_TYPES);
     return this.#ledger.append(entry, options);
   }
 
-  /** Seals all records so far. The ledger was opened with `checkpoints`. @throws as `Ledger.checkpoint` */
+  /** Seals all records so far. Requires the option `checkpoints`. @throws as `Ledger.checkpoint` */
   async checkpoint(options: AskOptions = {}): Promise<CheckpointResult> {
     this.#assertOpen();
     checkOptions('checkpoint', options, ASK_TYPES);
     return this.#ledger.checkpoint(undefined, options);
   }
 
-  /** Each record that others append from now on, in order, until the ledger is closed or the signal aborts: as `Ledger.watch`. */
+  /** Records of other writers, as `Ledger.watch`. */
   watch(options: WatchOptions = {}): WatchedRecords {
     this.#assertOpen();
     checkOptions('watch', options, { signal: 'signal', limit: 'number' });
@@ -432,10 +401,9 @@ export class LiveLedger {
   }
 
   /**
-   * Takes no further calls, waits for the guards that run and for what was asked for, and gives the ledger up. It may be called again,
-   * with a signal, to wait no longer.
-   *
-   * @throws NorthrootError when closing fails; TypeError, RangeError for its options.
+   * Accepts no further calls, waits for guards and pending requests, and closes the ledger. MAY be called again with a signal, to stop
+   * waiting.
+   * @throws NorthrootError when closing fails; TypeError, RangeError for its options
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close', options, { signal: 'signal', graceMs: 'number' });
@@ -460,7 +428,6 @@ export class LiveLedger {
     }
   }
 
-  /** Closes it: `await using ledger = await LiveLedger.open(…)`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -471,7 +438,7 @@ export class LiveLedger {
     await this.#ledger.close();
   }
 
-  /** Closing waits for it. */
+  /** Makes closing wait for it. */
   async #keep<T>(asked: Promise<T>): Promise<T> {
     this.#asked.add(asked);
     try {
@@ -483,9 +450,8 @@ export class LiveLedger {
 
   #authorize(request: LiveRequest, signal: AbortSignal | undefined): Promise<RecordedDecision> {
     const { principalId = this.#options.principalId, ...rest } = request;
-    if (principalId === undefined) {
+    if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
-    }
     const { policy, honourImported } = this.#options;
     return authorizeAction(
       this.#ledger,
@@ -503,7 +469,7 @@ export class LiveLedger {
   }
 }
 
-/** The first instant that can be named where it would be before that. */
+/** Not before the first instant that a timestamp can name. */
 function timeBefore(now: string, ms: number): string {
   const instant = parseTimestamp(now) - BigInt(Math.floor(ms)) * NANOSECONDS_PER_MS;
   return formatInstant(instant < FIRST_INSTANT ? FIRST_INSTANT : instant);
@@ -512,19 +478,13 @@ function timeBefore(now: string, ms: number): string {
 const NANOSECONDS_PER_MS = 1_000_000n;
 const FIRST_INSTANT = parseTimestamp('0000-01-01T00:00:00Z');
 
-/** The options that a `Ledger` knows. */
 function withoutOwn(options: LiveLedgerOptions): LedgerOptions {
   return Object.fromEntries(
     Object.entries(options).filter(([name]) => !['policy', 'ticks', 'honourImported'].includes(name)),
   );
 }
 
-/**
- * Opens a ledger for one piece of work, and closes it whatever happens.
- *
- * @param use - What it throws is thrown on, when the ledger is closed.
- * @throws as {@link LiveLedger.open}, and what `use` throws.
- */
+/** Opens a ledger for `use`, and closes it in any case. @throws as {@link LiveLedger.open}, and what `use` throws */
 export async function withLiveLedger<T>(
   place: string | LedgerStore,
   options: LiveLedgerOptions,

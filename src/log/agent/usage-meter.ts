@@ -1,15 +1,15 @@
-/** What a guarded function uses, added up exactly while it runs. */
+/** What a guarded function uses, summed exactly while it runs. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { type AmountsByUnit, MAX_METERS, type Meter, meters } from '../../base/value/meter.js';
 import { fromRational, type Quantity, toRational } from '../../base/value/quantity.js';
 import { addRationals, type Rational } from '../../base/value/rational.js';
 
-/** What is measured has a place of its own among the units of an execution. */
+/** Units that are always measured. */
 const MEASURED = ['calls', 'time.ms'];
 const MAX_UNITS = MAX_METERS - MEASURED.length;
 
-/** Collects amounts by unit. What is added is exact: `0.1` and `0.2` are `0.3`. */
+/** Collects amounts by unit, exactly: `0.1` and `0.2` are `0.3`. */
 export class UsageMeter {
   readonly #sums = new Map<string, Rational>();
   readonly #problems: string[] = [];
@@ -17,16 +17,14 @@ export class UsageMeter {
   #isClosed = false;
 
   /**
-   * Adds what was used: `meter.add('usd', '0.25')`. The work is done when it is metered, so nothing is thrown for what cannot be added:
-   * it is reported, and what was reserved of the unit is charged.
-   *
-   * @param unit - Such as `usd` or `tokens.input`; at most 62 different ones besides `calls` and `time.ms`.
-   * @param amount - Not negative; a text, a number, a bigint or a quantity. A number counts as its shortest decimal, and is rounded up
-   *   where that has more than 38 decimals.
-   * @throws TypeError when the use is recorded already.
+   * Adds use: `meter.add('usd', '0.25')`. The work is done by then, so a bad amount does not throw: it is reported, and the unit's
+   * reservation is charged.
+   * @param unit - Such as `usd` or `tokens.input`; at most 62 besides `calls` and `time.ms`
+   * @param amount - Not negative; a text, number, bigint or quantity. A number counts as its shortest decimal, rounded up to 38 decimals.
+   * @throws TypeError when the use is already recorded
    */
   add(unit: string, amount: bigint | number | string | Quantity): void;
-  /** Adds several amounts by unit: `meter.add({ usd: '0.25', 'tokens.input': 1042 })`. */
+  /** Adds amounts by unit: `meter.add({ usd: '0.25', 'tokens.input': 1042 })`. */
   add(amounts: AmountsByUnit): void;
   add(given: string | AmountsByUnit, amount?: bigint | number | string | Quantity): void {
     if (this.#isClosed) throw new TypeError('the use is recorded already');
@@ -41,7 +39,7 @@ export class UsageMeter {
       const before = this.#sums.get(unit);
       const own = toRational(meter.amount);
       const sum = before === undefined ? own : addRationals(before, own);
-      // It has to be an amount that an event may have.
+      // Throws if no event may carry the sum.
       fromRational(sum);
       const units = new Set([...this.#sums.keys(), unit]);
       for (const each of MEASURED) units.delete(each);
@@ -55,24 +53,23 @@ export class UsageMeter {
     }
   }
 
-  /** What was added until now, by unit in order of their names. */
+  /** The sums, ordered by unit. */
   read(): Meter[] {
     return [...this.#sums]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([unit, sum]) => ({ unit, amount: fromRational(sum) }));
   }
 
-  /** What could not be added, in words; the first of them where they are many. */
+  /** What could not be added, in words; the first 100. */
   get problems(): readonly string[] {
     return this.#problems;
   }
 
-  /** The units of which something could not be added, as they were given. */
+  /** The units of amounts that could not be added. */
   get unsure(): ReadonlySet<string> {
     return this.#unsure;
   }
 
-  /** Takes nothing any more. */
   close(): void {
     this.#isClosed = true;
   }

@@ -1,26 +1,26 @@
 /**
- * Values of a state as text: JSON, with one-member objects for what JSON does not have. The names of the ledger's files are written
- * as they are within the ledger, so that an index serves whatever path leads to it.
+ * State values as JSON text, with one-member objects for non-JSON types. File names are relative to the ledger, so an index serves any path
+ * to it.
  */
 
+import type { Rational } from '../../base/value/rational.js';
 import { IndexFault } from './entry-store.js';
 
-/** How a ledger's files are named in its index. */
 export interface FileNames {
-  /** Of a path as verification names the file. */
   toIndex(path: string): string;
   fromIndex(name: string): string;
 }
 
 const INTEGER = /^-?\d{1,4096}$/;
+const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 const RATIONAL = /^(-?\d{1,4096})\/(\d{1,4096})$/;
 
-/** A value as text; members that are undefined are left out. */
+/** Undefined members are left out. */
 export function encodeValue(value: unknown, names: FileNames): string {
   return textOf(value, '', names);
 }
 
-/** What JSON.stringify would give, without the copy of the value that it would have to be given. */
+/** As JSON.stringify, without the copy that a replacer would need. */
 function textOf(value: unknown, key: string, names: FileNames): string {
   switch (typeof value) {
     case 'string':
@@ -62,15 +62,25 @@ function textOfList(items: Iterable<unknown>, names: FileNames): string {
   return `${text}]`;
 }
 
-/** Printable ASCII but `"` and `\`: what JSON writes as it is. */
+/** `n` or `n/d`. */
+export function encodeRational({ n, d }: Rational): string {
+  return d === 1n ? String(n) : `${n}/${d}`;
+}
+
+/** Undefined for malformed text. */
+export function tryDecodeRational(text: string): Rational | undefined {
+  const [, n, d = '1'] = AMOUNT.exec(text) ?? [];
+  return n === undefined ? undefined : { n: BigInt(n), d: BigInt(d) };
+}
+
+/** Printable ASCII without `"` and `\`, which JSON writes unescaped. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** A text by itself. */
 export function encodeText(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** @throws IndexFault when the text is none that {@link encodeValue} gives */
+/** @throws IndexFault unless {@link encodeValue} wrote the text */
 export function decodeValue(text: string, names: FileNames): unknown {
   try {
     return JSON.parse(text, (key, each: unknown) => {

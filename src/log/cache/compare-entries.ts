@@ -1,4 +1,4 @@
-/** What the entries of an index say otherwise than those that the ledger gives. */
+/** Where an index differs from the ledger. */
 
 import { compareRationals } from '../../base/value/rational.js';
 import { readTimeline, type TimelineStep } from '../../rules/bounds/timeline.js';
@@ -7,14 +7,13 @@ import { IndexFault } from './entry-store.js';
 import { type Entries, keyNumber, readNode } from './tables.js';
 
 /**
- * The keys under which the two have other entries. Timelines are trees whose shape depends on when they were saved, so they are
- * compared by what they say; the key of one that differs is `t:GRANT:LIMIT`.
- *
- * @param own - What is checked. Where an entry of it cannot be read, the key before it is named, and nothing after it is compared.
+ * The keys whose entries differ. A timeline is a tree whose shape depends on when it was saved, so its steps are compared; its key is
+ * `t:GRANT:LIMIT`.
+ * @param own - The index under test. If an entry cannot be read, the key before it is reported, and nothing after it is compared.
  */
 export async function compareEntries(own: Entries, expected: Entries): Promise<string[]> {
   const differences: string[] = [];
-  /** How many nodes each of the two has of a timeline. */
+  /** Nodes of each timeline on either side. */
   const timelines = new Map<string, { own: number; expected: number }>();
   const countNode = (side: 'own' | 'expected', key: string | undefined): void => {
     const [, name] = TIMELINE_NODE.exec(key ?? '') ?? [];
@@ -56,7 +55,7 @@ export async function compareEntries(own: Entries, expected: Entries): Promise<s
 
 const TIMELINE_NODE = /^t:(\d{16}:\d+):\d{16}$/;
 
-/** An entry without what depends on chance, or on when the ledger's files were changed. */
+/** An entry without what depends on chance, or on file times. */
 function essence(key: string, text: string): string {
   if (key === 'h') return text.replace(/,"stamp":"[^"]*"/, '');
   return key.startsWith('g:')

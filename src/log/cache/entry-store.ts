@@ -1,39 +1,39 @@
-/** Where an index keeps its entries: texts by keys, read at once and written together. */
+/** Where an index keeps its entries: texts by key, read synchronously and written in batches. */
 
-/** An entry that is set, or removed where it has no value. */
+/** A set entry, or a removed one if it has no value. */
 export interface EntryChange {
   readonly key: string;
   readonly value: string | undefined;
 }
 
-/** Which keys are listed, in the order of their code units. */
+/** A range of keys, in code unit order. */
 export interface EntryRange {
   readonly prefix: string;
-  /** From this key on; after it where `isAfter` says so. */
+  /** Inclusive. */
   readonly from?: string;
   readonly limit?: number;
 }
 
-/** See the head of this file. Keys are printable ASCII. */
+/** Keys are printable ASCII. */
 export interface EntryStore {
-  /** @throws IndexFault when what is stored is damaged */
+  /** @throws IndexFault when the store is damaged */
   get(key: string): string | undefined;
-  /** Of each key whether it has an entry, which may be a damaged one. @throws IndexFault when that cannot be read */
+  /** Whether each key has an entry, damaged or not. @throws IndexFault */
   has(keys: readonly string[]): Promise<readonly boolean[]>;
   list(range: EntryRange): AsyncIterable<readonly [key: string, value: string]>;
-  /** All of the changes, or none: also when the process is killed. */
+  /** Atomic, also when the process is killed. */
   write(changes: readonly EntryChange[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Why an index is not believed: it is rebuilt. Never an error that a user sees. */
+/** An index is damaged: it is rebuilt. Never shown to a user. */
 export class IndexFault extends Error {
   override readonly name = 'IndexFault';
 }
 
-/** An entry that is not as it was written. */
+/** An entry fails its checksum. */
 export class DamagedEntry extends IndexFault {
-  /** What is stored, whatever that is. */
+  /** The stored bytes. */
   readonly found: string;
 
   constructor(found: string) {
@@ -42,42 +42,7 @@ export class DamagedEntry extends IndexFault {
   }
 }
 
-/** What an index does not know, without being wrong: the ledger is asked. Never an error that a user sees. */
+/** An index lacks the answer: the ledger is read. Never shown to a user. */
 export class IndexGap extends Error {
   override readonly name = 'IndexGap';
-}
-
-/** Entries in memory. */
-export class MemoryEntries implements EntryStore {
-  readonly #entries = new Map<string, string>();
-
-  get(key: string): string | undefined {
-    return this.#entries.get(key);
-  }
-
-  has(keys: readonly string[]): Promise<boolean[]> {
-    return Promise.resolve(keys.map((key) => this.#entries.has(key)));
-  }
-
-  async *list({
-    prefix,
-    from = prefix,
-    limit = Infinity,
-  }: EntryRange): AsyncGenerator<readonly [string, string]> {
-    await Promise.resolve();
-    const keys = [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && key >= from).sort();
-    for (const key of keys.slice(0, limit)) yield [key, this.#entries.get(key) as string];
-  }
-
-  write(changes: readonly EntryChange[]): Promise<void> {
-    for (const { key, value } of changes) {
-      if (value === undefined) this.#entries.delete(key);
-      else this.#entries.set(key, value);
-    }
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
 }

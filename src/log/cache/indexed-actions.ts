@@ -1,33 +1,33 @@
 /**
- * Actions that are open and those that were denied, over an index. What was asked for or added lately stands in the table that a
- * verification in memory has. Those that are open are kept apart from the others: they are few. Either stand in the order of the ledger,
- * so that what is new comes behind what LevelDB has sorted.
+ * Open and denied actions, over an index. Recent ones are in the in-memory table of verification. Open ones have their own prefix, since
+ * they are few. Keys are in ledger order, so new entries come after what LevelDB has sorted.
  */
 
+import { toDigestText } from '../../base/value/digest.js';
+import type { Rational } from '../../base/value/rational.js';
 import type { Action } from '../../rules/bounds/grant.js';
 import { ActionTable, type OpenAction } from '../../rules/verify/action-table.js';
 import type { IndexedEvent } from '../../rules/verify/event-index.js';
-import { restoreAction } from '../../rules/verify/state-form.js';
-import { decodeAction, encodeAction } from './action-text.js';
-import type { EntryChange } from './entry-store.js';
+import { type ActionForm, restoreAction } from '../../rules/verify/state-form.js';
+import { encodeRational, encodeText, type FileNames, tryDecodeRational } from './codec.js';
+import { type EntryChange, IndexFault } from './entry-store.js';
 import type { IndexedEvents } from './indexed-events.js';
-import { type Entries, type IndexedGrants, keyNumber } from './tables.js';
+import { type Entries, type IndexedGrants, isCount, keyNumber } from './tables.js';
 
 const OPEN = 'a:';
 const DENIED = 'd:';
-/** After the two letters, 16 digits and a colon. */
 const ID_IN_KEY = keyOf(OPEN, 0, '').length;
 
 function keyOf(prefix: string, seq: number, id: string): string {
   return `${prefix}${keyNumber(seq)}:${id}`;
 }
 
-/** See the head of this file. */
+/** Actions over an index; see the head of this file. */
 export class IndexedActions extends ActionTable {
   readonly #entries: Entries;
   readonly #grants: IndexedGrants;
   readonly #events: IndexedEvents;
-  /** Those that were added or changed since the last writing, and those that are gone since then, with the keys that they had. */
+  /** Changes since the last write; `#gone` maps ids to their former keys. */
   readonly #changed = new Set<string>();
   readonly #gone = new Map<string, string>();
   #isLoaded = false;
@@ -76,12 +76,12 @@ export class IndexedActions extends ActionTable {
     const was = super.remove(number);
     if (!was) return false;
     const id = this.#events.idOf(number);
-    // What lies in a row is allowed, and its event in memory.
+    // An action in a row is allowed, and its event is in memory.
     this.#drop(id, keyOf(OPEN, (this.#events.find(id) as IndexedEvent).seq, id));
     return true;
   }
 
-  /** Those that are open, in ledger order; once they are loaded. */
+  /** The open actions in ledger order; call `load` first. */
   override *values(): Generator<Action, void, void> {
     if (!this.#isLoaded) throw new TypeError('the table is not loaded');
     const open = [...super.values()].filter(({ decision }) => decision === 'allow');
@@ -98,7 +98,7 @@ export class IndexedActions extends ActionTable {
     }
   }
 
-  /** Reads those that are open. */
+  /** Loads the open actions. */
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     for await (const [key, form] of this.#entries.list(OPEN)) {
@@ -121,7 +121,7 @@ export class IndexedActions extends ActionTable {
     return changes;
   }
 
-  /** Lets go of all that is in memory, but for what was loaded as a whole. To be called when all changes are written. */
+  /** Drops the in-memory table. All changes MUST be written. */
   override clear(): void {
     super.clear();
     this.#isLoaded = false;
@@ -149,4 +149,72 @@ export class IndexedActions extends ActionTable {
 
 function prefixOf({ decision }: Action): string {
   return decision === 'allow' ? OPEN : DENIED;
+}
+
+/** The list's length before the amounts, which are pairs of unit and amount. */
+const MEMBERS = 14;
+
+/** @param id - base64url */
+function encodeAction(id: string, action: Action, names: FileNames): string {
+  const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
+  const isOwn = place.eventId === toDigestText(id);
+  let text = `[${encodeText(names.toIndex(place.file))},${place.line},${place.seq},${isOwn ? '0' : encodeText(place.eventId)}`;
+  text += `,${decision === 'allow' ? 1 : 0},${grant === undefined ? -1 : grant.index}`;
+  text += `,${encodeText(principalId)},${encodeText(toolName)},${encodeText(occurredAt)}`;
+  text += `,${encodeText(intent)},${userIntent === undefined ? '0' : encodeText(userIntent)},${encodeText(params)}`;
+  for (const each of [action.expiresAt, action.system])
+    text += `,${each === undefined ? '0' : encodeText(each)}`;
+  for (const [unit, amount] of action.reservation) text += `,${encodeText(unit)},"${encodeRational(amount)}"`;
+  return `${text}]`;
+}
+
+/** @throws IndexFault when malformed */
+function decodeAction(id: string, form: unknown, names: FileNames): ActionForm {
+  if (!Array.isArray(form) || form.length < MEMBERS || form.length % 2 !== 0) throw malformed();
+  const list = form as readonly unknown[];
+  const [file, line, seq, eventId, allows, grant, ...texts] = list.slice(0, MEMBERS);
+  const [principalId, toolName, occurredAt, intent, userIntent, params, expiresAt, system] = texts.map(
+    (each, index) => (each === 0 && OPTIONAL.has(index) ? undefined : textOf(each)),
+  ) as [string, string, string, string, string | undefined, string, string | undefined, string | undefined];
+  if (!isCount(line) || !isCount(seq) || !Number.isSafeInteger(grant)) throw malformed();
+  const reservation = new Map<string, Rational>();
+  for (let at = MEMBERS; at < list.length; at += 2)
+    reservation.set(textOf(list[at]), amountOf(textOf(list[at + 1])));
+  return {
+    place: {
+      file: names.fromIndex(textOf(file)),
+      line,
+      seq,
+      eventId: eventId === 0 ? toDigestText(id) : textOf(eventId),
+    },
+    decision: allows === 1 ? 'allow' : 'deny',
+    principalId,
+    occurredAt,
+    intent,
+    userIntent,
+    toolName,
+    params,
+    reservation,
+    expiresAt,
+    system,
+    grant: grant === -1 ? undefined : (grant as number),
+  };
+}
+
+/** The user's intent, expiry and system, by their place among the texts. */
+const OPTIONAL: ReadonlySet<number> = new Set([4, 6, 7]);
+
+function amountOf(text: string): Rational {
+  const amount = tryDecodeRational(text);
+  if (amount === undefined) throw malformed();
+  return amount;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'string') throw malformed();
+  return value;
+}
+
+function malformed(): IndexFault {
+  return new IndexFault('the entry of an action is malformed');
 }

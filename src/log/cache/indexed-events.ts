@@ -1,7 +1,4 @@
-/**
- * Events by id, over an index: what was asked for or added lately stands in the table that a verification in memory has, and is looked
- * up there first. What it does not have is read.
- */
+/** Events by id, over an index: recent ones are in the in-memory table of verification; others are read on demand. */
 
 import { viewBytes } from '#platform';
 import { encodeBase64url } from '../../base/bytes/encoding.js';
@@ -18,11 +15,10 @@ import {
 } from '../../rules/verify/event-index.js';
 import { encodeText } from './codec.js';
 import { type EntryChange, IndexFault } from './entry-store.js';
-import { readRecordForm } from './record-texts.js';
+import { readRecordForm } from './record-entries.js';
 import { type Entries, isCount } from './tables.js';
 
 const ID_LENGTH = 43;
-/** So many ids that the ledger does not have are remembered. */
 const MAX_ABSENT = 20_000;
 const ID_BYTES = 32;
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -32,24 +28,22 @@ interface EventForm {
   readonly l: number;
   readonly s: number;
   readonly k: number;
-  /** The grant that it counts under; absent for none. */
+  /** The grant that it counts under, if any. */
   readonly g?: number;
 }
 
-/** See the head of this file. */
+/** Events over an index; see the head of this file. */
 export class IndexedEvents extends EventIndex {
   readonly #entries: Entries;
   #total: number;
-  /** Of those in memory, by their numbers there. */
+  /** Ids in memory, by number. */
   #ids: string[] = [];
-  /** The numbers of those that were added or changed since the last writing. */
+  /** Numbers added or changed since the last write. */
   readonly #changed = new Set<number>();
-  /** What was looked for, not found, and not added since: of each new event that is asked more than once. */
+  /** Ids known to be missing, since a new event's id is looked up more than once. */
   readonly #absent = new Set<string>();
-  /** The last of them that was asked for. */
   #lastAbsent: string | undefined;
 
-  /** @param size - How many events there are. */
   constructor(entries: Entries, size: number) {
     super();
     this.#entries = entries;
@@ -60,12 +54,10 @@ export class IndexedEvents extends EventIndex {
     return this.#total;
   }
 
-  /** How many are in memory. */
   get loaded(): number {
     return this.#ids.length;
   }
 
-  /** Of one in memory, by its number there. */
   idOf(number: number): string {
     return this.#ids[number] as string;
   }
@@ -94,7 +86,7 @@ export class IndexedEvents extends EventIndex {
   }
 
   override addLocated(position: EventPosition, kind: EventKind, grant: number): number {
-    // The one that was not found last.
+    // The id whose lookup just failed.
     const id = this.#lastAbsent as string;
     const number = super.addLocated(position, kind, grant);
     this.#note(id);
@@ -111,7 +103,7 @@ export class IndexedEvents extends EventIndex {
     this.#changed.add(number);
   }
 
-  /** What was not written yet is among them. */
+  /** Includes events not written yet. */
   override matchNow(name: RecordName): readonly EventMatch[] | undefined {
     if ('eventId' in name) {
       const event = this.find(fromDigestText(name.eventId));
@@ -140,7 +132,7 @@ export class IndexedEvents extends EventIndex {
     return changes;
   }
 
-  /** Looks for events that are about to be asked for, all at once. @throws IndexFault */
+  /** Looks up ids in one batch. @throws IndexFault */
   async lookAhead(ids: readonly string[]): Promise<void> {
     const unknown = ids.filter((id) => !this.#absent.has(id) && super.numberOf(id) === -1);
     if (unknown.length === 0) return;
@@ -148,19 +140,19 @@ export class IndexedEvents extends EventIndex {
     for (const key of missing) this.#noteAbsent(key.slice(eventKey('').length));
   }
 
-  /** Lets go of all that is in memory. To be called when all changes are written. */
+  /** Drops the in-memory table. All changes MUST be written. */
   override clear(): void {
     super.clear();
     this.#ids = [];
   }
 
-  /** As `encodeValue` would write it. */
+  /** The form that `encodeValue` would write. */
   #textOf({ file, line, seq, kind, grant }: IndexedEvent): string {
     const place = `"file":${encodeText(this.#entries.names.toIndex(file))},"l":${line},"s":${seq}`;
     return `{${place},"k":${EVENT_KINDS.indexOf(kind)}${grant === -1 ? '' : `,"g":${grant}`}}`;
   }
 
-  /** Reads an event that is not in memory; false where there is none. */
+  /** Loads an event; false if there is none. */
   #load(id: string): boolean {
     this.#lastAbsent = id;
     if (this.#absent.has(id)) return false;
@@ -189,7 +181,6 @@ export class IndexedEvents extends EventIndex {
     this.#absent.add(id);
   }
 
-  /** One was added. */
   #note(id: string): void {
     this.#absent.delete(id);
     this.#changed.add(this.#ids.length);
@@ -201,7 +192,7 @@ export class IndexedEvents extends EventIndex {
     return [...this.#changed].map((number) => this.idOf(number));
   }
 
-  /** Those of the ids that are meant, in the order of the ledger. */
+  /** The events that `name` names, in ledger order. */
   #choose(name: RecordName, ids: Iterable<string>): EventMatch[] {
     const found: EventMatch[] = [];
     for (const id of new Set(ids)) {
@@ -213,7 +204,7 @@ export class IndexedEvents extends EventIndex {
     return found.sort((a, b) => a.seq - b.seq);
   }
 
-  /** Of those that were written at least all that may be meant; undefined where they are `limit` or more. */
+  /** A superset of the written ids that `name` names; undefined for `limit` or more. */
   async #listNamed(name: RecordName, limit: number): Promise<string[] | undefined> {
     const ids: string[] = [];
     for (const prefix of 'prefix' in name ? [name.prefix, ...hexPrefixes(name.hex)] : ['']) {
@@ -229,7 +220,7 @@ function eventKey(id: string): string {
   return `e:${id}`;
 }
 
-/** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */
+/** The base64url prefixes of a hex prefix: its whole characters, then each that the remaining bits allow. */
 function hexPrefixes(hex: string | undefined): string[] {
   if (hex === undefined) return [];
   const bits = [...hex].map((digit) => Number.parseInt(digit, 16).toString(2).padStart(4, '0')).join('');

@@ -1,12 +1,9 @@
 /**
- * A verification whose state is kept in an index: what it remembers of single events is read when a line asks for it, so that going on
- * with a ledger costs what the new lines cost.
- *
- * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their
- * timelines · `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `b:ID`
- * until when actions may be begun that were not yet · `w:ID` links that wait · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID`
- * signers · `f:CAUSE` the findings under which later ones fold, and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order,
- * `l:LINE` the lines of notes that name them. What is kept of each record beside the state is `record-entries.ts`'.
+ * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
+ * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
+ * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
+ * waiting links · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
+ * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -62,13 +59,13 @@ import {
 const FORMAT = 'northroot-index 6';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
-/** More events than these are not kept in memory from one writing to the next. */
+/** The most events kept in memory between writes. */
 const MAX_LOADED = 20_000;
 
-/** The place of the last line that an index knows: what it is held against the ledger by. */
-export interface LastLine {
+/** The last indexed line, compared with the ledger. */
+interface LastLine {
   readonly file: string;
-  /** In bytes, without its `\n`. */
+  /** In bytes; the length is without `\n`. */
   readonly offset: number;
   readonly length: number;
 }
@@ -91,18 +88,16 @@ interface IndexHead {
   readonly pending: number;
 }
 
-/** The findings under which later ones fold. Their causes may be any text, and are named by its hash. */
+/** Roots of folded findings, keyed by the hash of their cause, which may be any text. */
 class IndexedFolds implements FoldRoots {
-  readonly #table: EntryTable<Finding>;
-  #size: number;
+  readonly #table: CountedTable<Finding>;
 
   constructor(entries: Entries, size: number) {
-    this.#table = new EntryTable(entries, 'f:', decodeFinding);
-    this.#size = size;
+    this.#table = new CountedTable(entries, 'f:', decodeFinding, size);
   }
 
   get size(): number {
-    return this.#size;
+    return this.#table.size;
   }
 
   get(cause: string): Finding | undefined {
@@ -110,21 +105,18 @@ class IndexedFolds implements FoldRoots {
   }
 
   has(cause: string): boolean {
-    return this.get(cause) !== undefined;
+    return this.#table.has(keyOf(cause));
   }
 
   set(cause: string, finding: Finding): void {
-    if (!this.has(cause)) this.#size += 1;
     this.#table.set(keyOf(cause), finding);
   }
 
   delete(cause: string): boolean {
-    const was = this.#table.delete(keyOf(cause));
-    if (was) this.#size -= 1;
-    return was;
+    return this.#table.delete(keyOf(cause));
   }
 
-  /** Once they are loaded; in no order. */
+  /** In no order; load first. */
   values(): Iterable<Finding> {
     return this.#table.values();
   }
@@ -145,19 +137,17 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
-/** What is found at a scannable line. */
 const NO_FINDINGS_OWN = { own: [], waiting: undefined } as const;
 
-/** See the head of this file. */
+/** A verification state over an index; see the head of this file. */
 export class IndexedState {
   readonly state: VerifyState;
-  /** Where the last line of the state stands; undefined before the first. */
   last: LastLine | undefined;
-  /** In which file which line came first: the digest of those before and of the last one. */
+  /** A chained digest of each file name with its first record's number. */
   files: string;
-  /** What the store said of itself when all that the state has seen was there; undefined where nobody can tell. */
+  /** The store's stamp when all that the state covers was there, if known. */
   stamp: string | undefined;
-  /** Whether the stamp is to be kept though nothing else is new. */
+  /** Whether the stamp must be saved though nothing else is new. */
   isStampNew = false;
   readonly #entries: Entries;
   readonly #actions: IndexedActions;
@@ -223,10 +213,9 @@ export class IndexedState {
   }
 
   /**
-   * The state that an index keeps, or that before the first line where it keeps none.
-   *
-   * @param policy - The trust policy by which lines are verified; an index has one view for each.
-   * @throws IndexFault when what is stored is no state of this version
+   * Loads the state, or starts one if the index has none.
+   * @param policy - The trust policy to verify by; each has its own view
+   * @throws IndexFault for a state of another version or form
    */
   static async open(
     store: EntryStore,
@@ -243,7 +232,7 @@ export class IndexedState {
     return indexed;
   }
 
-  /** What is read whole: it is little, and asked for as a whole. */
+  /** Loads the tables that are always read whole. */
   async #read(head: IndexHead | undefined): Promise<void> {
     if (head === undefined) return;
     for await (const [key, open] of this.#entries.list('s:')) {
@@ -267,7 +256,7 @@ export class IndexedState {
       throw new IndexFault('the tree does not have its root');
   }
 
-  /** Every line that the state is told of is kept, whoever steps it. */
+  /** Records every line applied to the state, by any caller. */
   #observe(): void {
     const records = new RecordEntries(this.#entries, this.state);
     this.#records = records;
@@ -292,12 +281,12 @@ export class IndexedState {
     this.last = { file, offset, length };
   }
 
-  /** {@link IndexedState.files} with one more: a file, and the number of its first record. */
+  /** {@link IndexedState.files} extended by a file and its first record's number. */
   addFile(files: string, file: string, ordinal: number): string {
     return sha256Base64url(Buffer.from(`${files}\n${ordinal} ${this.#entries.names.toIndex(file)}`));
   }
 
-  /** What became of the signatures of a scannable line, of which each is valid and by a key that signed before. */
+  /** The outcomes of a scannable line, all valid and by known signers. */
   #noteSigners(examined: WellFormedLine): readonly SignatureOutcome[] {
     const { signers, seals } = this.state;
     const outcomes = validOutcomes(this.state, examined);
@@ -308,29 +297,29 @@ export class IndexedState {
     return outcomes;
   }
 
-  /** Verifies the next line of the ledger and keeps what is said of it, as `verifyLine` with {@link IndexedState.state} does. */
+  /** As `verifyLine`; the index records the result. */
   step(line: RawLine, segment: SegmentName, given?: ExaminedLine, known?: LineKnowledge): LineResult {
     return verifyLine(this.state, line, segment, given, known);
   }
 
-  /** Of each rank the first finding, but for what only the end of the ledger shows. */
+  /** The first finding of each rank, without those that only the ledger's end shows. */
   firstFindings(): Finding[] {
     return RANKS.map((rank) => this.#first.get(rank)).filter((finding) => finding !== undefined);
   }
 
-  /** The records, as far as they were written to the index. To be closed. */
+  /** The written records. The caller MUST close the reader. */
   records(fileSystem: FileSystem): RecordReader {
     return new RecordReader(this.#entries, this.state, fileSystem);
   }
 
-  /** Reads the tables that are listed as a whole: open actions, links that wait, and signers. */
+  /** Loads open actions, waiting links and signers. */
   async loadAll(): Promise<void> {
     await this.#actions.load();
     await this.#pending.load();
     await this.#signers.load();
   }
 
-  /** What was changed since the state was opened, or since this was asked before: to be written in one step. */
+  /** The changes since the last call, to be written in one batch. */
   takeChanges(): EntryChange[] {
     const { state } = this;
     const changes = [
@@ -357,13 +346,9 @@ export class IndexedState {
     return changes;
   }
 
-  /**
-   * Lets go of what is written, where it is much. To be called when all changes are.
-   *
-   * @param most - So many events may stay in memory.
-   */
+  /** Drops cached entries above `most` events. All changes MUST be written. */
   trim(most = MAX_LOADED): void {
-    // Actions lie in rows by the numbers of their events: both go together.
+    // Actions are stored by event number: both go together.
     if (this.#events.loaded > most) {
       this.#actions.clear();
       this.#events.clear();
@@ -419,7 +404,7 @@ export class IndexedState {
     const { origin, keyring } = this.state;
     if (origin === undefined) return changes;
     for (const { line, as } of listNoteLines(origin, keyring.find(keyid) as RingKey)) {
-      // The first key that a line names is the one that it names.
+      // The first key that claims a line keeps it.
       const key = `l:${line}`;
       if (this.#entries.get(key) === undefined && !changes.some((change) => change.key.endsWith(key)))
         changes.push(this.#entries.change(key, { keyid, as }));
@@ -446,13 +431,13 @@ function keySource(entries: Entries, head: IndexHead | undefined): KeySource {
   };
 }
 
-/** @throws IndexFault where it is none of this version */
+/** @throws IndexFault for a head of another version */
 function readHead(entries: Entries): IndexHead | undefined {
   let head: IndexHead | undefined;
   try {
     head = entries.get('h') as IndexHead | undefined;
   } catch (error) {
-    // Other forms have other checksums, but begin with their name.
+    // Other versions have other checksums, but begin with their name.
     const named = error instanceof DamagedEntry ? FORMAT_NAME.exec(error.found)?.[1] : undefined;
     throw named === undefined || named === FORMAT ? error : ofAnotherVersion();
   }

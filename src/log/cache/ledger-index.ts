@@ -1,7 +1,6 @@
 /**
- * The index of a ledger, `LEDGER.index/` beside it (SPEC says nothing of it): a cache, which `verify` never trusts. Before it is
- * believed it is held against the ledger: its last line must stand where it says, with the hash that it says, and its tree must have
- * the root that it says. What does not fit is rebuilt. Who can write the folder can lie in it; so it must be nobody else's.
+ * The index of a ledger, `LEDGER.index/`: a cache that `verify` never reads. It is first compared with the ledger: its last line's place
+ * and hash, and its tree's root. A mismatch rebuilds it. Its folder MUST NOT be writable by other users.
  */
 
 import { BlockSteps } from '#fast/step';
@@ -13,63 +12,56 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
-import { isOwnFolder } from '../fs/owner.js';
-import { isTailSound, noteStored } from '../store/damage.js';
+import { isOwnFolder } from '../fs/plain-file.js';
+import { isTailSound, noteStored, positionOf } from '../store/position.js';
 import type { LedgerStore } from '../store/ledger-store.js';
-import { positionOf } from '../store/position.js';
 import type { FileNames } from './codec.js';
 import { type EntryChange, type EntryRange, type EntryStore, IndexFault } from './entry-store.js';
 import { IndexedState } from './indexed-state.js';
 import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
 import { Entries } from './tables.js';
 
-/** A ledger of fewer bytes has no index: reading it costs less. */
+/** Smaller ledgers have no index: reading them costs less. */
 export const MIN_INDEXED_BYTES = 256 * 1024;
 
 const DEFAULT_WAIT_MS = 5_000;
-/** What a store says of a ledger that does not have, or no longer, what an index knows of it. */
+/** Store errors that mean the index does not match the ledger. */
 const MISFIT = new Set(['LEDGER_CONFLICT', 'FILE_CHANGED']);
 
-/** Lines that are verified between two writes to the index. */
+/** Lines between two writes to the index. */
 const BATCH_LINES = 1_000;
 
-/** Something that the user should hear of. */
 export interface IndexNotice {
   readonly code: 'INDEX_REBUILT';
-  /** The folder of the index. */
   readonly path: string;
   readonly reason: string;
 }
 
-/** How an index is opened. */
 export interface IndexOptions {
-  /** Whether it is made when it is not there. Default: true. */
+  /** Creates a missing index. Default true. */
   readonly create?: boolean;
-  /** How long to wait for a process that uses it, in milliseconds. Default 5,000. */
+  /** How long to wait for another process, in milliseconds. Default 5,000. */
   readonly waitMs?: number;
   readonly fileSystem?: FileSystem | undefined;
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
 }
 
-/** How far, and who is told. */
-export interface CatchUpOptions {
+interface CatchUpOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called after each write, with the bytes that were verified. */
+  /** Called after each write, with the bytes verified. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
-  /** How many lines of the ledger the state has when it is enough. Default: all. */
+  /** Stops at this many lines. Default: all. */
   readonly lines?: number | undefined;
 }
 
-/** What was met on the way. */
-export interface CaughtUp {
-  /** Whether something follows the last whole line of a file. */
+interface CaughtUp {
+  /** A file ends within a line. */
   readonly isTorn: boolean;
 }
 
 /**
- * Whether a ledger has an index, or is so large that it is to have one.
- *
- * @param bytes - The size of the ledger, where it is known.
+ * Whether a ledger has an index, or is large enough for one.
+ * @param bytes - The ledger's size, if known
  */
 export async function isIndexed(
   path: string,
@@ -80,7 +72,7 @@ export async function isIndexed(
   return (bytes ?? (await sizeOf(path, fileSystem, MIN_INDEXED_BYTES))) >= MIN_INDEXED_BYTES;
 }
 
-/** The size of a file, or of the files in a folder; 0 for anything else. @param enough - Nothing is added to what is no less. */
+/** The size of a file, or of a folder's files; 0 for anything else. Stops counting at `enough`. */
 export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infinity): Promise<number> {
   const kind = await fileSystem.kindOf(path);
   if (kind !== 'file' && kind !== 'folder') return 0;
@@ -98,12 +90,11 @@ export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infi
   return size;
 }
 
-/** The folder of a ledger's index. */
 export function indexPath(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.index`;
 }
 
-/** Entries that are there while the index is open. */
+/** An entry store that can be closed and reopened. */
 class OpenEntries implements EntryStore {
   current: EntryStore | undefined;
 
@@ -139,13 +130,12 @@ type StampedStore = Pick<LedgerStore, 'read' | 'stamp' | 'ownStamp'>;
 
 interface View {
   readonly indexed: IndexedState;
-  /** The head as it was read or written last: while it stands, nobody else has written. */
+  /** The head as last read or written; unchanged, no other process has written. */
   head: string | undefined;
 }
 
-/** An index that is open. LevelDB admits one process at a time: keep it open no longer than it is used, and open it again. */
+/** An open index. LevelDB admits one process at a time: close it after use, and reopen it. */
 export class LedgerIndex {
-  /** The ledger's path. */
   readonly path: string;
   readonly #names: FileNames;
   readonly #options: IndexOptions;
@@ -160,9 +150,8 @@ export class LedgerIndex {
 
   /**
    * Opens the index of a ledger.
-   *
-   * @returns undefined where there is none and none is to be made; where it can be neither used nor rebuilt, such as in a folder that
-   *   may only be read; and when other processes use it all the time. Everything works without.
+   * @returns undefined if there is none and `create` is false, if it cannot be used or rebuilt (a read-only folder), and if other processes
+   *   keep it open. Callers MUST work without it.
    */
   static async open(path: string, options: IndexOptions = {}): Promise<LedgerIndex | undefined> {
     const index = new LedgerIndex(path, options);
@@ -170,10 +159,8 @@ export class LedgerIndex {
   }
 
   /**
-   * Opens it again after {@link LedgerIndex.close}. What its views know is kept where nobody has written meanwhile.
-   *
-   * @param waitMs - As `IndexOptions.waitMs`, which is the default.
-   * @returns false as `open` returns undefined.
+   * Reopens it after {@link LedgerIndex.close}. Views stay if no other process has written.
+   * @returns false where `open` returns undefined
    */
   async reopen(waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS): Promise<boolean> {
     const { create = true, fileSystem = nodeFileSystem, onNotice } = this.#options;
@@ -182,7 +169,7 @@ export class LedgerIndex {
     if (!isThere && !create) return false;
     if (isThere && !(await isOwnFolder(folder, this.path))) return false;
     try {
-      this.#entries.current = await openLevelEntries(folder, { create: true, waitMs });
+      this.#entries.current = await openLevelEntries(folder, waitMs);
       for (const [name, { head }] of this.#views)
         if (this.#entries.current?.get(headKey(name)) !== head) this.#views.delete(name);
     } catch (error) {
@@ -197,17 +184,14 @@ export class LedgerIndex {
   }
 
   /**
-   * The state that the index keeps under a trust policy, held against the ledger; the state before the first line where it keeps none,
-   * or none that fits.
-   *
-   * @throws NorthrootError as the store does.
+   * The indexed state under a trust policy, compared with the ledger; a fresh state if there is none, or none that matches.
+   * @throws NorthrootError as the store does
    */
   async view(store: StampedStore, trust?: TrustPolicy, signal?: AbortSignal): Promise<IndexedState> {
     const name = viewName(trust);
     const known = this.#views.get(name);
     const stamp = await store.stamp?.();
-    // What this process has seen it goes on with, as it would without an index. The next one asks: of each view, as the store tells of
-    // changes since now only.
+    // This process continues from its own views, as it would without an index; stamps protect the next process.
     for (const { indexed } of this.#views.values()) if (indexed.stamp !== stamp) indexed.stamp = undefined;
     if (known !== undefined) return known.indexed;
     let view: IndexedState;
@@ -230,12 +214,12 @@ export class LedgerIndex {
     return view;
   }
 
-  /** Forgets what a view has learnt and not kept. */
+  /** Drops what a view has learnt since its last save. */
   dropView(trust?: TrustPolicy): void {
     this.#views.delete(viewName(trust));
   }
 
-  /** Forgets everything; to be called when what is kept turns out to be wrong. */
+  /** Clears the index; call when an entry turns out to be wrong. */
   async rebuild(reason: string): Promise<void> {
     const folder = indexPath(this.path);
     this.#views.clear();
@@ -246,37 +230,34 @@ export class LedgerIndex {
   }
 
   /**
-   * Verifies what stands in the ledger after a view, up to its last whole line, and keeps it.
-   *
-   * @throws as the store does; with the reason of the signal when that aborts: what was written by then is kept.
+   * Verifies and saves the ledger's lines after a view, up to the last whole line.
+   * @throws as the store does; the signal's reason, keeping what was written
    */
   catchUp(view: IndexedState, store: StampedStore, options: CatchUpOptions = {}): Promise<CaughtUp> {
     return catchUpWith(view, store, () => this.save(view, store), options);
   }
 
-  /** The entries of a view. */
   entriesOf(trust?: TrustPolicy): Entries {
     return new Entries(this.#entries, viewName(trust), this.#names);
   }
 
-  /** Those of the only view that is kept elsewhere. */
   entriesIn(store: EntryStore): Entries {
     return new Entries(store, '', this.#names);
   }
 
-  /** A view of the same ledger whose entries go elsewhere. */
+  /** A view of the same ledger in another entry store. */
   viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
     return IndexedState.open(entries, '', this.#names, defaultBackend, trust);
   }
 
-  /** Keeps what a view has learnt. What it was told of must be on disk, in the store that it was asked for with. */
+  /** Saves a view. The lines that it saw MUST be on disk. */
   async save(view: IndexedState, store: StampedStore): Promise<void> {
     if (view.stamp !== undefined) view.stamp = await store.ownStamp?.();
     view.isStampNew = false;
     try {
       await this.#entries.write(view.takeChanges());
     } catch (error) {
-      // Its changes are taken, and would be missing from all that is written later.
+      // Its changes are taken, and would be missing from later writes.
       for (const [name, each] of this.#views) if (each.indexed === view) this.#views.delete(name);
       throw error;
     }
@@ -294,11 +275,7 @@ export class LedgerIndex {
   }
 }
 
-/**
- * Verifies what stands in a ledger after a view's state.
- *
- * @param save - Called after every so many lines, and at the end where there were any, to keep what the view has learnt.
- */
+/** Verifies a store's lines after a view. `save` is called after every batch, and at the end if there were lines. */
 export async function catchUpWith(
   view: IndexedState,
   store: Pick<LedgerStore, 'read'>,
@@ -335,7 +312,7 @@ export async function catchUpWith(
   return { isTorn };
 }
 
-/** @throws NorthrootError `LEDGER_CONFLICT` when the ledger does not go on from the state */
+/** @throws NorthrootError `LEDGER_CONFLICT` if the ledger does not continue the state */
 async function assertBelongs(state: VerifyState, store: Pick<LedgerStore, 'read'>): Promise<void> {
   for await (const stored of store.read(positionOf(state))) {
     void stored;
@@ -344,9 +321,8 @@ async function assertBelongs(state: VerifyState, store: Pick<LedgerStore, 'read'
 }
 
 /**
- * That every line which a view has seen is still there, and in the same files.
- *
- * @throws IndexFault when that is not so, or cannot be told by the tree's root.
+ * Hashes again every line that a view covers, and compares files and root.
+ * @throws IndexFault if they differ, or the root cannot tell
  */
 async function assertSame(
   view: IndexedState,
@@ -357,11 +333,11 @@ async function assertSame(
   const seen = emptyRange();
   let [files, last] = ['', ''];
   let torn = 0;
-  // What takes no place in the tree could have been anywhere.
+  // Lines outside the tree could have been anywhere.
   if (records !== lines) throw new IndexFault('the ledger was changed, and has lines that are no records');
   for await (const stored of store.read()) {
     signal?.throwIfAborted();
-    // What follows is for whoever goes on.
+    // Lines after the view are not its concern.
     if (seen.size === records && stored.kind !== 'torn') break;
     if (stored.kind === 'torn' && !stored.isLast) torn += 1;
     if (stored.kind !== 'lines') continue;
@@ -381,7 +357,7 @@ async function assertSame(
     throw new IndexFault('the ledger was changed before its end');
 }
 
-/** Under which policy: its digest, so that each has its own. */
+/** A digest, so that each policy has its own view. */
 function viewName(trust: TrustPolicy | undefined): string {
   return trust === undefined ? '-:' : `${sha256Base64url(canonicalBytes(trust))}:`;
 }
@@ -390,7 +366,7 @@ function headKey(view: string): string {
   return `${view}h`;
 }
 
-/** In a folder files are named by their own names; the only file of a ledger has none. */
+/** Segments are named by base name; a single-file ledger by the empty name. */
 function namesOf(path: string): FileNames {
   const folder = path.replace(/\/+$/, '');
   return {
@@ -402,7 +378,7 @@ function namesOf(path: string): FileNames {
 async function remake(folder: string, waitMs: number): Promise<EntryStore | undefined> {
   try {
     await destroyLevelEntries(folder);
-    return await openLevelEntries(folder, { create: true, waitMs });
+    return await openLevelEntries(folder, waitMs);
   } catch {
     return undefined;
   }

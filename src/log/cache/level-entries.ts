@@ -1,6 +1,6 @@
 /**
- * Entries in a LevelDB folder. LevelDB admits one process at a time, so it is opened for as long as it is used and no longer; who finds
- * it open waits. Each entry carries a checksum of its key and value: LevelDB does not check what it reads.
+ * Entries in a LevelDB folder. LevelDB admits one process at a time, so it is open only while used; others wait. LevelDB does not verify
+ * what it reads, so each entry carries a checksum of its key and value.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,17 +14,10 @@ import {
   IndexFault,
 } from './entry-store.js';
 
-/** 32 bits, in as many digits to the base of 36: against damage, not against forgery. */
+/** A CRC-32 in base 36: against damage, not forgery. */
 const CHECK_LENGTH = 7;
 
 const RETRY_MS = 5;
-
-/** How {@link openLevelEntries} opens. */
-export interface LevelOptions {
-  readonly create: boolean;
-  /** How long to wait for a process that has it open, in milliseconds. */
-  readonly waitMs: number;
-}
 
 class LevelEntries implements EntryStore {
   readonly #level: Level;
@@ -85,20 +78,17 @@ class LevelEntries implements EntryStore {
 
 /**
  * Opens the folder of an index.
- *
- * @returns undefined when it is not there and not to be made, when another process keeps it open, and where LevelDB does not run.
- * @throws IndexFault when it is damaged, or no such folder
+ * @param waitMs - How long to wait for another process, in milliseconds
+ * @returns undefined if another process keeps it open, and where LevelDB does not run
+ * @throws IndexFault if it is damaged, or no such folder
  */
-export async function openLevelEntries(
-  folder: string,
-  options: LevelOptions,
-): Promise<EntryStore | undefined> {
+export async function openLevelEntries(folder: string, waitMs: number): Promise<EntryStore | undefined> {
   const Level = await loadLevel();
   if (Level === undefined) return undefined;
-  const deadline = performance.now() + options.waitMs;
+  const deadline = performance.now() + waitMs;
   for (;;) {
-    // Most of what is kept are digests, of which little can be spared.
-    const level = new Level(folder, { createIfMissing: options.create, compression: false });
+    // Digests hardly compress.
+    const level = new Level(folder, { createIfMissing: true, compression: false });
     try {
       await level.open();
       return new LevelEntries(level);
@@ -112,7 +102,7 @@ export async function openLevelEntries(
   }
 }
 
-/** LevelDB is native code: on a platform for which its package has no binary it cannot be loaded. Few commands need it. */
+/** LevelDB is native code, and is missing on platforms without a binary. Few commands need it. */
 async function loadLevel(): Promise<typeof Level | undefined> {
   try {
     return (await import('level')).Level;
@@ -137,13 +127,9 @@ function checkOf(key: string, value: string): string {
     .padStart(CHECK_LENGTH, '0');
 }
 
-/**
- * Removes what LevelDB has in a folder, and the folder where nothing else is in it.
- *
- * @throws as the file system does
- */
+/** Removes LevelDB's files from a folder, and the folder if it is then empty. @throws as the file system does */
 export async function destroyLevelEntries(folder: string): Promise<void> {
   const Level = await loadLevel();
-  // Its types are those that it has in browsers too.
+  // Its types declare the browser class.
   await (Level as unknown as undefined | { destroy(location: string): Promise<void> })?.destroy(folder);
 }

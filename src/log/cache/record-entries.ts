@@ -1,10 +1,8 @@
 /**
- * What an index keeps of each record beside the state: where its line stands and what became of it, so that one record can be shown,
- * explained and proven without reading those before it. `record-reader.ts` reads it.
- *
- * Keys: `r:N` the records from 16 N on, a line for each · `T:LEVEL:N` the hashes of the tree's full subtrees of 256^LEVEL leaves, 256 an
- * entry · `x:ID` how many executions name an authorization, and `x:ID:N` which · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R`
- * what there is one of.
+ * What an index keeps of each record: its place and outcome, so that one record can be shown, explained and proven without reading those
+ * before it. `record-reader.ts` reads it.
+ * Keys: `r:N` records from 16 N on, one per line · `T:LEVEL:N` hashes of full subtrees of 256^LEVEL leaves, 256 per entry · `x:ID` the
+ * number of executions that name an authorization, `x:ID:N` the Nth · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R` the head.
  */
 
 import type { Rational } from '../../base/value/rational.js';
@@ -22,105 +20,101 @@ import type {
 } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../read/find-checkpoint.js';
-import { encodeText, encodeValue, type FileNames } from './codec.js';
+import { decodeValue, encodeRational, encodeText, encodeValue, type FileNames } from './codec.js';
 import { type EntryChange, IndexFault } from './entry-store.js';
-import { joinRecords, readRecords, RECORDS_PER_ENTRY, recordsKey } from './record-texts.js';
 import { type Entries, EntryTable, isCount, keyNumber } from './tables.js';
 
-/** How many hashes an entry of the tree has. */
+/** Hashes per tree entry. */
 export const HASHES_PER_ENTRY = 256;
 const LEVELS_PER_ENTRY = 8;
 
-/** Of what names an event, so many are listed. */
+/** The most executions or adjustments listed per event. */
 export const MAX_LISTED = 100;
 
-/** What has more accounts above it, or longer ones, is explained from the ledger. */
+/** Records with more or longer accounts are explained from the ledger. */
 const MAX_ACCOUNTS = 64;
 const MAX_ACCOUNTS_LENGTH = 4_096;
-/** Likewise what has more findings. */
+/** Likewise records with more findings. */
 const MAX_FINDINGS = 64;
 
 const DIGEST = /^sha-256:([A-Za-z0-9_-]{43})$/;
 
-/** A finding about the record itself: what the record does not tell of it. */
+/** A finding on a record, without what the record says itself. */
 export interface FindingForm extends Pick<
   Finding,
   'code' | 'severity' | 'class' | 'expected' | 'actual' | 'related' | 'lineDigest'
 > {
   readonly pointer?: string | undefined;
-  /** In bytes from the line's beginning, and how many, where not the whole line is meant. */
+  /** The place in the line in bytes, unless it is the whole line. */
   readonly part?: readonly [offset: number, length: number];
 }
 
-/** A grant above an event: its number, and of each account what it held before and, where that is something else, after. */
+/** A grant's number, then each account's text before the event, and after it if changed. */
 export type AccountsForm = readonly [
   grant: number,
   ...accounts: (readonly [before: string, after?: string])[],
 ];
 
-/** What is kept of a record. */
 export interface RecordForm {
   readonly file: string;
-  /** The line's number, where its file is not the ledger. */
+  /** The line's number, if it is not the record's number plus 1. */
   readonly l?: number;
-  /** Its offset and length in bytes, without its `\n`. */
+  /** Offset and length in bytes, without `\n`. */
   readonly o: number;
   readonly b: number;
-  /** The id of its event, base64url; absent where there is none. */
+  /** The event's id, base64url. */
   readonly i?: string;
-  /** Its leaf hash, base64url. */
+  /** Leaf hash, base64url. */
   readonly h: string;
   /** Absent for `ok`. */
   readonly v?: EventVerdict;
-  /** What became of its signatures, whose keys the record names. 0: some were taken as they are. */
+  /** Signature outcomes, without keyids; 0: signatures were assumed. */
   readonly s?: readonly Omit<SignatureOutcome, 'keyid'>[] | 0;
-  /** 0: more than is kept. */
+  /** 0: more than are kept. */
   readonly f?: readonly FindingForm[] | 0;
-  /** What is found when the event that it names comes, or does not. */
+  /** A finding that depends on an event still to come. */
   readonly w?: FindingForm;
   /** 0 likewise. */
   readonly g?: readonly AccountsForm[] | 0;
 }
 
-/** How many events name another one, and the place of the first. */
+/** How many events name another one, and the first one's ordinal. */
 export interface NamingForm {
   readonly n: number;
   readonly first: number;
 }
 
 interface RecordsHead {
-  /** Whether every record that can be read has its place as its number, and an id of its own. */
+  /** Whether every readable record's number is its ordinal, and its id unique. */
   readonly isRegular: boolean;
-  /** Whether every line is a record that can be read. */
+  /** Whether every line is a readable record. */
   readonly isReadable: boolean;
   readonly checkpoint: TrackedCheckpoint | undefined;
 }
 
-/** What is kept of what a line gave. */
-export type RecordResult = Pick<LineResult, 'examined' | 'verdict' | 'signatures' | 'own' | 'waiting'>;
+type RecordResult = Pick<LineResult, 'examined' | 'verdict' | 'signatures' | 'own' | 'waiting'>;
 
 type Kept = readonly [account: Account, used: Rational, estimated: Rational, reserved: Rational];
 
-/** Keeps what is said of each line; see the head of this file. */
+/** Keeps the outcome of each line; see the head of this file. */
 export class RecordEntries {
   readonly #entries: Entries;
   readonly #state: VerifyState;
   readonly #changes = new Map<string, unknown>();
-  /** Entries of records. */
   readonly #texts = new Map<string, string>();
-  /** The last of them, as far as it is known, and whether it has what is not among those. */
+  /** The last, incomplete entry, and whether it has unsaved records. */
   #begun: string[] = [];
   #isBegun = false;
   readonly #executions: EntryTable<NamingForm>;
   readonly #adjustments: EntryTable<NamingForm>;
   readonly #checkpoint: CheckpointTracker;
-  /** The last entry of each level of the tree that is begun. */
+  /** The incomplete entry of each tree level. */
   readonly #hashes: (string[] | undefined)[] = [];
   readonly #changedLevels = new Set<number>();
   #isRegular: boolean;
   #isReadable: boolean;
   #isHeadChanged = false;
-  /** The tree's subtrees before the line that fills one of 256 leaves. */
+  /** The subtrees before the line that completes 256 leaves. */
   #subtrees: readonly string[] = [];
   #above: readonly (readonly [Grant, readonly Kept[]])[] | undefined;
 
@@ -149,7 +143,7 @@ export class RecordEntries {
     this.#above = above && [...grantChain(above)].map((grant) => [grant, keepAccounts(grant)] as const);
   }
 
-  /** The grants above the line that was begun. */
+  /** The grants above the current line. */
   get above(): readonly Grant[] {
     return this.#above?.map(([grant]) => grant) ?? [];
   }
@@ -165,7 +159,7 @@ export class RecordEntries {
     const findings = own.length > MAX_FINDINGS ? 0 : own.map((finding) => toForm(finding, line));
     const accounts = this.#above && textOfAccounts(this.#above);
     const { names } = this.#entries;
-    // As `encodeValue` would write it, were it put together first.
+    // What `encodeValue` would write, without building the object.
     let text = `{"file":${encodeText(names.toIndex(file))},"o":${line.offset},"b":${line.length}`;
     if (line.number !== ordinal + 1) text += `,"l":${line.number}`;
     if (examined?.eventId !== undefined && holdsEvent(examined)) text += `,"i":"${examined.eventId}"`;
@@ -183,7 +177,7 @@ export class RecordEntries {
   }
 
   takeChanges(): EntryChange[] {
-    if (this.#isBegun) this.#texts.set(recordsKey(this.#state.records - 1), joinRecords(this.#begun));
+    if (this.#isBegun) this.#texts.set(recordsKey(this.#state.records - 1), this.#begun.join(LINE_END));
     this.#isBegun = false;
     if (this.#isHeadChanged) {
       const checkpoint = this.#checkpoint.found();
@@ -210,14 +204,14 @@ export class RecordEntries {
     this.#adjustments.trim();
   }
 
-  /** Puts a record into the entry that is begun. */
+  /** Appends a record to the incomplete entry. */
   #keep(ordinal: number, text: string): void {
     const at = ordinal % RECORDS_PER_ENTRY;
     const isOther = this.#begun.length !== at;
     if (isOther) this.#begun = at === 0 ? [] : this.#readBegun(ordinal - 1);
     this.#begun.push(text);
     this.#isBegun = at < RECORDS_PER_ENTRY - 1;
-    if (!this.#isBegun) this.#texts.set(recordsKey(ordinal), joinRecords(this.#begun));
+    if (!this.#isBegun) this.#texts.set(recordsKey(ordinal), this.#begun.join(LINE_END));
   }
 
   #readBegun(last: number): string[] {
@@ -249,7 +243,7 @@ export class RecordEntries {
     if (n > 1 && n <= MAX_LISTED) this.#changes.set(namingKey(prefix, id, n), { at });
   }
 
-  /** By itself it might be read as an event. */
+  /** On its own the line might be read as an event. */
   #noteUnread({ bytes }: RawLine): void {
     this.#setUnreadable();
     if (mayBeCheckpoint(bytes)) this.#setIrregular();
@@ -265,7 +259,7 @@ export class RecordEntries {
     this.#isRegular = false;
   }
 
-  /** Of each full subtree of 256 leaves, 256^2 and so on that the line ends. */
+  /** Stores the root of each full subtree of 256, 256^2, … leaves that the line completes. */
   #noteHash(ordinal: number): void {
     const size = ordinal + 1;
     if (size % HASHES_PER_ENTRY !== 0) return;
@@ -295,7 +289,7 @@ export class RecordEntries {
   }
 }
 
-/** @throws IndexFault when it is missing or malformed */
+/** @throws IndexFault when missing or malformed */
 export function readRecordsHead(entries: Entries): RecordsHead {
   const head = entries.get('R') as Partial<RecordsHead> | undefined;
   const { isRegular, isReadable, checkpoint } = head ?? {};
@@ -307,7 +301,7 @@ export function readRecordsHead(entries: Entries): RecordsHead {
   return { isRegular, isReadable, checkpoint };
 }
 
-/** The first hashes of an entry of the tree, base64url. @throws IndexFault when there are not as many as `least` */
+/** The first hashes of a tree entry, base64url. @throws IndexFault for fewer than `least` */
 export function readHashes(entries: Entries, key: string, least: number, most = least): string[] {
   const hashes = entries.get(key);
   if (!Array.isArray(hashes) || hashes.length < least) throw new IndexFault('the tree has holes');
@@ -318,12 +312,12 @@ export function hashKey(level: number, index: number): string {
   return `T:${level}:${keyNumber(index)}`;
 }
 
-/** Where it is kept which event was the `n`th to name another one. */
+/** The key of the `n`th event that names another one. */
 export function namingKey(prefix: string, id: string, n: number): string {
   return `${prefix}:${id}:${keyNumber(n)}`;
 }
 
-/** Of what is well-formed nothing is parsed. */
+/** Well-formed lines are not parsed. */
 function holdsEvent(examined: ExaminedLine): boolean {
   return examined.wellFormed || examined.json() !== undefined;
 }
@@ -367,7 +361,7 @@ function keepAccounts({ accounts }: Grant): Kept[] {
   );
 }
 
-/** {@link AccountsForm} of each grant, as `encodeValue` would write them: amounts are digits and signs. */
+/** {@link AccountsForm} of each grant, as `encodeValue` would write it. */
 function textOfAccounts(above: readonly (readonly [Grant, readonly Kept[]])[]): string {
   if (above.reduce((sum, [, kept]) => sum + kept.length, 0) > MAX_ACCOUNTS) return '0';
   let length = 0;
@@ -391,7 +385,7 @@ function textOfAccounts(above: readonly (readonly [Grant, readonly Kept[]])[]): 
   return length > MAX_ACCOUNTS_LENGTH ? '0' : `[${forms}]`;
 }
 
-/** Of one signature that counts, as nearly all are, nothing is put together first. */
+/** The common case, one counted signature, skips the generic encoding. */
 function textOfOutcomes(signatures: readonly SignatureOutcome[], names: FileNames): string {
   const [only] = signatures;
   if (
@@ -404,17 +398,35 @@ function textOfOutcomes(signatures: readonly SignatureOutcome[], names: FileName
   return encodeValue(signatures.map(withoutKey), names);
 }
 
-/** What an account was written as last: it is before the next event what it was after this one. */
+/** An account's last text: its state before an event is its state after the previous one. */
 const texts = new WeakMap<Account, { readonly held: readonly Rational[]; readonly text: string }>();
 
 function textOf(account: Account, held: readonly Rational[]): string {
   const known = texts.get(account);
   if (known !== undefined && held.every((amount, i) => amount === known.held[i])) return known.text;
-  const text = held.map(rationalText).join(' ');
+  const text = held.map(encodeRational).join(' ');
   texts.set(account, { held, text });
   return text;
 }
 
-function rationalText({ n, d }: Rational): string {
-  return d === 1n ? String(n) : `${n}/${d}`;
+/** Few, since an incomplete entry is rewritten with each group. */
+const RECORDS_PER_ENTRY = 16;
+/** Canonical JSON never contains it. */
+const LINE_END = '\n';
+
+function recordsKey(ordinal: number): string {
+  return `r:${keyNumber(Math.floor(ordinal / RECORDS_PER_ENTRY))}`;
+}
+
+/** An entry's records up to `ordinal`; undefined if there are fewer. */
+export function readRecords(entries: Entries, ordinal: number): string[] | undefined {
+  const texts = entries.getText(recordsKey(ordinal))?.split(LINE_END) ?? [];
+  const count = (ordinal % RECORDS_PER_ENTRY) + 1;
+  return texts.length < count ? undefined : texts.slice(0, count);
+}
+
+/** A record's form, unchecked; undefined if there is none. @throws IndexFault when malformed */
+export function readRecordForm(entries: Entries, ordinal: number): unknown {
+  const text = readRecords(entries, ordinal)?.at(-1);
+  return text === undefined ? undefined : decodeValue(text, entries.names);
 }

@@ -1,13 +1,12 @@
 /**
- * Reads single records of a ledger by its index: looks up where each stands, reads its line from its file, and sees that it is the very
- * line that was verified. What the index cannot tell is undefined, and is to be asked of the ledger.
+ * Reads single records through the index: locates the line, reads it, and checks that it is the verified one. Undefined means that the
+ * ledger must be read.
  */
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
-import type { Rational } from '../../base/value/rational.js';
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
@@ -21,8 +20,8 @@ import type { EventVerdict, SignatureOutcome } from '../../rules/verify/line-res
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
-import { ambiguous } from '../read/find-record.js';
-import type { ReadRecord } from '../read/read-records.js';
+import { ambiguous, type ReadRecord } from '../read/read-records.js';
+import { tryDecodeRational } from './codec.js';
 import { IndexFault, IndexGap } from './entry-store.js';
 import {
   type AccountsForm,
@@ -33,47 +32,44 @@ import {
   type NamingForm,
   namingKey,
   readHashes,
+  readRecordForm,
   readRecordsHead,
   type RecordForm,
 } from './record-entries.js';
-import { readRecordForm } from './record-texts.js';
 import { type Entries, isCount } from './tables.js';
 
-/** A grant above an event, and its accounts just before and just after the event. */
-export interface AccountsAround {
-  /** `sha-256:…` */
+/** A grant above an event, with its accounts before and after it. */
+interface AccountsAround {
   readonly grantId: string;
   readonly before: ReadonlyMap<string, Account>;
   readonly after: ReadonlyMap<string, Account>;
 }
 
-/** What the index has of one record. */
-export interface IndexedRecord {
+interface IndexedRecord {
   readonly record: ReadRecord;
   readonly verdict: EventVerdict;
-  /** Of each signature, in its order; empty where none could be looked at. */
+  /** In order; empty if none could be verified. */
   readonly signatures: readonly SignatureOutcome[];
-  /** What is found at it, but for what only the end of the ledger shows; undefined where that is more than is kept. */
+  /** Without findings that only the ledger's end shows; undefined if too many were found to keep. */
   readonly findings: readonly Finding[] | undefined;
-  /** The grants above it, nearest first; undefined where their accounts are more than are kept. */
+  /** Nearest first; undefined if their accounts were too many to keep. */
   readonly above: readonly AccountsAround[] | undefined;
 }
 
-/** Events that name another one: how many, and the first of them. */
-export interface NamingRecords {
+/** The events that name another one: the count, and the first ordinals. */
+interface NamingRecords {
   readonly total: number;
-  /** At most {@link MAX_LISTED} places. */
+  /** At most {@link MAX_LISTED}. */
   readonly ordinals: readonly number[];
 }
 
-/** So many records of one beginning are not looked through: the ledger's first lines tell sooner. */
+/** More prefix matches are left to the ledger. */
 const MAX_MATCHES = 256;
 
 const HASH_LENGTH = 43;
-const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 const NEWLINE = 0x0a;
 
-/** See the head of this file. */
+/** Reads records by index; see the head of this file. */
 export class RecordReader {
   readonly #entries: Entries;
   readonly #state: VerifyState;
@@ -81,32 +77,29 @@ export class RecordReader {
   #file: OpenFile | undefined;
   readonly #hashes = new Map<string, string[]>();
 
-  /** @param state - As it was written last. */
   constructor(entries: Entries, state: VerifyState, fileSystem: FileSystem) {
     this.#entries = entries;
     this.#state = state;
     this.#fileSystem = fileSystem;
   }
 
-  /** How many records there are, readable or not. */
+  /** Records, readable or not. */
   get size(): number {
     return this.#state.records;
   }
 
-  /** Whether every record that can be read has its place as its number, and an id of its own. Else ids and numbers find nothing here. */
+  /** Whether every readable record's number is its ordinal, and its id unique. Otherwise lookups fail. */
   get isRegular(): boolean {
     return readRecordsHead(this.#entries).isRegular;
   }
 
-  /** Whether every line is a record that can be read. */
   get isReadable(): boolean {
     return readRecordsHead(this.#entries).isReadable;
   }
 
   /**
-   * The one record that is meant, as `findRecord` says; undefined when the ledger is to be asked.
-   *
-   * @throws NorthrootError `RECORD_AMBIGUOUS`, `USAGE`; IndexFault.
+   * As `findRecord`; undefined if the ledger must be read.
+   * @throws NorthrootError `RECORD_AMBIGUOUS`, `USAGE`; IndexFault
    */
   async find(wanted: string): Promise<ReadRecord | undefined> {
     const ordinals = await this.#match(wanted);
@@ -123,12 +116,12 @@ export class RecordReader {
     return record;
   }
 
-  /** The record in a place, counted from 0; undefined where the line there is none. @throws IndexFault */
+  /** The record at an ordinal, from 0; undefined if that line is no record. @throws IndexFault */
   async read(ordinal: number): Promise<ReadRecord | undefined> {
     return (await this.#read(ordinal))?.record;
   }
 
-  /** The first of the events of an id, `sha-256:…`; undefined for none. @throws IndexFault */
+  /** The first record of an event, `sha-256:…`. @throws IndexFault */
   async readEvent(eventId: string): Promise<ReadRecord | undefined> {
     const event = this.#state.events.find(fromDigestText(eventId));
     if (event === undefined) return undefined;
@@ -137,7 +130,7 @@ export class RecordReader {
     return record;
   }
 
-  /** What is known of a record; undefined where the line is none. @throws IndexGap where its signatures were taken as they are; IndexFault */
+  /** The record with its outcome; undefined if the line is no record. @throws IndexGap if its signatures were assumed; IndexFault */
   async describe(ordinal: number): Promise<IndexedRecord | undefined> {
     const read = await this.#read(ordinal);
     if (read === undefined) return undefined;
@@ -174,12 +167,12 @@ export class RecordReader {
     return this.#naming('y', eventId);
   }
 
-  /** The last checkpoint, as `findCheckpoint` finds it. */
+  /** The last checkpoint, as of `findCheckpoint`. */
   get checkpoint(): TrackedCheckpoint | undefined {
     return readRecordsHead(this.#entries).checkpoint;
   }
 
-  /** The root of a range of leaves, as a binary string. The range is one of a proof's, or begins at 0. @throws IndexFault */
+  /** The root of a range of leaves of a proof, or from 0, as a binary string. @throws IndexFault */
   rootOf({ start, end }: LeafRange): string {
     if (end > this.size || start >= end) throw new RangeError('the tree has no such leaves');
     const roots: string[] = [];
@@ -198,7 +191,7 @@ export class RecordReader {
     await file?.close();
   }
 
-  /** The root of a full subtree of `width` leaves, a power of 2. */
+  /** The root of a full subtree; `width` is a power of 2. */
   #subtree(start: number, width: number): string {
     if (width === 1) return fromBase64url(this.#form(start).h);
     let level = 0;
@@ -221,7 +214,7 @@ export class RecordReader {
     return fromBase64url(hashes[at]);
   }
 
-  /** Places of what may be meant, in order; undefined when the ledger is to be asked. */
+  /** The ordinals that `wanted` may name; undefined if the ledger must be read. */
   async #match(wanted: string): Promise<number[] | undefined> {
     const parsed = parseRecordName(wanted);
     if (!this.isRegular) return undefined;
@@ -260,7 +253,7 @@ export class RecordReader {
     return { record: { ...place, event, signatures, bytes, verdict: undefined }, form, examined };
   }
 
-  /** The line with what stands before and after it, which ends lines. */
+  /** The line, checked to lie between newlines. */
   async #readLine({ file, o: offset, b: length }: RecordForm): Promise<Uint8Array> {
     const start = Math.max(0, offset - 1);
     const buffer = new Uint8Array(offset - start + length + 1);
@@ -284,7 +277,7 @@ export class RecordReader {
     return buffer.subarray(offset - start, -1);
   }
 
-  /** What is known now of a link to an event that had not come. */
+  /** Updates a finding on a link whose event has come since. */
   #resolve(finding: Finding, examined: ExaminedLine): Finding {
     const { b64 } = examined.json()?.['auth_event_id'] as { readonly b64: string };
     const named = this.#state.events.find(b64);
@@ -351,12 +344,7 @@ function toFinding(
 
 /** @throws IndexFault */
 function readAmounts(text: string): Omit<Account, 'cap'> {
-  const amounts = text.split(' ').map((each): Rational => {
-    const [, n, d = '1'] = AMOUNT.exec(each) ?? [];
-    if (n === undefined) throw new IndexFault('the accounts of a record are malformed');
-    return { n: BigInt(n), d: BigInt(d) };
-  });
-  const [used, estimated, reserved] = amounts;
+  const [used, estimated, reserved] = text.split(' ').map(tryDecodeRational);
   if (used === undefined || estimated === undefined || reserved === undefined)
     throw new IndexFault('the accounts of a record are malformed');
   return { used, estimated, reserved };

@@ -1,11 +1,10 @@
 /**
- * A verification's state as bytes: it can be saved after any line and taken up again, in another process, with the rest of the
- * ledger. What is saved is the verifier's own and is believed: read only states that you saved yourself. A line of text says
- * which northroot saved it, and has the digest of what follows, so that damage is noticed:
+ * A verification state as bytes, to be saved after any line and resumed in another process. Saved states are trusted: load only your own. A
+ * header names the version, and a digest that detects damage:
  *
  *     northroot-state 0.1.0 sha-256:<base64url>\n<structured clone><zeros><ids of events>
  *
- * The ids, 32 bytes each, are nearly all of it: they stand at the end, at a multiple of four bytes, and are used where they lie.
+ * The ids, 32 bytes each, are most of it: they are last, 4-byte aligned, and used in place.
  */
 
 import { deserialize, serialize } from 'node:v8';
@@ -44,16 +43,16 @@ import { readWholeFile } from '../fs/file-system.js';
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
-/** Raised when what is saved takes another form within one version. */
+/** Incremented for each change of the form within a version. */
 const FORM = 6;
 const DIGEST_LENGTH = 43;
 const ID_BYTES = 32;
-/** Of numbers of 32 bits, in which ids are compared. */
+/** Ids are compared as 32-bit words. */
 const ALIGNMENT = 4;
 
 interface SavedGrant {
   readonly form: GrantForm;
-  /** The nodes of each limit's timeline, by their numbers. */
+  /** Each limit's timeline nodes, by number. */
   readonly nodes: readonly ReadonlyMap<number, SavedNode>[];
 }
 
@@ -63,7 +62,7 @@ interface Saved {
   readonly witnessPolicy: WitnessPolicy | undefined;
   readonly head: HeadForm;
   readonly keys: readonly SavedKey[];
-  /** How many ids stand at the end. */
+  /** The number of ids at the end. */
   readonly ids: number;
   readonly events: Omit<EventIndexData, 'ids'>;
   readonly grants: readonly SavedGrant[];
@@ -80,11 +79,7 @@ interface Saved {
   readonly prefix: VerifiedPrefix | undefined;
 }
 
-/**
- * A verification as bytes: the state after any line, and the findings up to it.
- *
- * @throws TypeError for a state that is not in memory
- */
+/** Saves a verification after any line, with its findings. @throws TypeError for a state over an index */
 export function saveVerification({ state, findings, prefix }: SavedVerification): Uint8Array {
   const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
   if (!(events instanceof EventIndex && foldRoots instanceof Map))
@@ -130,10 +125,8 @@ function headerOf(digest: string): string {
 }
 
 /**
- * The verification that {@link saveVerification} saved, from the file in which its bytes are. Of another file only the beginning is
- * read.
- *
- * @throws NorthrootError as {@link restoreVerification}, or as files give it.
+ * Loads what {@link saveVerification} saved. Of another kind of file only the header is read.
+ * @throws NorthrootError as {@link restoreVerification}, or as files give it
  */
 export async function loadVerification(path: string, backend?: SignatureBackend): Promise<SavedVerification> {
   const bytes = await readWholeFile(path, (head) => readHeader(head) !== undefined);
@@ -142,11 +135,9 @@ export async function loadVerification(path: string, backend?: SignatureBackend)
 }
 
 /**
- * The verification that {@link saveVerification} saved.
- *
- * @param bytes - Are kept by what is returned: nobody may change them any more.
- * @throws NorthrootError `STATE_INVALID` when the bytes are no such state, or a damaged one; `STATE_OUTDATED` when another
- *   version of northroot saved it: what was found by its rules is not what this one would find.
+ * Restores what {@link saveVerification} saved. The result keeps `bytes`, which MUST NOT change afterwards.
+ * @throws NorthrootError `STATE_INVALID` for damaged or foreign bytes; `STATE_OUTDATED` for another version's state, whose findings this
+ *   one might not make
  */
 export function restoreVerification(
   bytes: Uint8Array,
@@ -195,7 +186,7 @@ function idsAtEnd(body: Uint8Array, count: number): Uint32Array {
   const from = body.length - count * ID_BYTES;
   if (!(Number.isSafeInteger(count) && count >= 0 && from >= 0)) throw new RangeError('ids are missing');
   const bytes = body.subarray(from);
-  // Such as a part of a larger buffer.
+  // It may be a part of a larger buffer.
   const { buffer, byteOffset } = bytes.byteOffset % ALIGNMENT === 0 ? bytes : new Uint8Array(bytes);
   return new Uint32Array(buffer, byteOffset, bytes.length / ALIGNMENT);
 }

@@ -1,4 +1,4 @@
-/** The tables of a verification's state over an index: read when they are asked, and what was changed kept until it is written. */
+/** Verification tables over an index: read on demand; changes are held until written. */
 
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import type { Grant } from '../../rules/bounds/grant.js';
@@ -15,7 +15,7 @@ export class Entries {
   readonly #view: string;
   readonly names: FileNames;
 
-  /** @param view - What every key begins with. */
+  /** @param view - The prefix of every key. */
   constructor(store: EntryStore, view: string, names: FileNames) {
     this.#store = store;
     this.#view = view;
@@ -27,12 +27,10 @@ export class Entries {
     return text === undefined ? undefined : decodeValue(text, this.names);
   }
 
-  /** An entry as it is kept. */
   getText(key: string): string | undefined {
     return this.#store.get(this.#view + key);
   }
 
-  /** Those of the keys that have no entry. */
   async listMissing(keys: readonly string[]): Promise<string[]> {
     const isThere = await this.#store.has(keys.map((key) => this.#view + key));
     return keys.filter((_, index) => isThere[index] === false);
@@ -52,7 +50,7 @@ export class Entries {
       yield [key.slice(this.#view.length), decodeValue(text, this.names)];
   }
 
-  /** All entries as they are kept, in the order of the keys. */
+  /** All entries as stored, in key order. */
   async *listTexts(): AsyncGenerator<readonly [key: string, text: string]> {
     for await (const [key, text] of this.#store.list({ prefix: this.#view }))
       yield [key.slice(this.#view.length), text];
@@ -62,21 +60,21 @@ export class Entries {
     return this.changeText(key, value === undefined ? undefined : encodeValue(value, this.names));
   }
 
-  /** @param text - What {@link encodeValue} gives, or several of these that the reader knows to part. */
+  /** @param text - As {@link encodeValue} writes it, or several of these that the reader can split. */
   changeText(key: string, text: string | undefined): EntryChange {
     return { key: this.#view + key, value: text };
   }
 }
 
-/** A number as a part of keys, in whose order numbers are. */
+/** A number as part of a key, so that key order is numeric order. */
 export function keyNumber(n: number): string {
   return String(n).padStart(16, '0');
 }
 
-/** After so many entries were read and written, those that nobody holds are let go. */
+/** Entries cached before unreferenced ones are dropped. */
 const MAX_CACHED = 20_000;
 
-/** A table of values that are entries. */
+/** A table of values, each an entry. */
 export class EntryTable<V extends object> implements Table<string, V> {
   readonly #entries: Entries;
   readonly #prefix: string;
@@ -96,7 +94,7 @@ export class EntryTable<V extends object> implements Table<string, V> {
     if (known !== undefined || this.#isLoaded || this.#known.has(key)) return known;
     const form = this.#entries.get(this.#prefix + key);
     const value = form === undefined ? undefined : this.#decode(form, key);
-    // That there is none is asked of each new event more than once.
+    // Cached too if absent: a new event's id is looked up more than once.
     this.#known.set(key, value);
     return value;
   }
@@ -124,7 +122,7 @@ export class EntryTable<V extends object> implements Table<string, V> {
     for (const value of this.#known.values()) if (value !== undefined) yield value;
   }
 
-  /** Reads all of it, in the order of the keys; what was changed comes after that. */
+  /** Reads all entries in key order; changed ones come last. */
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     const since = [...this.#known];
@@ -138,7 +136,6 @@ export class EntryTable<V extends object> implements Table<string, V> {
     this.#isLoaded = true;
   }
 
-  /** What was changed since this was asked before. */
   takeChanges(): EntryChange[] {
     const changes = [...this.#changed].map((key) =>
       this.#entries.change(this.#prefix + key, this.#known.get(key)),
@@ -147,17 +144,16 @@ export class EntryTable<V extends object> implements Table<string, V> {
     return changes;
   }
 
-  /** Lets go of what is written, where that is much. To be called when all changes are. */
+  /** Drops the cache if it is large. All changes MUST be written. */
   trim(): void {
     if (!this.#isLoaded && this.#known.size > MAX_CACHED) this.#known.clear();
   }
 }
 
-/** A table that is empty most of the time, and knows it. */
+/** A table that knows its size, since it is mostly empty. */
 export class CountedTable<V extends object> extends EntryTable<V> {
   #size: number;
 
-  /** @param size - How many entries there are. */
   constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V, size: number) {
     super(entries, prefix, decode);
     this.#size = size;
@@ -183,12 +179,12 @@ export class CountedTable<V extends object> extends EntryTable<V> {
   }
 }
 
-/** A Map that says what was changed in it. It is small, and read whole. */
+/** A small Map, read whole, that tracks its changes. */
 export class TrackedMap<V> extends Map<string, V> {
   readonly #changed = new Set<string>();
 
   override set(key: string, value: V): this {
-    // Called by the constructor of Map, before there are fields.
+    // Map's constructor calls this before the fields exist.
     if (#changed in this) this.#changed.add(key);
     return super.set(key, value);
   }
@@ -205,36 +201,32 @@ export class TrackedMap<V> extends Map<string, V> {
   }
 }
 
-/** A {@link TrackedMap} whose keys have numbers in the order in which they came, also of keys that are gone by now. */
+/** A {@link TrackedMap} that numbers its keys in order of arrival, removed ones included. */
 export class NumberedMap<V> extends TrackedMap<V> {
   readonly #numbers = new Map<string, number>();
   #gone: number[] = [];
   #count: number;
 
-  /** @param count - How many keys there were before. */
   constructor(count: number) {
     super();
     this.#count = count;
   }
 
-  /** How many keys there were by now. */
   get count(): number {
     return this.#count;
   }
 
-  /** Of a key that is there. */
   numberOf(key: string): number {
     return this.#numbers.get(key) as number;
   }
 
-  /** The numbers of the keys that are gone since this was asked before. */
+  /** The numbers of keys removed since the last call. */
   takeGone(): number[] {
     const gone = this.#gone;
     this.#gone = [];
     return gone;
   }
 
-  /** A key that had its number before. */
   restore(key: string, number: number, value: V): void {
     this.#numbers.set(key, number);
     super.set(key, value);
@@ -256,7 +248,7 @@ export class NumberedMap<V> extends TrackedMap<V> {
   }
 }
 
-/** Grants by number, by id and by principal. */
+/** Grants by number, id and principal. */
 export class IndexedGrants implements GrantTable {
   readonly #entries: Entries;
   readonly #known = new Map<number, Grant>();
@@ -277,7 +269,7 @@ export class IndexedGrants implements GrantTable {
   get(id: string): Grant | undefined {
     const number = this.#numbers.get(id) ?? this.#entries.get(`G:${id}`);
     if (typeof number !== 'number') return undefined;
-    // Asked for with each event under it.
+    // Looked up for each event under it.
     this.#numbers.set(id, number);
     return this.at(number);
   }

@@ -1,4 +1,4 @@
-/** Files that are written piece by piece, and appear whole or not at all. */
+/** Files written in pieces that appear whole or not at all. */
 
 import { dirname, join, resolve } from 'node:path';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
@@ -14,21 +14,18 @@ import {
   viaTemporary,
 } from './file-system.js';
 
-/** So many bytes are written at once. */
 const BLOCK_BYTES = 256 * 1024;
 
-/** How {@link writeThrough} goes about it. */
 export interface WriteThroughOptions {
-  /** Asked when the file is whole, before it gets its name; rejecting leaves what has that name. */
+  /** Called when the file is whole, before it gets its name; rejecting keeps the old file. */
   readonly confirm?: () => Promise<void>;
   readonly fileSystem?: FileSystem;
 }
 
 /**
- * Gives `path` what `fill` writes, in one step when that ends: whoever reads it sees the old bytes or all of the new ones, also
- * after a crash. When `fill` rejects, what has the name stays.
- *
- * @throws NorthrootError as {@link replaceFile}; what `fill` rejects with.
+ * Replaces `path` by what `fill` writes: readers see the old bytes or all of the new ones, also after a crash. If `fill` rejects, the old
+ * file stays.
+ * @throws NorthrootError as {@link replaceFile}; what `fill` rejects with
  */
 export async function writeThrough<T>(
   path: string,
@@ -56,10 +53,9 @@ export async function writeThrough<T>(
 }
 
 /**
- * The same for several files of one folder, which is made where it is missing. Each of them appears whole or not at all, and none
- * before `fill` has ended. When that rejects, a folder that was made for it is gone again.
- *
- * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with.
+ * The same for several files of one folder, created if missing. None appears before `fill` ends; if it rejects, a created folder is
+ * removed.
+ * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with
  */
 export async function writeFolderThrough<N extends string, T>(
   folder: string,
@@ -79,13 +75,13 @@ export async function writeFolderThrough<N extends string, T>(
   try {
     return await open(names, {});
   } catch (error) {
-    // One that holds something by now is somebody else's too.
+    // One that is not empty by now is in use by another process.
     for (const each of made) await fileSystem.removeFolder(each).catch(() => undefined);
     throw error;
   }
 }
 
-/** A folder and those above it that are not there yet, the deepest first. */
+/** The folders to create for `folder`, deepest first. */
 async function missingFolders(folder: string, fileSystem: FileSystem): Promise<string[]> {
   const missing: string[] = [];
   let at = resolve(folder);
@@ -96,14 +92,13 @@ async function missingFolders(folder: string, fileSystem: FileSystem): Promise<s
   return missing;
 }
 
-/** Gives a file of a folder its name when its bytes are on disk; what had that name is gone. */
-export type PlaceInFolder = (name: string, bytes: Uint8Array) => Promise<void>;
+/** Writes a file of the folder and gives it its name, replacing another. */
+type PlaceInFolder = (name: string, bytes: Uint8Array) => Promise<void>;
 
 /**
- * Any number of small files in a folder, which is made with the first of them. Each appears whole or not at all, one after the other;
- * all names are on disk when the call returns. When `fill` rejects, those that it placed stay.
- *
- * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with.
+ * Any number of small files in a folder, created with the first one. Each appears whole or not at all; all names are on disk on return. If
+ * `fill` rejects, the files placed so far stay.
+ * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with
  */
 export async function writeFilesThrough<T>(
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * The few operations on files that a ledger's writer makes, behind an interface, so that tests can make each of them
- * fail. This is the implementation on `node:fs`; every error leaves as a NorthrootError.
+ * The file operations that a ledger's writer needs, as an interface so that tests can fail each one; implemented on `node:fs`. Every error
+ * is a NorthrootError.
  */
 
 import { constants as bufferConstants } from 'node:buffer';
@@ -24,7 +24,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { errnoOf, toIoError } from './io-error.js';
 
-/** An open file. Positions and sizes are in bytes. */
+/** Positions and sizes are in bytes. */
 export interface OpenFile {
   /** The descriptor, for locking; -1 where there is none. */
   readonly fd: number;
@@ -32,9 +32,9 @@ export interface OpenFile {
   size(): Promise<number>;
   /** Reads at most `buffer.length` bytes at `position`; 0 at the end. */
   read(buffer: Uint8Array, position: number): Promise<number>;
-  /** Appends with one system call; returns how many bytes it took, which may be fewer. */
+  /** Appends with one system call; returns the bytes written, which may be fewer. */
   write(bytes: Uint8Array): Promise<number>;
-  /** fdatasync(2): returns when what was written is on disk. */
+  /** fdatasync(2). */
   datasync(): Promise<void>;
   truncate(size: number): Promise<void>;
   close(): Promise<void>;
@@ -42,37 +42,31 @@ export interface OpenFile {
   isInPlace(): Promise<boolean>;
 }
 
-/** What a path is. */
-export type PathKind = 'file' | 'folder' | 'other' | 'missing';
+type PathKind = 'file' | 'folder' | 'other' | 'missing';
 
-/** How a file is opened: to read, to append (it must exist), to append (made when missing), or made new. */
-export type OpenMode = 'read' | 'append' | 'create' | 'new';
+/** Read; append to an existing file; append, creating it if missing; create exclusively. */
+type OpenMode = 'read' | 'append' | 'create' | 'new';
 
-/** The file system as a ledger needs it. */
 export interface FileSystem {
   kindOf(path: string): Promise<PathKind>;
-  /** Opens a file, or with `read` a folder for locking. New files get the permission bits `permissions` (default 0o644). */
+  /** With `read`, a folder can be opened too, for locking. `permissions` of new files default to 0o644. */
   open(path: string, mode: OpenMode, permissions?: number): Promise<OpenFile>;
-  /** The names in a folder, sorted. */
+  /** Sorted. */
   list(path: string): Promise<string[]>;
-  /** Makes a folder and those above it that are missing; their names are on disk when the call returns. */
+  /** Creates the folder and its missing parents, their names on disk on return. */
   makeFolder(path: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Removes a folder that is empty. */
+  /** The folder MUST be empty. */
   removeFolder(path: string): Promise<void>;
-  /** Gives the file `from` the name `to`, in one step; what had that name before is gone. */
+  /** Atomic; replaces `to`. */
   rename(from: string, to: string): Promise<void>;
-  /**
-   * Gives the file `from` the name `to`, in one step, where nothing has that name.
-   *
-   * @throws NorthrootError `FILE_EXISTS`.
-   */
+  /** Atomic; never replaces. @throws NorthrootError `FILE_EXISTS` */
   renameNew(from: string, to: string): Promise<void>;
-  /** Which file a path names, its size, and when it was last changed, as text: another one after each change, as far as the clock tells. */
+  /** The file's identity, size and change times as text; differs after each change, as far as the clock can tell. */
   stampOf(path: string): Promise<string>;
-  /** When a file was last written to, in milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   modifiedAt(path: string): Promise<number>;
-  /** fsync(2) of the folder that holds `path`, so that a new name in it survives a crash. */
+  /** fsync(2) of the folder that holds `path`, so that a new name survives a crash. */
   syncFolderOf(path: string): Promise<void>;
 }
 
@@ -131,10 +125,9 @@ class NodeFile implements OpenFile {
   }
 }
 
-/** What link(2) says where the file system knows one name a file only. */
+/** Errors of link(2) on file systems without hard links. */
 const HAS_NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK']);
 
-/** The machine's own file system. */
 export const nodeFileSystem: FileSystem = {
   async kindOf(path) {
     try {
@@ -180,19 +173,19 @@ export const nodeFileSystem: FileSystem = {
       await link(from, to);
     } catch (error) {
       if (!HAS_NO_LINKS.has(errnoOf(error))) throw toIoError(error, 'create', to);
-      // The empty file keeps others out; only who is killed between the two calls leaves it.
+      // The empty file claims the name; it stays only if the process is killed between the two calls.
       const claim = await attempt('create', to, () => open(to, FLAGS.new, 0o600));
       await attempt('close', to, () => claim.close());
       await attempt('create', to, () => rename(from, to));
       return;
     }
-    // The file is where it should be; the other name of it is litter, which somebody will remove.
+    // The file is in place; a leftover temporary name is removed later.
     await unlink(from).catch(() => undefined);
   },
 
   async stampOf(path) {
     const status = await attempt('read', path, () => stat(path, { bigint: true }));
-    // The time of change cannot be set by whoever writes: that of modification can.
+    // A writer can set the modification time, but not the change time.
     return [status.dev, status.ino, status.size, status.mtimeNs, status.ctimeNs].join(':');
   },
 
@@ -213,30 +206,25 @@ export const nodeFileSystem: FileSystem = {
   },
 };
 
-/** What stands at a path: `missing`, `file`, `folder`, or `other` (a device, a pipe). Links are followed. */
+/** The kind of a path, links followed. */
 export function kindOfPath(path: string): Promise<PathKind> {
   return nodeFileSystem.kindOf(path);
 }
 
-/** Whether two paths lead to one file or folder. One that leads nowhere is no other's. */
+/** Whether two paths lead to the same existing file or folder. */
 export async function isSameFile(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all([a, b].map((path) => stat(path).catch(() => undefined)));
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
 }
 
-/**
- * Removes a file.
- *
- * @throws NorthrootError as {@link toIoError}.
- */
+/** @throws NorthrootError as {@link toIoError} */
 export function removeFile(path: string): Promise<void> {
   return nodeFileSystem.remove(path);
 }
 
 /**
- * Reads a small file whole. No more than one byte past `limit` is read: what has no end (a device, a pipe) is refused too.
- *
- * @throws NorthrootError `FILE_TOO_BIG` beyond `limit` bytes, or as {@link toIoError}.
+ * Reads a small file whole, and at most one byte past `limit`, so that endless devices and pipes are refused.
+ * @throws NorthrootError `FILE_TOO_BIG` beyond `limit` bytes, or as {@link toIoError}
  */
 export async function readSmallFile(path: string, limit: number): Promise<Uint8Array> {
   const handle = await attempt('read', path, () => open(path, constants.O_RDONLY));
@@ -262,16 +250,15 @@ export async function readSmallFile(path: string, limit: number): Promise<Uint8A
 }
 
 /**
- * Whether others than the owner of a regular file may read or change it, by its permission bits; false where the system has none.
- *
- * @throws NorthrootError as {@link toIoError}.
+ * Whether users other than the owner may access a regular file; false on systems without permission bits.
+ * @throws NorthrootError as {@link toIoError}
  */
 export async function isOpenToOthers(path: string): Promise<boolean> {
   const status = await attempt('read', path, () => stat(path));
   return process.platform !== 'win32' && status.isFile() && (status.mode & 0o077) !== 0;
 }
 
-/** Whether files can be made in a folder. */
+/** Whether files can be created in a folder. */
 export function isWritableFolder(path: string): Promise<boolean> {
   return access(path, constants.W_OK | constants.X_OK).then(
     async () => (await nodeFileSystem.kindOf(path)) === 'folder',
@@ -280,10 +267,8 @@ export function isWritableFolder(path: string): Promise<boolean> {
 }
 
 /**
- * Makes a new file with these bytes, on disk when the call returns. It appears whole or not at all, whatever happens meanwhile, and
- * what has its name already is never touched.
- *
- * @throws NorthrootError `FILE_EXISTS` when `path` exists, or as {@link toIoError}.
+ * Creates a file with these bytes, on disk on return. It appears whole or not at all, and never replaces another.
+ * @throws NorthrootError `FILE_EXISTS`, or as {@link toIoError}
  */
 export async function writeNewFile(
   path: string,
@@ -291,9 +276,8 @@ export async function writeNewFile(
   permissions: number,
   fileSystem: FileSystem = nodeFileSystem,
 ): Promise<void> {
-  if ((await fileSystem.kindOf(path)) !== 'missing') {
+  if ((await fileSystem.kindOf(path)) !== 'missing')
     throw new NorthrootError('FILE_EXISTS', `cannot create ${printable(path)}: it exists already`);
-  }
   await removeLitter(path, fileSystem);
   await viaTemporary(path, makeTemporaryName(path), fileSystem, async (temporary) => {
     await writeWhole(temporary, bytes, permissions, fileSystem);
@@ -310,7 +294,7 @@ async function attempt<T>(action: string, path: string, operation: () => Promise
   }
 }
 
-/** A file's bytes from beginning to end, in chunks that are not reused. */
+/** A file's bytes in chunks that are not reused. */
 export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
   const handle = await attempt('read', path, () => open(path, constants.O_RDONLY));
   try {
@@ -325,17 +309,16 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
   }
 }
 
-/** How much of a file is looked at before the rest is read. */
+/** How much `isWanted` sees. */
 const HEAD_BYTES = 4096;
-/** Of one call of the system. */
+/** Of one read(2). */
 const MAX_READ_BYTES = 1 << 30;
 
 /**
- * A file's bytes in one piece, however many there are.
- *
- * @param isWanted - Asked of the first 4 KiB: where it says no, nothing else is read.
- * @returns undefined for a file that is not wanted.
- * @throws NorthrootError `FILE_TOO_BIG` for more bytes than one piece of memory can have; as {@link toIoError}.
+ * Reads a file of any size whole.
+ * @param isWanted - Given the first 4 KiB; if false, nothing else is read
+ * @returns undefined for an unwanted file
+ * @throws NorthrootError `FILE_TOO_BIG` beyond what a buffer can hold; as {@link toIoError}
  */
 export async function readWholeFile(
   path: string,
@@ -356,7 +339,7 @@ export async function readWholeFile(
         isKnown = true;
       }
       if (bytesRead === 0) return bytes.subarray(0, size);
-      // One more than there should be, so that the end is seen.
+      // One byte more than expected, to see the end.
       if (size === bytes.length) bytes = enlarge(path, bytes, Math.max(expected + 1, size * 2));
     }
   } finally {
@@ -376,19 +359,18 @@ function enlarge(path: string, bytes: Buffer, length: number): Buffer {
   return larger;
 }
 
-/** How {@link replaceFile} goes about it. */
-export interface ReplaceOptions {
+interface ReplaceOptions {
   /**
-   * The name that the file has until it is whole, in the same file system. What has it already is removed, so nobody else may be
-   * about to use it. Default: one that nobody else has, beside the file; such ones that killed processes left are removed.
+   * The temporary name, on the same file system; an existing file of that name is removed, so no other process may use it. Default: a
+   * unique name beside the file, and stale ones are removed.
    */
   readonly temporary?: string;
-  /** Asked when the file is whole, before it gets its name; rejecting leaves what has that name. */
+  /** Called when the file is whole, before it gets its name; rejecting keeps the old file. */
   readonly confirm?: () => Promise<void>;
   readonly fileSystem?: FileSystem;
 }
 
-/** Gives `path` these bytes in one step: whoever reads it sees the old ones or the new ones, also after a crash. */
+/** Replaces `path` by these bytes: readers see the old or the new ones, also after a crash. */
 export async function replaceFile(
   path: string,
   bytes: Uint8Array,
@@ -398,7 +380,7 @@ export async function replaceFile(
   await (options.fileSystem ?? nodeFileSystem).syncFolderOf(path);
 }
 
-/** As {@link replaceFile}, but the name is on disk for certain only after `syncFolderOf`: for many files in a folder. */
+/** As {@link replaceFile}, but durable only after `syncFolderOf`: for many files in a folder. */
 export async function placeFile(
   path: string,
   bytes: Uint8Array,
@@ -413,16 +395,16 @@ export async function placeFile(
   });
 }
 
-/** Older than this a temporary file belongs to nobody who lives: it takes milliseconds to write one. */
+/** Temporary files older than this have no living writer: writing one takes milliseconds. */
 const LITTER_MS = 10 * 60_000;
 const TEMPORARY_ENDING = /^\.new-[0-9a-f]{1,16}$/;
 
-/** A name beside `path` that nobody else has. */
+/** A unique name beside `path`. */
 export function makeTemporaryName(path: string): string {
   return `${path}.new-${randomBytes(8).toString('hex')}`;
 }
 
-/** Removes the temporary files for `path` that killed processes left. What cannot be removed stays: it is in nobody's way. */
+/** Removes stale temporary files of `path`; failures are ignored. */
 export async function removeLitter(path: string, fileSystem: FileSystem): Promise<void> {
   const [folder, name] = [dirname(path), basename(path)];
   const names = await fileSystem.list(folder).catch(() => []);
@@ -437,7 +419,7 @@ export async function removeLitter(path: string, fileSystem: FileSystem): Promis
   }
 }
 
-/** The names of a folder's files of which killed processes left temporary ones. */
+/** Names in a folder that have stale temporary files. */
 export async function litterIn(folder: string, fileSystem: FileSystem): Promise<ReadonlySet<string>> {
   const left = (await fileSystem.list(folder)).filter((name) => TEMPORARY_ENDING.test(endingOf(name)));
   return new Set(left.map((name) => name.slice(0, -endingOf(name).length)));
@@ -447,7 +429,7 @@ function endingOf(name: string): string {
   return name.slice(Math.max(name.lastIndexOf('.'), 0));
 }
 
-/** Runs `place` with a temporary name, of which nothing is left when that fails; errors speak of the file that was meant. */
+/** Runs `place` with a temporary name, which is removed on failure; errors name the target. */
 export async function viaTemporary<T>(
   path: string,
   temporary: string,

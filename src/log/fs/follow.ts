@@ -1,6 +1,6 @@
 /**
- * A ledger that is read on while others append to it: what is there first, then each line when it comes, until the reader stops. It asks
- * the file system now and then; there is no lock, and nothing is missed in between.
+ * A ledger read while others append to it, by polling: existing lines first, then each new one, until the reader stops. No lock is taken,
+ * and nothing is missed.
  */
 
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
@@ -10,34 +10,32 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, checkString } from '../../base/options.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
-import { toIoError } from './io-error.js';
+import { orIoError, toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
 import { assertUnmixed, SEGMENT_NAME } from './source.js';
 
-/** How {@link followLedger} reads. */
 export interface FollowOptions {
-  /** Ends the reading when it is aborted: `segments` is then at its end, without an error. */
+  /** Aborting ends `segments` without an error. */
   readonly signal: AbortSignal;
-  /** Called once, when what was there at first has been read. */
+  /** Called once, when the existing lines were read. */
   readonly onCaughtUp?: (() => void) | undefined;
-  /** How often the file is looked at, in milliseconds. Default 100. */
+  /** Polling interval in milliseconds. Default 100. */
   readonly pollMs?: number | undefined;
-  /** Gives whole lines only: what was there of another when reading ends is not given, and is told as growth. Default false. */
+  /** Ends with a whole line; the rest of an incomplete one is reported as growth. Default false. */
   readonly wholeLines?: boolean | undefined;
 }
 
 const CHUNK_BYTES = 256 * 1024;
 const POLL_MS = 100;
 const NEWLINE = 0x0a;
-/** By so much a file of another kind is known. */
+/** Enough to recognise other kinds of file. */
 const HEAD_BYTES = 4096;
 
 /**
- * A ledger file or folder of segments that is read on as it grows.
- *
- * @throws NorthrootError when it cannot be opened (`FILE_NOT_FOUND`, `NOT_A_LEDGER`, …); while reading `FILE_CHANGED` when what was read
- *   is cut off, or another file has taken its place. TypeError, RangeError for a bad option.
+ * Follows a ledger file or folder of segments.
+ * @throws NorthrootError when it cannot be opened (`FILE_NOT_FOUND`, `NOT_A_LEDGER`, …); while reading, `FILE_CHANGED` when it was
+ *   truncated or replaced; TypeError, RangeError for a bad option
  */
 export async function followLedger(path: string, options: FollowOptions): Promise<LedgerSource> {
   checkString('followLedger', 'the path', path);
@@ -51,7 +49,7 @@ export async function followLedger(path: string, options: FollowOptions): Promis
   if (!(pollMs > 0)) throw new RangeError('pollMs must be more than 0');
   const status = await orIoError(stat(path), path);
   if (status.isDirectory()) await assertUnmixed(path);
-  // What is opened for reading and never written to would hold a thread for ever.
+  // Opening a pipe that nobody writes to would block a thread forever.
   else if (!status.isFile())
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is neither a file nor a folder`);
   const reader = new Follower(path, options, pollMs);
@@ -70,9 +68,9 @@ class Follower {
   readonly #signal: AbortSignal;
   readonly #pollMs: number;
   readonly #wholeLines: boolean;
-  /** Where reading ended, where more was there. */
+  /** Where reading ended, if more was there. */
   growth: SourceGrowth | undefined;
-  /** Segments that were seen and not begun, the last of them first. A folder is looked at again only once they are all begun. */
+  /** Segments seen and not begun, last first; the folder is listed again only when it is empty. */
   #pending: string[] = [];
   #onCaughtUp: (() => void) | undefined;
 
@@ -85,7 +83,7 @@ class Follower {
   }
 
   async *file(): AsyncGenerator<Segment, void, void> {
-    // By what is there now: whoever follows another kind of file would wait for more of it for ever.
+    // Another kind of file would be followed forever.
     for await (const chunk of refuseOtherFiles(readHead(this.#path), this.#path)) if (chunk.length > 0) break;
     const chunks = this.#read(this.#path, () => Promise.resolve(false));
     yield { file: this.#path, firstSeq: undefined, chunks };
@@ -108,17 +106,17 @@ class Follower {
     }
   }
 
-  /** @param isOver - Whether nothing will be added any more. */
+  /** @param isOver - Whether nothing will be appended any more. */
   async *#read(path: string, isOver: () => Promise<boolean>): AsyncGenerator<Uint8Array, void, void> {
     const file = await orIoError(open(path, 'r'), path);
     try {
-      // Free when the next chunk is asked for.
+      // Overwritten by the next chunk.
       const buffer = Buffer.alloc(CHUNK_BYTES);
       let position = 0;
       let isLast = false;
       while (!this.#signal.aborted) {
         const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, position);
-        // Reading may end after any chunk. A line that fills the buffer is given in parts: it is longer than any record may be.
+        // Reading may end after any chunk. A line that fills the buffer is longer than any record, and may be split.
         const whole = this.#wholeLines ? buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE) + 1 : bytesRead;
         const taken = whole === 0 && bytesRead === CHUNK_BYTES ? bytesRead : whole;
         if (taken > 0) {
@@ -128,7 +126,7 @@ class Follower {
         }
         await assertSame(file, path, position);
         if (isLast) return;
-        // What was added before the next segment was begun is read before that.
+        // Read what was appended before the next segment was begun.
         isLast = await isOver();
         if (isLast) continue;
         this.#tellCaughtUp();
@@ -176,7 +174,7 @@ async function* readHead(path: string): AsyncGenerator<Uint8Array, void, void> {
   }
 }
 
-/** @throws NorthrootError `FILE_CHANGED` when the file is shorter than what was read, or the path names another one. */
+/** @throws NorthrootError `FILE_CHANGED` when the file was truncated or replaced */
 async function assertSame(file: FileHandle, path: string, position: number): Promise<void> {
   const [open, named] = [await file.stat(), await stat(path)];
   if (open.size >= position && open.ino === named.ino && open.dev === named.dev) return;
@@ -187,10 +185,4 @@ async function assertSame(file: FileHandle, path: string, position: number): Pro
       hint: 'run the command again; if it happens again, find out what rewrites the file',
     },
   );
-}
-
-async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
-  return result.catch((error: unknown) => {
-    throw toIoError(error, 'read', path);
-  });
 }

@@ -1,7 +1,6 @@
 /**
- * Hashes large files in several threads, the caller's own among them: of the whole pieces at the beginning of a file
- * (`base/bytes/ledger-prefix.ts`) each takes the next one until there are no more. A thread that dies, hangs or is surprised is an internal
- * error, which says nothing of the file.
+ * Hashes large files in several threads, the caller's included: each takes the next whole piece (`base/bytes/ledger-prefix.ts`) until none
+ * is left. A failed thread is an internal error, and says nothing of the file.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -19,13 +18,13 @@ import {
   takePiece,
 } from './piece-hashing.js';
 
-/** Fewer bytes than these are hashed before a thread has started. */
+/** Starting a thread takes as long as hashing this much. */
 const BYTES_PER_THREAD = 64 * 1024 * 1024;
-/** Threads that took no piece for so many seconds, and did not answer, hang. */
+/** A thread hangs if it took no piece for this long, in seconds. */
 const PATIENCE_S = 120;
 const PROGRAM = fromDist('log/fs/hashing-worker.js');
 
-/** What a thread does that dies, hangs or is surprised: an internal error. */
+/** A hashing thread failed: an internal error. */
 export class ThreadError extends Error {}
 
 /** For tests. */
@@ -45,15 +44,15 @@ interface Member {
   waiting: Waiting | undefined;
 }
 
-/** See the head of this file. */
+/** Hashing threads; see the head of this file. */
 export class HashingThreads {
   readonly #members: Member[];
   readonly #patience: number;
   #failure: ThreadError | undefined;
 
   /**
-   * @param threads - At most so many hash, the caller's own among them.
-   * @param bytes - About so many will be hashed: no more threads are started than these are worth.
+   * @param threads - The maximum, the caller's included
+   * @param bytes - About how much will be hashed, which bounds the threads started
    */
   constructor(threads: number, bytes: number, options: HashingOptions = {}) {
     const { bytesPerThread = BYTES_PER_THREAD, program = PROGRAM, patience = PATIENCE_S } = options;
@@ -63,9 +62,8 @@ export class HashingThreads {
   }
 
   /**
-   * The hashes of whole pieces at the beginning of a file, one behind the other; undefined where it has fewer bytes.
-   *
-   * @throws What `node:fs` gives; the signal's reason when that aborts; {@link ThreadError} for a thread that gives no answer.
+   * The concatenated hashes of whole pieces at the beginning of a file; undefined if it has fewer bytes.
+   * @throws as `node:fs`; the signal's reason; {@link ThreadError}
    */
   async hash(
     file: FileHandle,
@@ -82,14 +80,13 @@ export class HashingThreads {
       const others = await Promise.all(answers);
       return isWhole && others.every(isWholeBy) ? new Uint8Array(task.hashes) : undefined;
     } finally {
-      // The file stays open for as long as somebody reads it.
+      // The file stays open while any thread reads it.
       stopTaking(task);
       await Promise.allSettled(answers);
       clearInterval(clock);
     }
   }
 
-  /** Ends the threads. */
   async close(): Promise<void> {
     this.#failure ??= new ThreadError('the threads that hash were ended');
     await Promise.all(this.#members.map(({ worker }) => worker.terminate()));
@@ -111,13 +108,13 @@ export class HashingThreads {
 
   #ask(member: Member, task: PieceTask): Promise<PieceAnswer> {
     const answer = new Promise<PieceAnswer>((resolve, reject) => (member.waiting = { resolve, reject }));
-    // It is looked at when the caller's own part is done.
+    // Awaited after the caller's own part.
     answer.catch(() => undefined);
     member.worker.postMessage(task);
     return answer;
   }
 
-  /** Ticks and not the time of day: a process that was stopped for an hour has not waited. */
+  /** Counts ticks, not wall-clock time: a suspended process has not waited. */
   #watch(task: PieceTask): ReturnType<typeof setInterval> {
     let taken = 0;
     let silent = 0;
@@ -144,13 +141,13 @@ function isWholeBy(answer: PieceAnswer): boolean {
   throw Object.assign(new Error(message), { code });
 }
 
-/** The caller's own part. @returns Whether the file has as many bytes. */
+/** The caller's own part. @returns Whether the file has enough bytes */
 async function hashPieces(
   task: PieceTask,
   file: FileHandle,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  // Each read is another thread's, and to wake that costs more than what is lost by reading more at once.
+  // Each read wakes another thread, so fewer, larger reads are faster.
   const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
   for (let piece = takePiece(task); piece !== undefined; piece = takePiece(task)) {
     for (let filled = 0; filled < PIECE_BYTES;) {

@@ -1,4 +1,4 @@
-/** What a thread that hashes pieces of a file runs, see `hashing-threads.ts`. */
+/** The program of a hashing thread; see `hashing-threads.ts`. */
 
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
@@ -6,10 +6,9 @@ import { parentPort } from 'node:worker_threads';
 import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
 import { type PieceAnswer, type PieceTask, putHash, stopTaking, takePiece } from './piece-hashing.js';
 
-/** What was read is hashed while it is near the processor. */
+/** Small enough to hash while it is in the cache. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Free when it was hashed, at once. */
 const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 parentPort?.on('message', (task: PieceTask) => parentPort?.postMessage(hashPieces(task)));
@@ -32,7 +31,7 @@ function hashPieces(task: PieceTask): PieceAnswer {
     const { message, code } = error as NodeJS.ErrnoException;
     return { failure: { message, code } };
   } finally {
-    // Whoever ends for another reason has found out enough for all.
+    // One failure stops all threads.
     stopTaking(task);
   }
 }

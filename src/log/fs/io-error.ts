@@ -1,4 +1,4 @@
-/** Turns what the operating system says into one of northroot's own errors, with what to do about it. */
+/** Maps operating system errors to northroot's, with a hint. */
 
 import { constants } from 'node:os';
 import { printable } from '../../base/bytes/printable.js';
@@ -27,8 +27,7 @@ const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?
 
 /**
  * The NorthrootError for an error of `node:fs`.
- *
- * @param action - What was tried, as in "cannot `read` FILE".
+ * @param action - The verb of the message, as in "cannot `read` FILE".
  */
 export function toIoError(cause: unknown, action: string, path: string): NorthrootError {
   if (cause instanceof NorthrootError) return cause;
@@ -42,9 +41,16 @@ export function toIoError(cause: unknown, action: string, path: string): Northro
   });
 }
 
-/** The name of an error of the operating system, such as `EDQUOT`; Node gives some only as numbers. Empty for another error. */
+/** The name of an operating system error, such as `EDQUOT`, which Node may give only as a number; else empty. */
 export function errnoOf(error: unknown): string {
   const { code = '', errno } = (error ?? {}) as NodeJS.ErrnoException;
   if (errno === undefined || Object.hasOwn(constants.errno, code)) return code;
   return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
+}
+
+/** Rejects with the NorthrootError of a failed read. */
+export async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw toIoError(error, 'read', path);
+  });
 }

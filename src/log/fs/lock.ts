@@ -1,11 +1,8 @@
 /**
- * The exclusive lock that a ledger's writer holds: flock(2) on a descriptor that the writer keeps open, so that the
- * kernel drops it the moment the process is gone, however it went. Node has no call for it, but a lock belongs to the
- * open file and not to the process: a helper that inherits the descriptor takes the lock, exits, and leaves it to us.
- * The helper is `flock` (util-linux, busybox) or, where that is missing (macOS), `perl`: where systems keep them, and only
- * then wherever PATH leads.
- *
- * The helper waits in the kernel, which keeps those who wait in a queue: whoever asked first is woken first.
+ * The writer's exclusive lock: flock(2) on a descriptor that the writer keeps open, so that the kernel releases it when the process ends in
+ * any way. Node has no such call, but a lock belongs to the open file, not to the process: a helper inherits the descriptor, takes the lock
+ * and exits. The helper is `flock`, or `perl` where that is missing (macOS), from its usual path, else by PATH. It waits in the kernel,
+ * first come, first served.
  */
 
 import { spawn } from 'node:child_process';
@@ -19,7 +16,7 @@ import type { OpenFile } from './file-system.js';
 type Manner = 'wait' | 'try';
 
 const FLOCK: Readonly<Record<Manner, readonly string[]>> = { wait: ['-x', '3'], try: ['-n', '-x', '3'] };
-/** Ends as flock does: 0 locked, 1 held by another, more where the lock cannot be had, with the reason. */
+/** Exits as flock does: 0 locked, 1 held by another, more on failure, with the reason. */
 const perl = (operation: number): readonly string[] => [
   '-e',
   `open(my $f, "<&=", 3) or exit 2; flock($f, ${operation}) and exit 0; exit 1 if $!+0 == ${constants.errno.EWOULDBLOCK}; print STDERR $!; exit 2`,
@@ -35,11 +32,11 @@ const HELPERS: readonly (readonly [command: string, args: Readonly<Record<Manner
   ['perl', PERL],
 ];
 
-/** How long to leave a lock alone that a helper found held although it was to wait for it. */
+/** The pause after a helper reports a held lock although it was to wait. */
 const RETRY_MS = 50;
-/** Who waits longer than this wants to know what for. */
+/** After this long the caller is notified. */
 const SILENT_MS = 1_000;
-/** What a helper gets at least that tries once: on a busy machine a process takes its time to start. */
+/** The least time for a helper that tries once: a busy machine starts processes slowly. */
 const MIN_HELPER_MS = 2_000;
 const EXIT_MS = 200;
 const MAX_REASON = 200;
@@ -47,13 +44,11 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Locks `file` for this process until it is closed.
- *
- * @param timeoutMs - How long to wait for another holder, in milliseconds; 0 to try once. A helper that hangs is ended then too,
- *   but not within its first two seconds.
- * @param signal - Aborting ends the wait with the signal's reason.
- * @param onWait - Called once, when the wait takes longer than a second and another has the lock.
- * @throws NorthrootError `LEDGER_LOCKED` when another writer keeps it; `LOCK_UNAVAILABLE` when no helper can be run, when it hangs,
- *   and when the file system has no such lock.
+ * @param timeoutMs - How long to wait, in milliseconds; 0 to try once. Also bounds a hanging helper, after its first two seconds.
+ * @param signal - Aborting ends the wait with its reason
+ * @param onWait - Called once, when another holder makes the wait longer than a second
+ * @throws NorthrootError `LEDGER_LOCKED` for another holder; `LOCK_UNAVAILABLE` if no helper runs, or it hangs, or the file system has no
+ *   such lock
  */
 export async function lockFile(
   file: OpenFile,
@@ -63,7 +58,7 @@ export async function lockFile(
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let asked: Promise<void> | undefined;
-  // A helper that is slow on a busy machine waits for nobody: one that need not wait tells which.
+  // The helper may only be slow to start: one that tries once tells.
   const tell = async (): Promise<void> => {
     if ((await ask(file, 'try', MIN_HELPER_MS, signal)) === 'held') onWait?.();
   };
@@ -80,13 +75,13 @@ export async function lockFile(
       if (end === 'late') break;
       await sleep(Math.min(RETRY_MS, Math.max(0, deadline - performance.now())));
     }
-    // A helper that was ended may have waited for the lock, or have hung: one that need not wait tells which.
+    // A killed helper may have waited or hung: one that tries once tells.
     const end = await ask(file, 'try', MIN_HELPER_MS, signal);
     if (end === 'locked') return;
     if (end !== 'held') throw unavailable(file, `${end} did not end`, 'find out why it hangs');
   } finally {
     clearTimeout(telling);
-    // It has the descriptor, which may be closed then, and another's.
+    // The helper holds the descriptor, whose number could be reused.
     await asked;
   }
   throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
@@ -95,9 +90,8 @@ export async function lockFile(
 }
 
 /**
- * Runs the first helper that can be run, for so long.
- *
- * @returns `held` when another has the lock; `late`, or the name of the helper that tried once, when it did not end in time.
+ * Runs the first available helper.
+ * @returns `locked`; `held` by another; if it timed out, `late`, or the helper's name if it tried once
  */
 async function ask(
   file: OpenFile,
@@ -112,14 +106,13 @@ async function ask(
     const { status, stderr, isLate } = await run(command, args[manner], file.fd, limit, signal);
     signal?.throwIfAborted();
     if (status === 0) return 'locked';
-    // busybox ends with 1 whatever went wrong, but says what: a lock that is held is nothing to be said.
+    // busybox exits with 1 for any failure, but prints a reason; a held lock prints none.
     if (status === 1 && stderr === '') return 'held';
     if (isLate) return manner === 'wait' ? 'late' : command;
     if (status !== undefined) reason ??= stderr === '' ? `${command} ended with ${status}` : stderr;
   }
-  if (reason === undefined) {
+  if (reason === undefined)
     throw unavailable(file, 'neither flock nor perl can be run', 'install util-linux (flock)');
-  }
   throw unavailable(file, reason, 'keep the ledger on a file system that has flock(2)');
 }
 
@@ -131,13 +124,13 @@ function unavailable(file: OpenFile, why: string, hint: string): NorthrootError 
 }
 
 interface HelperEnd {
-  /** Undefined when it could not be run, or did not end by itself. */
+  /** Undefined when it could not run, or was killed. */
   readonly status: number | undefined;
   readonly stderr: string;
   readonly isLate: boolean;
 }
 
-/** Runs a helper, which inherits the descriptor, for at most so long. */
+/** Runs a helper with the descriptor as number 3, for at most `limitMs`. */
 function run(
   command: string,
   args: readonly string[],
@@ -165,7 +158,7 @@ function run(
     });
     child.once('error', () => end(undefined));
     child.once('close', (status) => end(status ?? undefined));
-    // What the helper started may keep its standard error open.
+    // The helper's children may keep its standard error open.
     child.once('exit', (status) => setTimeout(() => end(status ?? undefined), EXIT_MS));
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Files that people take for a ledger and that are something else, told by how they begin. A report on such a file would
- * quote it, and it may be a secret: it is refused by its kind, and none of its text is shown.
+ * Recognises files that are commonly mistaken for a ledger. A report would quote them, and they may be secrets, so they are refused by
+ * kind, without any of their text.
  */
 
 import { concatBytes } from '../../base/bytes/concat.js';
@@ -8,10 +8,10 @@ import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 
-/** So much of the beginning is looked at; a key, a note's first lines and a proof's are shorter. */
+/** Keys, notes and proofs are shorter. */
 const HEAD_BYTES = 4096;
 
-/** What every line of a ledger begins with. */
+/** The start of every record. */
 const RECORD_START = '{"event":{';
 
 const OPENING_BRACE = 0x7b;
@@ -26,7 +26,7 @@ const BUNDLE = 'it holds one signed statement: give the ledger';
 const VERIFIED = 'it is verified by itself, without a ledger: give the ledger';
 const CHECK = 'check the path';
 
-/** In this order: the first that fits. Each is applied to the head as latin1. */
+/** The first match counts; patterns see the head as latin1. */
 const KINDS = [
   [/^\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----/, 'a private key', SECRET],
   [/^PRIVATE\+KEY\+/, 'a private key', SECRET],
@@ -46,7 +46,7 @@ const KINDS = [
   [/^[^{][^\0]{0,4000}\n\n\xe2\x80\x94 [^\s+]+ [A-Za-z0-9+/]+=*\n/, 'a signed note', NOTE],
   [/^\s*\{[^{}[\]]{0,200}"trust_version"\s*:/, 'a trust policy', POLICY],
   [/^\s*\{\s*"(?:origins|keys|require)"\s*:[^]{0,4000}"trust_version"\s*:/, 'a trust policy', POLICY],
-  // Blank lines fit in one way only: with more ways, each line of a blank file would double the time.
+  // Blank lines match in one way only: backtracking would double with each.
   [/^(?:\s*#[^\n]*\n)*\s*(?:log|witness|group|quorum) [^\s{]/, 'a witness policy', POLICY],
   [
     /^\s*\{[^]{0,4000}"mediaType"\s*:\s*"application\/vnd\.dev\.sigstore\.bundle/,
@@ -64,11 +64,11 @@ const KINDS = [
 ] as const satisfies readonly (readonly [start: RegExp, kind: string, hint: string])[];
 
 /**
- * What most likely is no ledger, and could be one with a broken beginning, which verification calls invalid (SPEC §8). For whoever is given
- * files without a word of what they are to be.
+ * Most likely no ledger, though possibly one with a broken beginning, which verification calls invalid (SPEC §8). Used where files are
+ * given without their purpose.
  */
 const LIKELY_KINDS = [
-  // What holds the beginning of an event is a ledger, however broken; of a longer line only the beginning is known.
+  // The beginning of an event means a ledger, however broken. Of a long line only the beginning is known.
   [/^(?![^]*"event)\s*\{(?:[^\n]*\n|[^]{0,4000}$)/, 'JSON of another kind', CHECK],
   [
     /^(?![^]*"event)(?:\xef\xbb\xbf)?(?:"[^"\n]*"|[^\n",;{}[\]]+)(?:[,;](?:"[^"\n]*"|(?! )[^\n",;{}[\]]+))+\r?\n/,
@@ -78,9 +78,9 @@ const LIKELY_KINDS = [
   [/^(?![^]*[{}\0])[^]*[A-Za-z]{2}/, 'a text', CHECK],
 ] as const satisfies readonly (readonly [start: RegExp, kind: string, hint: string])[];
 
-/** A file of another kind was given for a ledger (`NOT_A_LEDGER`). */
+/** A file of another kind was given as a ledger (`NOT_A_LEDGER`). */
 export class OtherFileError extends NorthrootError {
-  /** What it looks like, with its article. */
+  /** The kind, with its article. */
   readonly looksLike: (typeof KINDS | typeof LIKELY_KINDS)[number][1];
 
   constructor(name: string, looksLike: OtherFileError['looksLike'], hint: string) {
@@ -91,9 +91,8 @@ export class OtherFileError extends NorthrootError {
 }
 
 /**
- * `chunks` as they are, unless they begin as a file of another kind does; each may be overwritten as before.
- *
- * @param options - `likely`: what could be a ledger with a broken beginning, and most likely is none, is refused too
+ * Passes `chunks` through unless they begin like another kind of file. Chunks may be reused.
+ * @param options - `likely`: also refuse what is most likely no ledger
  */
 export async function* refuseOtherFiles(
   chunks: AsyncIterable<Uint8Array>,
@@ -117,7 +116,7 @@ export async function* refuseOtherFiles(
   yield head;
 }
 
-/** What is JSON is known by its first line: whoever waits for the lines of an event gets them as they come. */
+/** One line decides JSON, so that followed events are not held back. */
 function isDecided(head: Uint8Array): boolean {
   return isRecordStart(head) || (head[0] === OPENING_BRACE && head.includes(NEWLINE));
 }
@@ -126,7 +125,7 @@ function isRecordStart(head: Uint8Array): boolean {
   return startOf(head, RECORD_START.length) === RECORD_START;
 }
 
-/** @throws OtherFileError for a file of another kind. */
+/** @throws OtherFileError */
 function assertNoOtherFile(head: Uint8Array, name: string, likely: boolean): void {
   const found = findKind(head) ?? (likely ? findLikelyKind(head) : undefined);
   if (found === undefined) return;
@@ -140,10 +139,7 @@ function findKind(head: Uint8Array): (typeof KINDS)[number] | undefined {
   return KINDS.find(([start]) => start.test(text));
 }
 
-/**
- * What a file that begins with `head` looks like, or most likely is, with its article; undefined: a ledger, however broken. At most 4096
- * bytes are looked at.
- */
+/** The likely kind of a file that begins with `head` (at most 4,096 bytes), with its article; undefined for a ledger, however broken. */
 export function recogniseOtherFile(head: Uint8Array): OtherFileError['looksLike'] | undefined {
   return (findKind(head) ?? findLikelyKind(head))?.[1];
 }
@@ -151,7 +147,7 @@ export function recogniseOtherFile(head: Uint8Array): OtherFileError['looksLike'
 function findLikelyKind(head: Uint8Array): (typeof LIKELY_KINDS)[number] | undefined {
   if (isRecordStart(head)) return undefined;
   const text = startOf(head, HEAD_BYTES);
-  // The first record, torn.
+  // A torn first record.
   if (RECORD_START.startsWith(text)) return undefined;
   return LIKELY_KINDS.find(([start]) => start.test(text));
 }

@@ -1,7 +1,4 @@
-/**
- * Files and folders that somebody else may have made: only a regular file of a bounded size is read, whatever has its name,
- * and nothing waits for a pipe or follows a link out of the folder.
- */
+/** Reads files that others may have made: regular files of bounded size only; no waiting on pipes, no following links. */
 
 import { constants } from 'node:fs';
 import { lstat, open, opendir } from 'node:fs/promises';
@@ -10,20 +7,16 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { toIoError } from './io-error.js';
 
-/** What stands where a file or a folder is looked for. */
 export type EntryKind = 'file' | 'folder' | 'link' | 'other';
 
-/** A file's bytes, or what is in its place. */
 export type PlainFile =
   | { readonly kind: 'file'; readonly bytes: Uint8Array }
   | { readonly kind: 'missing' | 'folder' | 'link' | 'other' }
   | { readonly kind: 'large'; readonly size: number };
 
-/** What is in a folder. */
-export interface FolderListing {
-  /** Sorted by name. */
+interface FolderListing {
   readonly entries: readonly { readonly name: string; readonly kind: EntryKind }[];
-  /** How many there are beyond the limit. */
+  /** Entries beyond the limit. */
   readonly more: number;
 }
 
@@ -33,11 +26,7 @@ interface Status {
   isSymbolicLink(): boolean;
 }
 
-/**
- * Reads a regular file of at most `limit` bytes whole. A symbolic link in its place is not followed.
- *
- * @throws NorthrootError as {@link toIoError} when it is there and cannot be read.
- */
+/** Reads a regular file of at most `limit` bytes; a symbolic link is not followed. @throws NorthrootError as {@link toIoError} */
 export async function readPlainFile(path: string, limit: number): Promise<PlainFile> {
   const kind = await kindOfEntry(path);
   if (kind !== 'file') return { kind };
@@ -63,7 +52,7 @@ export async function readPlainFile(path: string, limit: number): Promise<PlainF
   }
 }
 
-/** What has this name, links not followed. @throws NorthrootError as {@link toIoError}. */
+/** Links are not followed. @throws NorthrootError as {@link toIoError} */
 export async function kindOfEntry(path: string): Promise<EntryKind | 'missing'> {
   try {
     return kindOf(await lstat(path));
@@ -73,11 +62,7 @@ export async function kindOfEntry(path: string): Promise<EntryKind | 'missing'> 
   }
 }
 
-/**
- * What is in a folder, of at most `limit` entries; nothing where there is none.
- *
- * @throws NorthrootError as {@link toIoError}.
- */
+/** At most `limit` entries of a folder, sorted by name; none if it is missing. @throws NorthrootError as {@link toIoError} */
 export async function listFolder(path: string, limit: number): Promise<FolderListing> {
   const entries: { name: string; kind: EntryKind }[] = [];
   let more = 0;
@@ -103,23 +88,20 @@ function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** The most files of a folder that are taken. */
 const MAX_FILES = 10_000;
 
 /**
- * The paths of the files in a folder, by name; hidden ones, links and folders in it are left out.
- *
- * @param onOther - Called with the path and kind of all that is neither a file nor hidden.
- * @throws NorthrootError `INPUT_TOO_LARGE` for more than 10,000 entries; as {@link toIoError}.
+ * The paths of a folder's files, by name, without hidden files, links and folders.
+ * @param onOther - Called for each entry that is neither a file nor hidden
+ * @throws NorthrootError `INPUT_TOO_LARGE` for more than 10,000 entries; as {@link toIoError}
  */
 export async function listFiles(
   folder: string,
   onOther?: (path: string, kind: 'folder' | 'link' | 'other') => void,
 ): Promise<string[]> {
   const { entries, more } = await listFolder(folder, MAX_FILES);
-  if (more > 0) {
+  if (more > 0)
     throw new NorthrootError('INPUT_TOO_LARGE', `${printable(folder)} has more than ${MAX_FILES} entries`);
-  }
   const files: string[] = [];
   for (const { name, kind } of entries) {
     if (name.startsWith('.')) continue;
@@ -127,4 +109,22 @@ export async function listFiles(
     else onOther?.(join(folder, name), kind);
   }
   return files;
+}
+
+const WRITABLE_BY_GROUP = 0o020;
+const WRITABLE_BY_ALL = 0o002;
+
+/**
+ * Whether a folder belongs to this user, root or the owner of `beside`, and others can write it only if they can write `beside` too. A
+ * symbolic link is not followed.
+ */
+export async function isOwnFolder(folder: string, beside: string): Promise<boolean> {
+  try {
+    const [own, other] = await Promise.all([lstat(folder), lstat(beside)]);
+    const owners = [process.getuid?.() ?? own.uid, 0, other.uid];
+    const extra = own.mode & ~other.mode & (WRITABLE_BY_GROUP | WRITABLE_BY_ALL);
+    return own.isDirectory() && owners.includes(own.uid) && extra === 0;
+  } catch {
+    return false;
+  }
 }

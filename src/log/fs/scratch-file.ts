@@ -1,4 +1,4 @@
-/** A temporary file without a name: what is put away there is gone when it is closed, or when the process ends. */
+/** A nameless temporary file: its content is gone when it is closed, or the process ends. */
 
 import {
   closeSync,
@@ -17,12 +17,12 @@ import { NorthrootError } from '../../base/error.js';
 import type { ScratchFile } from '../../rules/source/scratch-file.js';
 import { toIoError } from './io-error.js';
 
-/** Closes what was forgotten: the disk has its room back when nobody holds the file any more. */
+/** Frees the disk space of a file that was never closed. */
 const forgotten = new FinalizationRegistry((fd: number) => closeSync(fd));
 
 class TemporaryFile implements ScratchFile {
   readonly #path: string;
-  /** -1 once it is closed. */
+  /** -1 once closed. */
   #fd: number;
   #size = 0;
 
@@ -87,11 +87,7 @@ class TemporaryFile implements ScratchFile {
   }
 }
 
-/**
- * Makes a temporary file, which only its owner may read, in the folder for such files (TMPDIR).
- *
- * @throws NorthrootError as files give it.
- */
+/** Makes a temporary file in TMPDIR, readable by its owner only. @throws NorthrootError as files give it */
 export function openScratchFile(): ScratchFile {
   return new TemporaryFile();
 }

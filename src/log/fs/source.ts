@@ -1,6 +1,6 @@
 /**
- * A ledger as chunks of bytes to verify or to read: a file, a folder of segments (SPEC §4), or a stream. Each byte is
- * read once, and a file that changes under the reader is noticed.
+ * A ledger as chunks of bytes: a file, a folder of segments (SPEC §4), or a stream. Each byte is read once; a change during reading is
+ * detected.
  */
 
 import type { Stats } from 'node:fs';
@@ -13,37 +13,35 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { LedgerRest, LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 import { HashingThreads, ThreadError } from './hashing-threads.js';
-import { toIoError } from './io-error.js';
+import { orIoError, toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
 
-/** How {@link openLedgerSource} reads. */
 export interface SourceOptions {
   /**
-   * For how long a file that ends within a line, and was written to in the last seconds, must not grow to be taken for torn, in
-   * milliseconds. Default 250; 0 waits for nothing.
+   * How long an incomplete last line of a recently written file may stay unchanged before it counts as torn, in milliseconds. Default 250;
+   * 0 does not wait.
    */
   readonly patienceMs?: number | undefined;
 }
 
-/** What a segment's file is called: the `seq` of its first record in 20 digits (SPEC §4). */
+/** A segment's name: the `seq` of its first record in 20 digits (SPEC §4). */
 export const SEGMENT_NAME = /^\d{20}\.jsonl$/;
 
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 const PATIENCE_MS = 250;
 const POLL_MS = 10;
-/** Nobody is in the middle of writing a line to a file that was last written to longer ago. */
+/** No writer is in the middle of a line in a file last written longer ago. */
 const RECENT_MS = 5_000;
-/** The rest of a line that is being written is there within that time and that many bytes, or it is not waited for. */
+/** The rest of a line that is being written arrives within these bounds, or is not waited for. */
 const MAX_WAIT_MS = 10_000;
 const MAX_REST_BYTES = 1024 * 1024;
 
 /**
- * A ledger file or folder.
- *
- * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a
- *   device), …; while reading also `FILE_CHANGED`, and `NOT_A_LEDGER` for a key, a note, a proof or a binary file.
+ * Opens a ledger file or folder.
+ * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a device), …; while reading also `FILE_CHANGED`, and
+ *   `NOT_A_LEDGER` for a key, a note, a proof or a binary file
  */
 export async function openLedgerSource(path: string, options: SourceOptions = {}): Promise<LedgerSource> {
   const { patienceMs = PATIENCE_MS } = options;
@@ -98,11 +96,11 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
 interface HashingOptions {
   readonly signal: AbortSignal | undefined;
   readonly threads: number | undefined;
-  /** Of the whole ledger, in bytes, where it is known. */
+  /** Of the whole ledger, in bytes, if known. */
   readonly size: number | undefined;
 }
 
-/** See `LedgerSource.readAfter`. @param read - Goes on with a file that was opened. */
+/** See `LedgerSource.readAfter`. @param read - Continues an open file */
 async function readBehind(
   files: readonly Segment[],
   read: (file: string, opened: OpenedFile) => AsyncGenerator<Uint8Array, void, void>,
@@ -120,7 +118,7 @@ async function readBehind(
         hasher.beginFile();
         const length = isLast ? prefix.bytes : opened.before.size;
         const isWhole = await hashFile(opened, length, hasher, hashing, signal);
-        // Of the last it is found out when the rest of it was read.
+        // The last file is checked when the rest was read.
         isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
       } catch (error) {
         signal?.throwIfAborted();
@@ -133,7 +131,7 @@ async function readBehind(
       const chunks = read(segment.file, opened);
       const close = async (): Promise<void> => {
         await chunks.return();
-        // One that was not begun closes nothing.
+        // A generator that was not begun closes nothing.
         await opened.file.close();
       };
       return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
@@ -144,11 +142,11 @@ async function readBehind(
   }
 }
 
-/** A file, and what it was when it was opened. */
+/** A file, with its status at opening. */
 interface OpenedFile {
   readonly file: FileHandle;
   readonly before: Stats;
-  /** Where reading goes on; at the beginning of a line. */
+  /** Where reading continues, at the beginning of a line. */
   position: number;
 }
 
@@ -162,7 +160,7 @@ async function openFile(path: string): Promise<OpenedFile> {
   }
 }
 
-/** Hashes the first `length` bytes of a file. @returns Whether it has as many. */
+/** Hashes the first `length` bytes of a file. @returns Whether it has as many */
 async function hashFile(
   opened: OpenedFile,
   length: number,
@@ -172,13 +170,13 @@ async function hashFile(
 ): Promise<boolean> {
   const { file, before } = opened;
   if (!before.isFile() || before.size < length) return false;
-  // Of the last piece the hasher sees how it ends, and may go on with it.
+  // The hasher must see the end of the last piece, to continue it.
   const pieces = Math.max(0, Math.ceil(length / PIECE_BYTES) - 1);
   const hashes = await hashing.hash(file, pieces, signal);
   if (hashes === undefined) return false;
   hasher.addPieces(hashes);
   opened.position = pieces * PIECE_BYTES;
-  // Free when it was hashed, at once.
+  // Overwritten by the next chunk.
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   while (opened.position < length) {
     signal?.throwIfAborted();
@@ -201,41 +199,36 @@ async function listSegments(folder: string): Promise<string[]> {
   return names.filter((name) => SEGMENT_NAME.test(name)).sort();
 }
 
-/** Whether the names in a folder are those of a ledger's segments and those of a tile tree: nobody can say which is meant. */
+/** Whether a folder has both segments and a tile tree, which is ambiguous. */
 export function isMixed(names: readonly string[]): boolean {
   const hasTree = names.includes('checkpoint') && names.includes('tile');
   return hasTree && names.some((name) => SEGMENT_NAME.test(name));
 }
 
-/** The error for such a folder. */
 export function mixedFolder(path: string): NorthrootError {
   return new NorthrootError('NOT_A_LEDGER', `${printable(path)} has both ledger segments and a tile tree`, {
     hint: 'move one of them to a folder of its own',
   });
 }
 
-/** Refuses a folder that is both. @throws NorthrootError `NOT_A_LEDGER`, or as {@link toIoError}. */
+/** @throws NorthrootError `NOT_A_LEDGER` for a folder with both; as {@link toIoError} */
 export async function assertUnmixed(folder: string): Promise<void> {
   if (isMixed(await orIoError(readdir(folder), folder))) throw mixedFolder(folder);
 }
 
-/** A ledger that is in memory. */
 export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
   return { ...streamSource(iterate([bytes]), name), size: bytes.length };
 }
 
-/** A ledger that comes as a stream. */
 export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): LedgerSource {
   const segments = iterate([{ file: name, firstSeq: undefined, chunks }]);
   return { paths: [name], size: undefined, segments, openScratch: openScratchFile };
 }
 
 /**
- * The bytes that a file has when reading begins, and what a writer adds up to the end of a line begun by then. Reading
- * up to the end instead would never end beside a busy writer.
- *
- * @param onGrowth - Told of the first byte that was not read, where the file has one by then.
- * @param opened - To go on with; it is closed at the end.
+ * The bytes of a file at opening, plus the rest of a line begun by then. Reading to the end would never end beside a busy writer.
+ * @param onGrowth - Called with the first unread byte's offset, if there is more
+ * @param opened - A file to continue; it is closed at the end
  */
 async function* readChunks(
   path: string,
@@ -245,7 +238,7 @@ async function* readChunks(
 ): AsyncGenerator<Uint8Array, void, void> {
   const { file, before, position: start } = opened ?? (await openFile(path));
   try {
-    // Free when the next chunk is asked for.
+    // Overwritten by the next chunk.
     const buffer = Buffer.alloc(CHUNK_BYTES);
     let position = start;
     let lastByte = NEWLINE;
@@ -254,7 +247,7 @@ async function* readChunks(
       const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, before.isFile() ? position : null);
       if (bytesRead === 0) {
         if (!before.isFile() || lastByte === NEWLINE || position >= before.size + MAX_REST_BYTES) break;
-        // A reader sees a part of what one write(2) writes: the rest comes in no time, unless nobody writes any more.
+        // A reader may see part of a write(2): the rest follows at once, unless the writer is gone.
         if (await grows(file, position, Math.min(performance.now() + patienceMs, deadline))) continue;
         break;
       }
@@ -285,7 +278,7 @@ async function* readChunks(
   }
 }
 
-/** Whether a file comes to have more than `position` bytes until `deadline`. */
+/** Whether a file grows beyond `position` before `deadline`. */
 async function grows(file: FileHandle, position: number, deadline: number): Promise<boolean> {
   for (;;) {
     const { size, mtimeMs } = await file.stat();
@@ -295,13 +288,7 @@ async function grows(file: FileHandle, position: number, deadline: number): Prom
   }
 }
 
-async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
-  return result.catch((error: unknown) => {
-    throw toIoError(error, 'read', path);
-  });
-}
-
-/** How many bytes of `bytes` belong to the line that they begin in the middle of. */
+/** The length of the rest of a line. */
 function lineEnd(bytes: Uint8Array): number {
   const newline = bytes.indexOf(NEWLINE);
   return newline === -1 ? bytes.length : newline + 1;

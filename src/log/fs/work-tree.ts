@@ -1,6 +1,6 @@
 /**
- * Whether a file would come under version control by git, as far as files tell and without running it: a private key that is made in a
- * work tree is soon committed. What only git knows (its own configuration, what it tracks already) is not asked.
+ * Whether git would track a file, judged from files alone: a private key in a work tree is soon committed. Git's own configuration and
+ * index are not read.
  */
 
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -8,16 +8,15 @@ import { decodeUtf8 } from '../../base/bytes/text.js';
 import { withoutTrailing } from '../../base/bytes/trim.js';
 import { kindOfPath, readSmallFile } from './file-system.js';
 
-/** A larger list of patterns is not read. */
+/** Larger pattern files are not read. */
 const MAX_IGNORE_BYTES = 64 * 1024;
-/** Patterns with more of these could take long to match. */
+/** Patterns with more could take long to match. */
 const MAX_STARS = 3;
 
 /**
- * The git work tree that a path is in, where no `.gitignore` on the way and no `info/exclude` names it.
- *
- * @returns undefined outside of work trees, where the path is ignored, and where that cannot be known: unreadable files, patterns with
- *   `[`, `\` or many `*`.
+ * The git work tree of a path, unless a `.gitignore` or `info/exclude` ignores it.
+ * @returns undefined outside of work trees, if the path is ignored, or if that cannot be known: unreadable files, patterns with `[`, `\` or
+ *   many `*`
  */
 export async function findTrackingWorkTree(path: string): Promise<string | undefined> {
   const file = resolve(path);
@@ -30,7 +29,7 @@ export async function findTrackingWorkTree(path: string): Promise<string | undef
   }
 }
 
-/** Whether patterns name the file, from the top of the work tree on; the last one that does decides. True where that is not known. */
+/** Whether a pattern ignores the file; the last match counts. True if unknown. */
 async function isIgnored(file: string, folders: readonly string[]): Promise<boolean> {
   const [top = ''] = folders;
   const lists = [
@@ -59,7 +58,7 @@ async function isIgnored(file: string, folders: readonly string[]): Promise<bool
   return ignored;
 }
 
-/** Whether a pattern names the file, or a folder that it is in; undefined for a pattern that is not understood. */
+/** Whether a pattern matches the file or a folder above it; undefined for an unsupported pattern. */
 function matcherOf(pattern: string): ((names: readonly string[]) => boolean) | undefined {
   if (/[[\\]/.test(pattern) || (pattern.match(/\*/g)?.length ?? 0) > MAX_STARS) return undefined;
   const isFolder = pattern.endsWith('/');

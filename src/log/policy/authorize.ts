@@ -1,13 +1,9 @@
-/** Asking a policy and recording its answer, in one step under the writer's lock: nobody can spend in between. */
+/** Evaluates a policy and records its decision in one step under the writer's lock, so that no other writer can spend in between. */
 
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
-import { runVerification } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { openLedgerSource } from '../fs/source.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
-import { assertDecidable } from '../writer/running-verification.js';
 import {
   type AuthorizationDecision,
   type AuthorizationRequest,
@@ -18,39 +14,35 @@ import {
 import { findKnownAnswer, type KnownAnswer } from './known-answer.js';
 import { sweepExpired } from './sweep.js';
 
-/** How {@link authorizeAction} works. */
 export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
-  /** The policy to ask, given the ledger's state. Default: its own grants ({@link GrantEvaluator}). */
+  /** Default: the ledger's own grants ({@link GrantEvaluator}). */
   readonly policy?: (state: VerifyState) => PolicyEvaluator;
 }
 
-/** What is asked of a ledger. Without `now` it is asked about the moment in which nobody else can spend any more. */
+/** A request. `now` defaults to the instant of the decision. */
 export type ActionRequest = Omit<AuthorizationRequest, 'now'> & {
   readonly now?: string;
-  /** Instead of `expiresAt`: for how long from the decision on it may be begun, in milliseconds. `Infinity`: for ever. */
+  /** Instead of `expiresAt`: how long after the decision it may begin, in milliseconds. `Infinity` never expires. */
   readonly ttlMs?: number;
 };
 
 /**
- * A decision and where it was recorded. Of a request key that was allowed before, `recorded` is the action that was allowed then, with the
- * status `exists`, and `checks` is empty.
+ * A decision and its record. For a repeated request key, `recorded` is the earlier action with the status `exists`, and `checks` is empty.
  */
 export interface RecordedDecision extends AuthorizationDecision {
   readonly recorded: Appended;
 }
 
 /**
- * Asks a policy of a ledger that verifies, and appends the authorization event: allow or deny. Each call appends an event of its
- * own, so that what one asker was allowed no other may use; but for a `requestKey` under which the same principal was allowed the same
- * tool with the same parameters before: that gets the answer that it has, or is denied where the action can no longer be begun
- * (`ACTION_EXPIRED`, `AUTHORIZATION_REUSED`, `GRANT_EXPIRED`, …), and nothing is recorded. Actions that have expired and were not started
- * are released before, in the same step, as far as the ledger's signer may sign for their principals.
- *
- * @param ledger - The file or folder, which is opened for it and verified; or a ledger that is open, also one that others of the same
- *   process append to: its own signer and trust policy hold, and of `options` only `policy`, `now` and `signal`.
- * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as `Ledger.open` and `append`.
- * @throws NorthrootError `REQUEST_CONFLICT` when the request key was used for another tool or other parameters. Nothing is recorded then.
- * @throws TypeError, RangeError when the request is not of its form; TypeError for a trust policy beside a ledger that is open.
+ * Evaluates a policy on a verified ledger, and appends the authorization event: allow or deny. Each call appends its own event, so no two
+ * callers share an allowance. A `requestKey` allowed before for the same principal, tool and parameters returns the earlier decision, or is
+ * denied if the action can no longer begin (`ACTION_EXPIRED`, `AUTHORIZATION_REUSED`, `GRANT_EXPIRED`, …); nothing is recorded then.
+ * Expired actions that were not started are released in the same step, if the ledger's signer may sign for their principals.
+ * @param ledger - A path, opened and verified for this call; or an open ledger, whose own signer and trust policy hold: of `options` only
+ *   `policy`, `now` and `signal` count
+ * @throws NorthrootError `LEDGER_INVALID` for broken evidence; `REQUEST_CONFLICT` for a request key of another request, recording nothing;
+ *   as `Ledger.open` and `append`
+ * @throws TypeError, RangeError for a malformed request; TypeError for a trust policy with an open ledger
  */
 export async function authorizeAction(
   ledger: string | Ledger,
@@ -108,7 +100,7 @@ async function decideAction(
   }
 }
 
-/** Ends a decision of which nothing is to be recorded. It is told when all before it is on disk. */
+/** Ends a decision that records nothing. */
 class Answered extends Error {
   readonly known: KnownAnswer;
 
@@ -125,7 +117,7 @@ function assertTtl(ttlMs: number | undefined, expiresAt: string | undefined): vo
     throw new RangeError('ttlMs: expected milliseconds, at least 1');
 }
 
-/** The last instant that can be named is as good as none. */
+/** Undefined beyond the last instant that a timestamp can name. */
 function endOf(ttlMs: number | undefined, now: string): string | undefined {
   if (ttlMs === undefined || ttlMs > MAX_TTL_MS || !isTimestamp(now)) return undefined;
   try {
@@ -138,21 +130,6 @@ function endOf(ttlMs: number | undefined, now: string): string | undefined {
 
 const NANOSECONDS_PER_MS = 1_000_000n;
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
-
-/**
- * The state of a ledger that is fit to decide upon. What is decided upon it is not recorded in the same step: see {@link Ledger.decide}.
- *
- * @throws NorthrootError `LEDGER_INVALID` when its evidence is broken.
- */
-export async function readState(path: string, trust: TrustPolicy | undefined): Promise<VerifyState> {
-  const source = await openLedgerSource(path);
-  const { state } = await runVerification(source, {
-    maxFindings: 0,
-    ...(trust === undefined ? {} : { trust }),
-  });
-  assertDecidable(state, path);
-  return state;
-}
 
 function toDraft(
   request: AuthorizationRequest,

@@ -1,9 +1,12 @@
-/** What decides live and verification has no finding for: grants that are wrong themselves, what is overdrawn, what runs now. */
+/** Bounds that decide live, but are no findings of verification: unsound grants, overdrafts, running executions. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { formatRational } from '../../base/value/format-rational.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { addRationals, compareRationals, subtractRationals } from '../../base/value/rational.js';
+import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import { readAmounts } from '../../format/event/outline.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
@@ -15,30 +18,29 @@ import {
   OTHER_SYSTEMS,
   systemsOf,
 } from '../../rules/bounds/grant.js';
+import type { ExecutionFacts } from '../../rules/bounds/judge.js';
 
-/** A code that something is denied with. */
 export type DenialCode = FindingCode | 'GRANT_UNSOUND' | 'IMPORTED_AUTHORITY';
 
-/** Why something is denied: a rule that it would break. */
 export interface Denial extends Omit<RuleFinding, 'code'> {
   readonly code: DenialCode;
 }
 
-/** The bound that decided, and what is left of it. */
+/** The bound that decided, and what it has left. */
 export interface DecidingBound {
   readonly code: string;
-  /** Whose bound it is, `sha-256:…`; undefined where there is no grant. */
+  /** The bound's grant, `sha-256:…`, if any. */
   readonly grantId: string | undefined;
-  /** Of a bound that is an amount: a unit, a rate such as `usd.per_5h`, or `concurrency`. */
+  /** A unit, a rate such as `usd.per_5h`, or `concurrency`. */
   readonly unit?: string;
   readonly limit?: Quantity;
-  /** What counts against it already: what was used, is reserved, and runs now. */
+  /** Used, reserved and running. */
   readonly used?: Quantity;
-  /** limit − used; negative where the bound was broken before. */
+  /** limit − used; negative if the bound was broken before. */
   readonly left?: Quantity;
 }
 
-/** SPEC §8 rule 12: nothing is allowed under a grant that is wrong itself, or hangs below one. */
+/** SPEC §8 rule 12: an unsound grant, or one below it, allows nothing. */
 export function judgeSoundness(grant: Grant): Denial[] {
   const unsound = findUnsound(grant);
   if (unsound === undefined) return [];
@@ -54,11 +56,7 @@ export function judgeSoundness(grant: Grant): Denial[] {
   ];
 }
 
-/**
- * SPEC §7, "Taken over": nothing is allowed on the word of another system's log, unless the owner of the ledger honours that system.
- *
- * @param honoured - The systems that are honoured.
- */
+/** SPEC §7, "Taken over": authority imported from other systems counts only for systems in `honoured`. */
 export function judgeImported(
   grant: Grant | undefined,
   action: Pick<Action, 'system'> | undefined,
@@ -80,7 +78,7 @@ function nameSystem(system: string): string {
   return system === OTHER_SYSTEMS ? 'others' : printable(system, 64);
 }
 
-/** Units of which more is used and reserved already than is capped, whether or not they are asked for. */
+/** Units used and reserved beyond their cap, requested or not. */
 export function judgeOverdraft(grant: Grant): Denial[] {
   return [...grantChain(grant)].flatMap(({ accounts, place }) =>
     [...accounts].flatMap(([unit, { cap, used, reserved }]) => {
@@ -98,11 +96,7 @@ export function judgeOverdraft(grant: Grant): Denial[] {
   );
 }
 
-/**
- * The bound that a denial is about.
- *
- * @param grantId - Whose it is where the denial does not say so.
- */
+/** The bound of a denial. @param grantId - Its grant, unless the denial names one */
 export function boundOf({ code, limit, related }: Denial, grantId: string | undefined): DecidingBound {
   const owner = { code, grantId: related?.[0]?.eventId ?? grantId };
   if (limit === undefined) return owner;
@@ -115,14 +109,31 @@ export function boundOf({ code, limit, related }: Denial, grantId: string | unde
   };
 }
 
-/** What is left of a bound, in words; undefined where it is no amount. */
+/** In words; undefined where the bound is no amount. */
 export function describeLeft({ unit, limit, left, grantId }: DecidingBound): string | undefined {
   if (unit === undefined || limit === undefined || left === undefined) return undefined;
   const under = grantId === undefined ? '' : ` under ${grantId}`;
   return `${formatQuantity(left)} of ${formatQuantity(limit)} ${unit} left${under}`;
 }
 
-/** The grant that something is allowed under. */
 export function grantOf(authorization: Action | Grant): Grant | undefined {
   return 'toolName' in authorization ? authorization.grant : authorization;
+}
+
+/** No end can be stated after this nanosecond. */
+const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
+
+/** An execution that begins `now` (SPEC §2), uses `meterUsed`, and takes the least time possible. */
+export function dryRun(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
+  const start = parseTimestamp(now);
+  return {
+    toolName,
+    occurredAt: now,
+    startedAt: now,
+    endedAt: start === LAST_INSTANT ? now : formatInstant(start + 1n),
+    used: readAmounts(meterUsed),
+    hasOutputRef: false,
+    resources: [],
+    isRelease: false,
+  };
 }

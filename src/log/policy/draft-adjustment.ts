@@ -6,58 +6,43 @@ import type { Draft } from '../../format/event/build.js';
 import type { AdjustmentEvent, ContentRef, Source } from '../../format/schema/generated/types.js';
 import { OptionReader } from './option-problems.js';
 
-/** What is corrected, by how much and why. Exactly one of `credit` and `debit` is given. */
+/** Exactly one of `credit` and `debit` is required. */
 export interface AdjustmentOptions {
-  /** The grant's id, `sha-256:…`. */
+  /** `sha-256:…` */
   readonly grantId: string;
-  /** Lowers what counts as used: `{ usd: '0.3' }`. Nobody credits a grant of their own. */
+  /** Lowers what counts as used: `{ usd: '0.3' }`. A grantee MUST NOT credit its own grant. */
   readonly credit?: AmountsByUnit | undefined;
-  /** Raises what counts as used. */
   readonly debit?: AmountsByUnit | undefined;
   /** 1 to 64 of `A-Z 0-9 _`, such as `REFUND`. */
   readonly reason: string;
-  /** The execution that is corrected, `sha-256:…`. */
+  /** The corrected execution, `sha-256:…`. */
   readonly executionId?: string | undefined;
   readonly meterBasis?: NonNullable<AdjustmentEvent['meter_basis']> | undefined;
   /** A bill, a credit note. */
   readonly evidence?: ContentRef | undefined;
-  /** Who adjusts. Default: as the ledger is opened with. */
+  /** Default: the ledger's `principalId`. */
   readonly principalId?: string | undefined;
   readonly source?: Source | undefined;
-  /** A timestamp of SPEC §2. Default: when it is appended. */
+  /** SPEC §2. Default: when it is appended. */
   readonly occurredAt?: string | undefined;
 }
-
-const OPTIONS: Readonly<Record<keyof AdjustmentOptions, true>> = {
-  grantId: true,
-  credit: true,
-  debit: true,
-  reason: true,
-  executionId: true,
-  meterBasis: true,
-  evidence: true,
-  principalId: true,
-  source: true,
-  occurredAt: true,
-};
 
 const BASES: readonly unknown[] = ['measured', 'reported', 'estimated', 'billed'];
 
 /**
- * The draft of an adjustment, for `Ledger.append`. A credit counts when a key with the role `authority` signs it.
- *
- * @throws OptionsError (a RangeError) with all that is wrong with the options.
+ * Drafts an adjustment for `Ledger.append`. A credit counts when a key with the role `authority` signs it.
+ * @throws OptionsError (a RangeError) listing all problems
  * @example
  * await ledger.append({ event: draftAdjustment({ grantId, credit: { usd: '0.3' }, reason: 'REFUND', principalId: 'human:anna' }) });
  */
 export function draftAdjustment(options: AdjustmentOptions): Draft<AdjustmentEvent> {
-  const reader = new OptionReader(options, Object.keys(OPTIONS));
+  const reader = new OptionReader(options);
   const grant = readId(reader, options, 'grantId');
-  const execution = options.executionId === undefined ? undefined : readId(reader, options, 'executionId');
+  const execution = reader.has('executionId') ? readId(reader, options, 'executionId') : undefined;
   const [direction, other] =
     options.debit === undefined ? (['credit', 'debit'] as const) : (['debit', 'credit'] as const);
   const meters = reader.amounts(direction);
-  if (reader.has(direction) && reader.has(other)) {
+  if (reader.has(other) && reader.has(direction)) {
     reader.refuse('credit', 'expected a credit or a debit, found both');
   } else if (Object.keys(options[direction] ?? {}).length === 0) {
     reader.refuse(direction, 'expected at least one unit and its amount, in a credit or a debit, found none');

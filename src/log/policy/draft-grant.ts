@@ -1,6 +1,6 @@
 /**
- * Grants without bounds by hand (SPEC §3.1): the draft of an allowed grant from amounts as people write them. A delegated
- * grant takes over what it does not say from its parent, so that it lies within it (SPEC §8 rule 9).
+ * Drafts grants (SPEC §3.1) from amounts as people write them. A delegated grant inherits from its parent what it does not state (SPEC §8
+ * rule 9).
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -25,71 +25,44 @@ import { judgeDelegation } from '../../rules/bounds/delegation.js';
 import { type EventPlace, makeGrant } from '../../rules/bounds/grant.js';
 import { OptionReader, type UnitRule } from './option-problems.js';
 
-/** What a grant allows, and to whom. */
 export interface GrantOptions {
-  /** The grantee. The granter is whoever signs. */
+  /** The grantee. */
   readonly principalId: string;
-  /** Tool patterns, at most 1,024. Of a delegated grant those of the parent unless given. */
+  /** Tool patterns, at most 1,024. Default in a delegated grant: the parent's. */
   readonly allowedTools?: readonly string[] | undefined;
-  /** How much of each unit may be used in all: `{ usd: '5', calls: 100 }`. Of a delegated grant with the parent's other units. */
+  /** The total per unit: `{ usd: '5', calls: 100 }`. A delegated grant inherits the parent's other units. */
   readonly meterCaps?: AmountsByUnit | undefined;
-  /** How much of each unit one action may reserve, and one execution use. */
+  /** The most per unit that one action may reserve, and one execution use. */
   readonly actionCaps?: AmountsByUnit | undefined;
-  /** By rate units, at most 16: `{ 'usd.per_5h': '1' }`. */
+  /** At most 16: `{ 'usd.per_5h': '1' }`. */
   readonly rateLimits?: AmountsByUnit | undefined;
-  /** A timestamp of SPEC §2, inclusive. */
+  /** SPEC §2, inclusive. */
   readonly notBefore?: string | undefined;
-  /** A timestamp of SPEC §2, exclusive. */
+  /** SPEC §2, exclusive. */
   readonly expiresAt?: string | undefined;
-  /** How many executions may run at a time: a whole number of at least 1. */
+  /** How many executions may run at a time, at least 1. */
   readonly concurrencyLimit?: number | undefined;
-  /** How many delegated grants may hang below this one, one under the other: 0 to 31. */
+  /** How many levels of delegation may follow, 0 to 31. */
   readonly maxDelegationDepth?: number | undefined;
   readonly outputMode?: NonNullable<Bounds['output_mode']> | undefined;
   readonly resources?: readonly ResourceRef[] | undefined;
-  /** The grant to delegate from, as it stands in the ledger. */
+  /** The recorded grant to delegate from. */
   readonly parent?: AuthorizationEvent | undefined;
-  /**
-   * What the grant is for, any JSON: recorded is the digest of its canonical bytes. Without it, it is the parent's intent; of a root grant
-   * its bounds.
-   */
+  /** The purpose, any JSON; its digest is recorded. Default: the parent's; for a root grant, its bounds. */
   readonly intent?: JsonValue | undefined;
-  /** The digest instead: `sha-256:…`, or as events have it. */
+  /** Instead of `intent`: `sha-256:…`, or as in events. */
   readonly intentDigest?: string | Digest | undefined;
-  /** What the user asked for, of which the intent is a part or a refinement. A delegated grant names its parent's by itself. */
+  /** The user's request that the intent refines. Default in a delegated grant: the parent's. */
   readonly userIntent?: JsonValue | undefined;
   readonly userIntentDigest?: string | Digest | undefined;
-  /** Who or what decided: 1 to 256 characters. Default `manual`. */
+  /** 1 to 256 characters. Default `manual`. */
   readonly policyId?: string | undefined;
-  /** Of the policy. Default: of the canonical JSON of `policyId`. */
+  /** Default: the digest of `policyId`'s canonical JSON. */
   readonly policyDigest?: string | Digest | undefined;
   readonly source?: Source | undefined;
-  /** A timestamp of SPEC §2. Default: when it is appended. */
+  /** SPEC §2. Default: when it is appended. */
   readonly occurredAt?: string | undefined;
 }
-
-const OPTIONS: Readonly<Record<keyof GrantOptions, true>> = {
-  principalId: true,
-  allowedTools: true,
-  meterCaps: true,
-  actionCaps: true,
-  rateLimits: true,
-  notBefore: true,
-  expiresAt: true,
-  concurrencyLimit: true,
-  maxDelegationDepth: true,
-  outputMode: true,
-  resources: true,
-  parent: true,
-  intent: true,
-  intentDigest: true,
-  userIntent: true,
-  userIntentDigest: true,
-  policyId: true,
-  policyDigest: true,
-  source: true,
-  occurredAt: true,
-};
 
 const MAX_TOOLS = 1_024;
 const MAX_RATE_LIMITS = 16;
@@ -97,39 +70,32 @@ const MAX_DELEGATION_DEPTH = 31;
 const RATES: UnitRule = { isKnown: isRateUnit, example: 'usd.per_hour or usd.per_5h' };
 const OUTPUT_MODES: readonly unknown[] = ['digest_only', 'allow_contentref', 'allow_inline'];
 
-/**
- * The digest of an intent: that of its canonical JSON, which `northroot digest --json` writes too. A text is the JSON string.
- *
- * @throws TypeError for what is not plain JSON.
- */
+/** The digest of an intent's canonical JSON, as `northroot digest --json` gives it. @throws TypeError unless it is plain JSON */
 export function digestIntent(intent: JsonValue): Digest {
   return sha256Digest(canonicalBytes(intent));
 }
 
 /**
- * The draft of an allowed grant, for `Ledger.append`. It counts when a key signs that may: one with the role `authority`, or, of a
- * delegated grant, one for the parent grant's principal (SPEC §7).
- *
- * @throws OptionsError (a RangeError) with all that is wrong with the options; TypeError for an intent that is not plain JSON.
- * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` when nothing can be delegated from the parent;
- *   `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT` when the grant would not lie within it.
+ * Drafts an allowed grant for `Ledger.append`. It counts when a key with the role `authority` signs it, or, if delegated, a key of the
+ * parent grant's principal (SPEC §7).
+ * @throws OptionsError (a RangeError) listing all problems; TypeError for an intent that is not plain JSON
+ * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` for an unusable parent; `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT`
+ *   for a grant beyond its parent
  * @example
  * await ledger.append({
  *   event: draftGrant({ principalId: 'agent:a1', allowedTools: ['fs.*'], meterCaps: { usd: '5', calls: 100 } }),
  * });
  */
 export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
-  const reader = new OptionReader(options, Object.keys(OPTIONS));
-  const parent = options.parent === undefined ? undefined : readParent(options.parent);
+  const reader = new OptionReader(options);
+  const parent = reader.has('parent') ? readParent(options.parent as AuthorizationEvent) : undefined;
   const principalId = reader.principal('principalId', true);
   const own = readBounds(reader, options);
   const bounds = parent === undefined ? own : within(own, parent.bounds);
-  if (bounds.allowed_tools === undefined && !reader.has('allowedTools')) {
+  if (bounds.allowed_tools === undefined && !reader.has('allowedTools'))
     reader.refuse('allowedTools', 'expected at least one tool or pattern such as fs.*, found none');
-  }
-  if (bounds.meter_caps === undefined && !reader.has('meterCaps')) {
+  if (bounds.meter_caps === undefined && !reader.has('meterCaps'))
     reader.refuse('meterCaps', 'expected at least one unit and what may be used of it at most, found none');
-  }
   const policyId = reader.text('policyId', '1 to 256 characters', (text) => /^.{1,256}$/su.test(text));
   const policyDigest = reader.digest('policyDigest');
   const intents = readIntents(reader, options, bounds, parent?.event.intents);
@@ -157,7 +123,7 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
   return draft;
 }
 
-/** Asked is the parent alone: what is above it is the ledger's to know. */
+/** Checks the parent alone; the ledger checks the grants above it. */
 function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEvent): void {
   const place = (eventId: string): EventPlace => ({ file: '', line: 0, seq: 0, eventId });
   const above = makeGrant(parent, place(formatDigest(parent.event_id)), undefined, 0);
@@ -176,7 +142,6 @@ function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEve
   });
 }
 
-/** A policy that is somebody's own decision. */
 const MANUAL = 'manual';
 
 interface Parent {
@@ -207,9 +172,8 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
     isToolPattern,
   );
   const caps = reader.amounts('meterCaps');
-  if (caps.length === 0 && isEmptyObject(options.meterCaps)) {
+  if (caps.length === 0 && isEmptyObject(options.meterCaps))
     reader.refuse('meterCaps', 'expected at least one unit, found none');
-  }
   const actionCaps = reader.amounts('actionCaps');
   const rates = readRates(reader);
   const notBefore = reader.timestamp('notBefore');
@@ -238,15 +202,13 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
 
 function readRates(reader: OptionReader): Meter[] {
   const rates = reader.amounts('rateLimits', RATES);
-  if (rates.length > MAX_RATE_LIMITS) {
+  if (rates.length > MAX_RATE_LIMITS)
     reader.refuse('rateLimits', `expected at most ${MAX_RATE_LIMITS}, found ${rates.length}`);
-  }
   const seen = new Map<string, string>();
   for (const { unit } of rates) {
     const other = seen.get(rateKey(unit));
-    if (other !== undefined) {
+    if (other !== undefined)
       reader.refuse('rateLimits', `expected each window of a unit once, found ${other} and ${unit}`);
-    }
     seen.set(rateKey(unit), unit);
   }
   return rates;
@@ -282,10 +244,10 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
-/** What a delegated grant says, and what it leaves to its parent. Its own word stands also where it is looser. */
+/** Merges own bounds over the parent's; own values count even where they are looser. */
 function within(own: Bounds, parent: Bounds): Bounds {
   const inherited = { ...parent };
-  // The parent's counts what hangs below the parent, and goes on to.
+  // The parent's depth counts levels below the parent.
   delete inherited.max_delegation_depth;
   const merged: Bounds = { ...inherited, ...own };
   for (const [member, keyOf] of MERGED) {
@@ -312,13 +274,13 @@ function mergeMeters(
   return [...own, ...others].sort((a, b) => (a.unit < b.unit ? -1 : 1));
 }
 
-/** Windows are compared by their length, however they are written. */
+/** Windows compare by length, however they are spelled. */
 function rateKey(unit: string): string {
   const rate = tryParseRateUnit(unit);
   return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
 }
 
-/** A grant that could never be used is a slip. */
+/** A grant that could never be used is a mistake. */
 function checkTimes(
   reader: OptionReader,
   { not_before: from, expires_at: until }: Bounds,
@@ -342,18 +304,16 @@ function readIntents(
   parent: Intents | undefined,
 ): Intents {
   for (const option of ['intent', 'userIntent'] as const) {
-    if (reader.has(option) && reader.has(`${option}Digest`)) {
+    if (reader.has(option) && reader.has(`${option}Digest`))
       reader.refuse(option, `expected it or ${option}Digest, found both`);
-    }
   }
   const given = reader.digest('intentDigest') ?? maybeDigest(options.intent);
   const user = reader.digest('userIntentDigest') ?? maybeDigest(options.userIntent);
   const isParents = given === undefined || (parent !== undefined && isSame(given, parent.intent_digest));
   if (parent !== undefined && isParents && user === undefined) return parent;
   const linked = parent && (parent.user_intent_digest ?? parent.intent_digest);
-  if (user !== undefined && linked !== undefined && !isParents && !isSame(user, linked)) {
+  if (user !== undefined && linked !== undefined && !isParents && !isSame(user, linked))
     reader.refuse('userIntent', "expected the parent grant's, which is taken over, found another");
-  }
   const intent = given ?? parent?.intent_digest ?? digestIntent(bounds as unknown as JsonValue);
   const userIntent = user ?? linked;
   return {

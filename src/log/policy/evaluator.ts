@@ -1,6 +1,6 @@
 /**
- * The hook for policies: something that is asked before an action and answers allow or deny. northroot prescribes no policy
- * engine; the one evaluator that it brings asks a ledger's own grants, through the very rules that verification applies.
+ * The policy interface: evaluated before an action, it answers allow or deny. The built-in evaluator applies a ledger's own grants by the
+ * rules of verification.
  */
 
 import { canonicalBytes } from '../../base/json/canonicalize.js';
@@ -25,77 +25,73 @@ import {
   type DecidingBound,
   type Denial,
   type DenialCode,
+  dryRun,
   judgeImported,
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
-import { dryRun } from './dry-run.js';
 
-/** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
+/** May this principal call this tool with these parameters now, using at most this much? */
 export interface AuthorizationRequest {
   readonly principalId: string;
   readonly toolName: string;
   readonly paramsDigest: Digest;
   readonly intentDigest: Digest;
-  /** What the user asked for; filled in where the intent is another one than the grant's (SPEC §8 rule 13). */
+  /** The user's request; filled in where the intent is not the grant's (SPEC §8 rule 13). */
   readonly userIntentDigest?: Digest;
-  /** What the action may use at most; it is reserved when allowed. */
+  /** The most the action may use, reserved when allowed. */
   readonly meters?: MeterVector;
-  /** What it will touch, where that is known. */
   readonly resources?: readonly ResourceRef[];
   /** A timestamp of SPEC §2. */
   readonly now: string;
-  /** Until when it may be begun: a timestamp after `now`. What was not begun by then is given back by whoever decides next. */
+  /** It must begin before this timestamp, which is after `now`; otherwise the next decision releases it. */
   readonly expiresAt?: string;
-  /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
+  /** The grant to act under, `sha-256:…`. Default: the principal's grants are tried in ledger order. */
   readonly grantId?: string;
   readonly contextDigest?: Digest;
   readonly hygiene?: HygieneReport;
-  /** The asker's own name for this one request (SPEC §8 rule 18): 1 to 128 characters of `[A-Za-z0-9._:/+=@-]`. */
+  /** The caller's name for this request (SPEC §8 rule 18): 1 to 128 characters of `[A-Za-z0-9._:/+=@-]`. */
   readonly requestKey?: string;
 }
 
 /** Whose imported authority counts. */
 export interface HonourOptions {
-  /** Systems, as `source.system` of events names them. Default: none (SPEC §7, "Taken over"). */
+  /** Systems, as in `source.system` of events. Default: none (SPEC §7, "Taken over"). */
   readonly honourImported?: readonly string[] | undefined;
 }
 
-/** One check that a decision rests on; as events have it (SPEC §3.1). */
+/** A check of a decision, as events have it (SPEC §3.1). */
 export interface PolicyCheck {
   readonly check: string;
   readonly result: 'pass' | 'fail';
   readonly code?: string;
 }
 
-/** The answer. */
 export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny';
-  /** `ALLOW`, or the code of the first check that failed. */
+  /** `ALLOW`, or the code of the first failed check. */
   readonly decisionCode: string;
-  /** Those that were made: without a grant that allows anything there is nothing to hold the rest against. */
+  /** The checks made; without a usable grant, fewer. */
   readonly checks: readonly PolicyCheck[];
-  /** Of a deny: what was expected and found, for people. It is not recorded. */
+  /** For a denial, in words. Not recorded. */
   readonly reason?: string;
-  /** Of a deny by a bound: which, and what is left of it. It is not recorded. */
+  /** For a denial by a bound. Not recorded. */
   readonly bound?: DecidingBound;
-  /** The grant that the decision was made under. */
   readonly grantId: string | undefined;
-  /** The intent that links the action to its grant (SPEC §8 rule 13), where its own is another. */
+  /** The intent that links the action to its grant (SPEC §8 rule 13), if not its own. */
   readonly userIntentDigest?: Digest;
-  /** What is to be reserved; empty for a deny. */
+  /** Empty for a denial. */
   readonly reservation: MeterVector;
-  /** The grant's accounts once the reservation is made; what was started and is not recorded counts as reserved. */
+  /** The grant's accounts after the reservation; started work counts as reserved. */
   readonly remaining: readonly Balance[];
 }
 
-/** A policy. */
 export interface PolicyEvaluator {
-  /** 1..256 characters, for `policy_id`. */
+  /** For `policy_id`: 1 to 256 characters. */
   readonly policyId: string;
-  /** Of whatever the policy is, for `policy_digest`. */
+  /** For `policy_digest`. */
   readonly policyDigest: Digest;
-  /** @throws TypeError, RangeError when the request is not of its form. */
+  /** @throws TypeError, RangeError for a malformed request */
   evaluate(request: AuthorizationRequest): AuthorizationDecision;
 }
 
@@ -103,13 +99,13 @@ const POLICY_ID = 'northroot/grants/1';
 
 type Check = readonly [check: string, codes: readonly DenialCode[]];
 
-/** The checks in the order in which they are listed, and the codes that make each fail. */
+/** In listed order, with the codes that fail each. */
 const CHECKS: readonly Check[] = [
   ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY']],
   ['hygiene', ['HYGIENE_NOT_OK']],
 ];
 
-/** Those that need a grant. */
+/** Checks that need a grant. */
 const CHECKS_OF_GRANT: readonly Check[] = [
   ['principal', ['PRINCIPAL_MISMATCH']],
   ['intent', ['INTENT_MISMATCH']],
@@ -131,9 +127,8 @@ const CHECKS_OF_GRANT: readonly Check[] = [
 ];
 
 /**
- * Answers by the grants of a verified ledger: it allows what, recorded as an action and executed at once with all that was asked for,
- * breaks no bound; what was started and is not recorded counts as reserved, as having happened and as going on. Under a grant that is
- * itself invalid or in violation, or of which any unit is overdrawn, it allows nothing.
+ * Decides by the grants of a verified ledger: allows an action that, recorded and executed at once with all that it requests, breaks no
+ * bound. Started work counts as reserved, past and running. Nothing is allowed under an invalid, violating or overdrawn grant.
  */
 export class GrantEvaluator implements PolicyEvaluator {
   readonly policyId = POLICY_ID;
@@ -142,8 +137,8 @@ export class GrantEvaluator implements PolicyEvaluator {
   readonly #honoured: readonly string[];
 
   /**
-   * @param state - As verification left it; it is read at each question, and never changed.
-   * @param options - `honourImported`: the systems whose grants and credits, where they were imported, count as the ledger's own.
+   * @param state - Read at each request, never changed
+   * @param options - `honourImported`: systems whose imported grants and credits count
    */
   constructor(state: VerifyState, { honourImported = [] }: HonourOptions = {}) {
     this.#state = state;
@@ -218,7 +213,7 @@ function remainingOf(request: AuthorizationRequest, grant: Grant): Balance[] {
   });
 }
 
-/** SPEC §8 rule 13: an action for another intent than its grant's names that one. */
+/** SPEC §8 rule 13: an action with another intent names its grant's. */
 function linkIntent(
   { intentDigest, userIntentDigest }: AuthorizationRequest,
   grant: Grant,
@@ -227,11 +222,11 @@ function linkIntent(
   return digestKey(intentDigest) === grant.intent ? undefined : toDigest(grant.userIntent ?? grant.intent);
 }
 
-/** What the action would break if it were executed at once: its rates and its concurrency above all. */
+/** The bounds an immediate execution would break, such as rates and concurrency. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
   const { toolName, now, meters = [], resources = [] } = request;
   const facts = { ...dryRun(toolName, now, meters), resources };
-  // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
+  // With no reservation to release, the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant).findings;
 }
@@ -249,7 +244,6 @@ function listChecks(checks: readonly Check[], broken: readonly Denial[]): Policy
   });
 }
 
-/** One of the checks made fails by one of the findings. */
 function deny(
   grantId: string | undefined,
   made: readonly Check[],
@@ -274,11 +268,7 @@ function deny(
 
 const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
 
-/**
- * The action as it would be recorded. What events may hold, requests may: the schemas say it for both.
- *
- * @throws TypeError, RangeError when they do not.
- */
+/** The action as it would be recorded: the event schemas check requests too. @throws TypeError, RangeError */
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
     request;
@@ -321,7 +311,7 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
 }
 
-/** Resources are opaque pairs of text. @throws TypeError */
+/** @throws TypeError unless resources are pairs of text */
 function assertResources(resources: unknown): void {
   if (resources === undefined) return;
   const isResource = (each: unknown): boolean => {

@@ -1,4 +1,4 @@
-/** SPEC §8 rule 18, as who decides live keeps it: a request that was allowed before gets the answer that it has, and nothing is recorded. */
+/** SPEC §8 rule 18, live: a repeated request returns its earlier decision, and records nothing. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -10,28 +10,26 @@ import type { IndexedEvent } from '../../rules/verify/event-index.js';
 import { askedOf, type RequestEntry, requestName } from '../../rules/verify/links.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended } from '../writer/ledger.js';
-import { boundOf, type Denial, judgeImported, judgeSoundness } from './deciding-bound.js';
+import { boundOf, type Denial, dryRun, judgeImported, judgeSoundness } from './deciding-bound.js';
 import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
-import { dryRun } from './dry-run.js';
 
-/** An answer that the ledger has. */
 export interface KnownAnswer {
   readonly decision: AuthorizationDecision;
-  /** The action that was allowed. */
+  /** The allowed action. */
   readonly recorded: Appended;
 }
 
-/** Why an action can no longer be begun. What passes by itself, such as a rate, is asked when it is. */
+/** Permanent reasons why an action cannot begin; passing ones, such as a rate, are checked then. */
 const FINAL: ReadonlySet<string> = new Set(['ACTION_EXPIRED', 'GRANT_EXPIRED', 'GRANT_REVOKED']);
 
-/** The grants under which a request may have been allowed before; undefined stands for none. */
+/** The grants under which a request may have been allowed; undefined for none. */
 function grantsAsked(
   { links: { grants } }: VerifyState,
   { grantId, principalId }: AuthorizationRequest,
   { decision, grantId: decided }: AuthorizationDecision,
 ): readonly (Grant | undefined)[] {
   const find = (id: string): Grant | undefined => grants.get(fromDigestText(id));
-  // A policy may decide under another grant than those that were asked for.
+  // A policy may decide under another grant than those requested.
   const others = decision === 'allow' ? [decided === undefined ? undefined : find(decided)] : [];
   if (grantId === undefined) return [...grants.allowedTo(principalId), undefined, ...others];
   const grant = find(grantId);
@@ -39,11 +37,10 @@ function grantsAsked(
 }
 
 /**
- * The answer that a request key has, or a refusal where the action can no longer be begun.
- *
- * @param evaluated - What the policy says of the request.
- * @param honoured - Systems whose imported authority counts.
- * @throws NorthrootError `REQUEST_CONFLICT` where the key is that of another tool, or of other parameters.
+ * The earlier decision for a request key, or a denial if the action can no longer begin.
+ * @param evaluated - The policy's decision
+ * @param honoured - Systems whose imported authority counts
+ * @throws NorthrootError `REQUEST_CONFLICT` if the key belongs to another tool or other parameters
  */
 export function findKnownAnswer(
   state: VerifyState,
@@ -103,7 +100,7 @@ function answer(
   };
 }
 
-/** What keeps an action for good from being begun. */
+/** The permanent reasons why an action cannot begin. */
 function judgeBeginning(action: Action, now: string, honoured: readonly string[] | undefined): Denial[] {
   const { grant, toolName } = action;
   const { findings } = judgeExecution(dryRun(toolName, now, []), action, grant);

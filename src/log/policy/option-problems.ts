@@ -1,4 +1,4 @@
-/** What is wrong with the options of a draft: all of it at once, so that nobody mends them one by one. */
+/** Collects all problems of a draft's options, so that they can be fixed at once. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { type Digest, isDigest, tryParseDigest } from '../../base/value/digest.js';
@@ -7,15 +7,13 @@ import { isPrincipalId } from '../../base/value/principal.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import type { Source } from '../../format/schema/generated/types.js';
 
-/** One option that cannot be used. */
 export interface OptionProblem {
-  /** The option's name, such as `meterCaps`. */
+  /** Such as `meterCaps`. */
   readonly option: string;
-  /** What was expected, and what was found. */
   readonly message: string;
 }
 
-/** Options that make no draft; `problems` has all that is wrong with them. */
+/** `problems` lists all malformed options. */
 export class OptionsError extends RangeError {
   readonly problems: readonly OptionProblem[];
 
@@ -26,7 +24,7 @@ export class OptionsError extends RangeError {
   }
 }
 
-/** Which names may stand for units in an option, with an example. */
+/** Which names are units in an option. */
 export interface UnitRule {
   readonly isKnown: (name: string) => boolean;
   readonly example: string;
@@ -34,20 +32,18 @@ export interface UnitRule {
 
 const UNITS: UnitRule = { isKnown: isUnit, example: 'usd or time.ms' };
 
-/** Reads options of any form; what is wrong is kept until {@link OptionReader.end}. */
+/** Reads untrusted options; {@link OptionReader.end} throws all problems. */
 export class OptionReader {
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #problems: OptionProblem[] = [];
+  /** The options read so far: others are unknown. */
+  readonly #known = new Set<string>();
 
-  /** @throws TypeError when there are no options at all. */
-  constructor(options: object, known: readonly string[]) {
-    if (typeof options !== 'object' || (options as unknown) === null) {
+  /** @throws TypeError unless `options` is an object */
+  constructor(options: object) {
+    if (typeof options !== 'object' || (options as unknown) === null)
       throw new TypeError('expected an object of options');
-    }
     this.#options = options as Readonly<Record<string, unknown>>;
-    for (const option of Object.keys(options)) {
-      if (!known.includes(option)) this.refuse(printable(option, 80), 'there is no such option');
-    }
   }
 
   refuse(option: string, message: string): void {
@@ -55,17 +51,17 @@ export class OptionReader {
   }
 
   has(option: string): boolean {
-    return this.#options[option] !== undefined;
+    return this.#get(option) !== undefined;
   }
 
-  /** The option where `isValid` holds of it; otherwise undefined, and a problem where it is there or `isRequired`. */
+  /** The option if `isValid`; else undefined, recording a problem if it is present or `isRequired`. */
   read<T>(
     option: string,
     expected: string,
     isValid: (value: unknown) => value is T,
     isRequired = false,
   ): T | undefined {
-    const value = this.#options[option];
+    const value = this.#get(option);
     if (value === undefined && !isRequired) return undefined;
     if (isValid(value)) return value;
     this.refuse(option, `expected ${expected}, found ${describe(value)}`);
@@ -95,7 +91,6 @@ export class OptionReader {
     return this.text(option, 'a timestamp such as 2026-03-01T12:00:00Z', isTimestamp);
   }
 
-  /** A list of texts, each told of by itself. */
   texts(option: string, expected: string, max: number, isValid: (text: string) => boolean): string[] {
     const values = this.read(option, `a list of ${expected}`, Array.isArray) as unknown[] | undefined;
     if (values === undefined) return [];
@@ -120,9 +115,9 @@ export class OptionReader {
     return vector;
   }
 
-  /** A digest as text, in any spelling that is read, or as events have it. */
+  /** As text in any accepted spelling, or as events have it. */
   digest(option: string): Digest | undefined {
-    const value = this.#options[option];
+    const value = this.#get(option);
     if (value === undefined) return undefined;
     const digest = typeof value === 'string' ? tryParseDigest(value) : undefined;
     if (digest !== undefined) return digest;
@@ -140,9 +135,19 @@ export class OptionReader {
     return this.read(option, 'a system of 1 to 64 characters and an id of 1 to 512', isSource);
   }
 
-  /** @throws OptionsError when anything was wrong. */
+  /** @throws OptionsError for any problem */
   end(): void {
-    if (this.#problems.length > 0) throw new OptionsError(this.#problems);
+    const unknown = Object.keys(this.#options).filter((option) => !this.#known.has(option));
+    const problems = [
+      ...unknown.map((option) => ({ option: printable(option, 80), message: 'there is no such option' })),
+      ...this.#problems,
+    ];
+    if (problems.length > 0) throw new OptionsError(problems);
+  }
+
+  #get(option: string): unknown {
+    this.#known.add(option);
+    return this.#options[option];
   }
 }
 

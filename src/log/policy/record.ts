@@ -1,4 +1,4 @@
-/** Executing under an authorization, and recording it: what `northroot record` does around a command; `start.ts` claims it before. */
+/** Executing under an authorization, and recording it, as `northroot record` does around a command; `start.ts` claims it first. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -26,14 +26,14 @@ import {
   boundOf,
   type Denial,
   describeLeft,
+  dryRun,
   grantOf,
   judgeImported,
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
-import { dryRun } from './dry-run.js';
 
-/** An authorization under which something may be executed now. */
+/** An authorization that may be executed now. */
 export interface Permission {
   readonly kind: 'action' | 'grant';
   /** `sha-256:…` */
@@ -41,50 +41,45 @@ export interface Permission {
   readonly principalId: string;
   readonly toolName: string;
   readonly intentDigest: Digest;
-  /** The parameters that were authorized; undefined under a grant. */
+  /** Undefined or empty under a grant. */
   readonly paramsDigest: Digest | undefined;
-  /** What the action reserved; empty under a grant. */
+  /** Undefined or empty under a grant. */
   readonly reserved: MeterVector;
-  /** The start that the execution settles, or that another start takes over: `sha-256:…`; undefined where there is none. */
+  /** The start to settle or take over, `sha-256:…`. */
   readonly startId: string | undefined;
-  /** Of that start: when that was, and what it was known to use. */
   readonly started: Pick<OpenStart, 'startedAt' | 'meters'> | undefined;
 }
 
-/** What is to be executed, or was. */
 export interface ExecutionRequest {
-  /** Needed under a grant; an action has its own. */
+  /** Required under a grant; an action names its tool. */
   readonly toolName?: string;
-  /** When it starts: a timestamp of SPEC §2. */
+  /** The start, a timestamp of SPEC §2. */
   readonly now: string;
-  /** What it is known to use. */
   readonly meterUsed?: MeterVector;
   /**
-   * The start that it takes over, or settles: an id, or a prefix of one; `true` for the only one that is open. With `done`, no bound is
-   * asked: what was started and allowed is settled as it was.
+   * The start to take over or settle: an id or a prefix; `true` for the only open one. With `done`, no bound applies: what was allowed and
+   * started is settled as it was.
    */
   readonly start?: string | true;
-  /** Systems whose imported authority counts. Default: none. What was done already is recorded whatever it rests on. */
+  /** Systems whose imported authority counts. Default: none. Irrelevant with `done`. */
   readonly honourImported?: readonly string[] | undefined;
-  /** What was done already is recorded also where it used more than was allowed; nothing else is forgiven it. */
+  /** For work that is done: recorded even above what was allowed; no other rule is waived. */
   readonly done?: {
     readonly endedAt: string;
-    /** Whether nothing was executed, and the reservation is given back (SPEC §8 rule 8). */
+    /** Whether nothing was executed, and the reservation is released (SPEC §8 rule 8). */
     readonly isRelease: boolean;
   };
 }
 
-/** By whom and what something was done, and where its amounts come from. */
 export interface ExecutionDetails {
-  /** Who says what was used (SPEC §3.2): `measured` by the recorder itself, `reported` by the tool, `estimated`, or `billed`. */
+  /** The source of the amounts (SPEC §3.2): `measured` by the recorder, `reported` by the tool, `estimated`, or `billed`. */
   readonly meterBasis?: MeterBasis | undefined;
-  /** The model, as its provider calls it: 1 to 256 characters. */
+  /** The provider's name for the model: 1 to 256 characters. */
   readonly modelId?: string | undefined;
-  /** Who provides the tool or the model: 1 to 256 characters. */
+  /** The provider of tool or model: 1 to 256 characters. */
   readonly provider?: string | undefined;
 }
 
-/** The types of {@link ExecutionDetails}. */
 export const DETAIL_TYPES: OptionTypes<ExecutionDetails> = {
   meterBasis: 'string',
   modelId: 'string',
@@ -93,17 +88,12 @@ export const DETAIL_TYPES: OptionTypes<ExecutionDetails> = {
 const METER_BASES: readonly string[] = ['measured', 'reported', 'estimated', 'billed'];
 const MAX_DETAIL_LENGTH = 256;
 
-/**
- * Refuses details that no execution may have, before anything is done: afterwards it could not be recorded.
- *
- * @throws TypeError, RangeError naming the function and the option.
- */
+/** Refuses malformed details before work begins, as its execution could not be recorded. @throws TypeError, RangeError naming the option */
 export function checkDetails(where: string, details: ExecutionDetails): void {
   checkOptions(where, details, DETAIL_TYPES);
   const { meterBasis, modelId, provider } = details;
-  if (meterBasis !== undefined && !METER_BASES.includes(meterBasis)) {
+  if (meterBasis !== undefined && !METER_BASES.includes(meterBasis))
     throw new RangeError(`${where}: meterBasis: expected ${METER_BASES.join(', ')}`);
-  }
   for (const [name, text] of Object.entries({ modelId, provider })) {
     if (text === undefined || isDetail(text)) continue;
     throw new RangeError(`${where}: ${name}: expected 1 to ${MAX_DETAIL_LENGTH} characters of Unicode text`);
@@ -114,12 +104,11 @@ function isDetail(text: string): boolean {
   return text !== '' && text.length <= MAX_DETAIL_LENGTH && !/\p{Surrogate}/u.test(text);
 }
 
-/** What was done. */
 export interface ExecutionOutcome extends ExecutionDetails {
   readonly startedAt: string;
   readonly endedAt: string;
   readonly meterUsed: MeterVector;
-  /** The basis of single units, where that differs from `meterBasis` (SPEC §3.2). */
+  /** The basis of single units, if not `meterBasis` (SPEC §3.2). */
   readonly meterBasisByUnit?: Readonly<Record<string, MeterBasis>> | undefined;
   readonly outcome: 'success' | 'failure' | 'unknown';
   /** Required for a failure (SPEC §3.2). */
@@ -127,23 +116,20 @@ export interface ExecutionOutcome extends ExecutionDetails {
   readonly outputDigest?: Digest;
 }
 
-/** What gives a reservation back when the action is not executed (SPEC §8 rule 8). */
+/** Releases the reservation of an action that was not executed (SPEC §8 rule 8). */
 export const ABANDONED = 'ABANDONED';
 
-/** The code of what was started and ended before it did anything: that is no release, since it was begun, and uses nothing. */
+/** For work that was started and ended before it did anything: no release, since it was begun; uses nothing. */
 export const ABORTED = 'ABORTED';
 
 /**
- * Whether something may be executed under an authorization, by the rules that verification will apply to it. What was started and is not
- * recorded counts as reserved, as having happened and as going on; nothing is begun under a grant that is itself invalid or in violation,
- * or of which any unit is overdrawn.
- *
- * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. Over an index a
- *   prefix takes reading: {@link resolveAuthorization} gives the whole id.
- * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
- *   `AUTHORIZATION_STARTED` (another recorder has begun to execute the action), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
- *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; `USAGE` when `wanted` is no
- *   id, or a tool is needed.
+ * Whether an execution is allowed now, by the rules of verification. Started work counts as reserved, past and running; nothing may begin
+ * under an invalid, violating or overdrawn grant.
+ * @param wanted - The authorization's seq, id (`sha-256:…`, base64url or hex), or unambiguous prefix. Over an index a prefix needs {@link
+ *   resolveAuthorization}.
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`,
+ *   `AUTHORIZATION_REUSED`, `AUTHORIZATION_STARTED` (by another recorder), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
+ *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the broken bound; `USAGE` for a malformed `wanted` or a missing tool
  */
 export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
   const authorization = findAuthorization(state, wanted);
@@ -151,12 +137,9 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   const id = authorization.place.eventId;
   const start = findStart(state, authorization, request);
   const toolName = action?.toolName ?? request.toolName ?? start?.toolName;
-  if (toolName === undefined) {
-    throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`);
-  }
-  if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName)) {
+  if (toolName === undefined) throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`);
+  if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName))
     throw refuse('TOOL_MISMATCH', `${id} is for ${start?.toolName ?? toolName}`);
-  }
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
   const startId = start?.place.eventId;
   if (request.start === undefined || request.done === undefined) {
@@ -187,7 +170,7 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   };
 }
 
-/** The start that is meant; of an action that is reported as done, the one that is open. */
+/** The named start; for an action reported as done, its open one. */
 function findStart(
   { links }: VerifyState,
   authorization: Action | Grant,
@@ -218,11 +201,7 @@ function findStart(
   throw refuse('START_AMBIGUOUS', `${open.length} executions under ${id} were started and are not recorded`);
 }
 
-/**
- * The execution event's draft. What was used is recorded as it was, also where it is more than was allowed.
- *
- * @throws RangeError when it ended before it started.
- */
+/** Drafts the execution event, even for a use above what was allowed. @throws RangeError when it ended before it started */
 export function draftExecution(permission: Permission, outcome: ExecutionOutcome): object {
   const { startedAt, endedAt, errorCode, outputDigest } = outcome;
   if (compareTimestamps(endedAt, startedAt) < 0)
@@ -246,14 +225,12 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
   };
 }
 
-/** What becomes of what was reserved and not metered: it is charged as estimated use, or released by stating 0. */
+/** An unmetered reservation is charged as estimated use, or released by stating 0. */
 export type Unmetered = 'charge' | 'release';
 
 /**
- * An outcome that states every unit that was reserved (SPEC §8 rule 5: silence is not free), but for a failure that left nothing, which
- * gives back what it does not state.
- *
- * @param unsure - Units of which more may have been used than was metered: the greater of both amounts is charged.
+ * States every reserved unit (SPEC §8 rule 5: silence is not free), except for a failure without output, which releases the rest.
+ * @param unsure - Units possibly metered too low: the greater amount is charged
  */
 export function stateReserved(
   { reserved }: Pick<Permission, 'reserved'>,
@@ -270,7 +247,7 @@ export function stateReserved(
     const at = meterUsed.findIndex((meter) => meter.unit === unit);
     const isUnsure = unsure?.has(unit) === true;
     if (at !== -1 && !isUnsure) continue;
-    // What does not fit counts all the same, by the rule.
+    // Further units count all the same, by rule 5.
     if (at === -1 && meterUsed.length === MAX_METERS) continue;
     const isCharged = isUnsure || unmetered === 'charge';
     const said = meterUsed[at]?.amount;
@@ -283,7 +260,7 @@ export function stateReserved(
   return { ...outcome, meterUsed, ...(Object.keys(bases).length === 0 ? {} : { meterBasisByUnit: bases }) };
 }
 
-/** The basis of what northroot measured itself, where another one is stated for the rest. */
+/** The basis of northroot's own measurements, if the rest has another. */
 export function measuredBases(
   meterBasis: MeterBasis | undefined,
   measured: MeterVector,
@@ -314,13 +291,11 @@ function detailMembers({
 }
 
 /**
- * The execution event's draft that settles a start of which nobody recorded the end: how it ended is unknown. What was begun is not
- * given back (SPEC §8 rule 8): it counts what was known to be used, and what the action reserved beside that as estimated use.
- *
- * @param permission - Found with `start` and `done`.
- * @param now - When it is settled.
- * @param meterUsed - What it used, where that is known; what was known at the start can only be raised.
- * @param details - Of what was done, where that is known.
+ * Drafts the execution event for a start without a known end, with outcome `unknown`. It cannot be released (SPEC §8 rule 8): it charges
+ * the known use, and the rest of the reservation as estimated.
+ * @param permission - Found with `start` and `done`
+ * @param now - When it is settled
+ * @param meterUsed - The known use; raises the start's, never lowers it
  */
 export function draftSettlement(
   permission: Permission,
@@ -339,11 +314,9 @@ export function draftSettlement(
 }
 
 /**
- * The execution event's draft that settles what nobody else will: an action that was never started is released, and of what was started
- * it is said that how it ended is unknown.
- *
- * @param start - As of {@link ExecutionRequest}.
- * @throws NorthrootError as {@link findPermission}.
+ * Drafts the execution event for an abandoned authorization: releases an action that was not started, and settles a start as unknown.
+ * `start` as in {@link ExecutionRequest}.
+ * @throws NorthrootError as {@link findPermission}
  */
 export function draftAbandonment(
   state: VerifyState,
@@ -373,9 +346,8 @@ export function draftAbandonment(
 }
 
 /**
- * The execution event's draft that gives back what an action reserved which nobody has begun (SPEC §8 rule 8).
- *
- * @throws NorthrootError as {@link findPermission}: `AUTHORIZATION_STARTED` where somebody has begun it.
+ * Drafts the execution event that releases an action that has not begun (SPEC §8 rule 8).
+ * @throws NorthrootError as {@link findPermission}: `AUTHORIZATION_STARTED` if another recorder has begun it
  */
 export function draftRelease(state: VerifyState, id: string, now: string): object {
   return releaseUnder(findPermission(state, id, { now, done: { endedAt: now, isRelease: true } }), now);
@@ -386,7 +358,7 @@ function releaseUnder(permission: Permission, now: string): object {
   return draftExecution(permission, { startedAt: now, endedAt: now, ...nothing });
 }
 
-/** Of each unit the greater amount: what was measured can be raised by what is said, never lowered. */
+/** The greater amount of each unit: what was measured is never lowered. */
 export function raiseMeters(measured: MeterVector, said: MeterVector): Meter[] {
   const raised = measured.map((own) => {
     const other = said.find(({ unit }) => unit === own.unit);
@@ -395,7 +367,6 @@ export function raiseMeters(measured: MeterVector, said: MeterVector): Meter[] {
   return [...raised, ...said.filter(({ unit }) => !measured.some((own) => own.unit === unit))];
 }
 
-/** The rules that the execution would break. */
 function judge(
   state: VerifyState,
   authorization: Action | Grant,
@@ -404,7 +375,7 @@ function judge(
 ): Denial[] {
   const action = 'toolName' in authorization ? authorization : undefined;
   const own = grantOf(authorization);
-  // What was done is not held against what runs now.
+  // Work that is done does not compete with what runs now.
   const isNew = done === undefined;
   const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
@@ -414,14 +385,14 @@ function judge(
       {
         ...facts,
         ...(endedAt === undefined ? {} : { endedAt }),
-        // Only of an action is there something to give back, and only by what took no time.
+        // Only an action has a reservation to release, and only if it took no time.
         isRelease: isRelease === true && action !== undefined && isSameInstant(now, endedAt),
       },
       action,
       grant,
     ).findings.filter(({ code }) => CODE_PAGES[code].severity === 'error');
   };
-  // What is reserved may be used: it has to fit its rates still.
+  // The whole reservation may be used, so it must fit the rates.
   const errors = errorsOf(isNew ? raiseMeters(meterUsed, reservedBy(action)) : meterUsed);
   if (isNew) {
     const imported = judgeImported(own, action, honourImported);
@@ -434,7 +405,7 @@ function judge(
   ];
 }
 
-/** Who takes a start over counts what the earlier try may have used as well (SPEC §3.8): there must be room for it. */
+/** A takeover counts the earlier try's possible use too (SPEC §3.8). */
 function judgeSecondTry(state: VerifyState, authorization: Action | Grant, start: OpenStart): Denial[] {
   const own = grantOf(authorization);
   const others = listRunning(state, fromDigestText(start.place.eventId));
@@ -446,21 +417,19 @@ function reservedBy(action: Action | undefined): Meter[] {
   return [...(action?.reservation ?? [])].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
 }
 
-/** A bound that an execution has used up, or gone over. */
-export interface SpentBound {
+interface SpentBound {
   /** `sha-256:…` */
   readonly grantId: string;
   readonly unit: string;
   readonly isOverspent: boolean;
-  /** In words, such as `5.5 of 5 usd used, 0.5 over`. */
+  /** Such as `5.5 of 5 usd used, 0.5 over`. */
   readonly text: string;
 }
 
 /**
- * Which units that were used are used up under the grants above, or overspent.
- *
- * @param state - Of the ledger with the execution in it.
- * @param authorizationId - What it was executed under, `sha-256:…`; of an action, also when it is spent.
+ * The used units that are exhausted or overspent under the grants above.
+ * @param state - Of the ledger with the execution
+ * @param authorizationId - The execution's authorization, `sha-256:…`, spent or not
  */
 export function findSpent(state: VerifyState, authorizationId: string, meterUsed: MeterVector): SpentBound[] {
   const { actions, grants } = state.links;
@@ -485,13 +454,11 @@ function isSameInstant(start: string, end: string | undefined): boolean {
 }
 
 /**
- * The id of the authorization that is meant, `sha-256:…`.
- *
- * @param asked - The ledger, or what verification says of it, in memory or over an index.
- * @param wanted - Its seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. A whole id is given back as it is.
- * @param options - A `signal` withdraws the question while it waits.
+ * The id of the authorization that `wanted` names, `sha-256:…`.
+ * @param asked - The ledger, or its verification state, in memory or over an index
+ * @param wanted - Its seq, id (`sha-256:…`, base64url or hex), or unambiguous prefix. A whole id is returned unchecked.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`; as
- *   {@link Ledger.append}.
+ *   {@link Ledger.append}
  */
 export async function resolveAuthorization(
   asked: Ledger | VerifyState,
@@ -508,10 +475,8 @@ export async function resolveAuthorization(
 }
 
 /**
- * Appends what is made under an authorization, however people name that. A whole id is not looked for: calls keep their order.
- *
- * @param makes - As of {@link Ledger.decide}, given the id too, as is what comes before.
- * @throws NorthrootError as {@link resolveAuthorization} and {@link Ledger.decide}.
+ * Appends what `makes` returns for a named authorization. A whole id needs no lookup, so calls keep their order.
+ * @throws NorthrootError as {@link resolveAuthorization} and {@link Ledger.decide}
  */
 export async function decideUnder(
   ledger: Ledger,
@@ -540,7 +505,7 @@ function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
   return chooseAuthorization(state, wanted, events);
 }
 
-/** @param events - Those that are meant, in ledger order. */
+/** @param events - Those named, in ledger order */
 function chooseAuthorization(
   { links: { actions, grants } }: VerifyState,
   wanted: string,
@@ -552,13 +517,12 @@ function chooseAuthorization(
   });
   const [first] = found;
   if (first === undefined) throw refuseEvent(wanted, events);
-  if (found.length > 1) {
+  if (found.length > 1)
     throw refuse('AUTHORIZATION_AMBIGUOUS', `${printable(wanted)} names ${found.length} authorizations`);
-  }
   return first;
 }
 
-/** Why there is no authorization to act under, where one was asked for by `wanted`. */
+/** Why `wanted` names no usable authorization. */
 function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootError {
   const spent = events.find(({ kind }) => kind === 'spent');
   if (spent !== undefined) return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was executed already`);
@@ -583,12 +547,11 @@ const HINTS: Readonly<Record<string, string>> = {
   EXECUTION_UNDER_DENY: 'the reason stands in the authorization',
 };
 
-/** Why something may not be executed, with what to do. */
 export function refuse(code: string, message: string, hint = HINTS[code]): NorthrootError {
   return new NorthrootError(code, message, { hint });
 }
 
-/** @param key - As text, `sha-256:…`. */
+/** @param key - `sha-256:…` */
 export function toDigest(key: string): Digest {
   const at = key.indexOf(':');
   return { alg: key.slice(0, at), b64: key.slice(at + 1) };

@@ -1,4 +1,4 @@
-/** Claiming an authorization before anything is done under it (SPEC §3.8). */
+/** Claims an authorization before work begins (SPEC §3.8). */
 
 import { randomBytes } from 'node:crypto';
 import { type Digest, formatDigest } from '../../base/value/digest.js';
@@ -18,17 +18,16 @@ import {
 } from './record.js';
 import { sweepExpired } from './sweep.js';
 
-/** What is to be started. */
 export interface StartRequest extends Omit<ExecutionRequest, 'now' | 'done'> {
-  /** What it is called with; it must be what was authorized. */
+  /** The parameters; MUST be those authorized. */
   readonly paramsDigest: Digest;
-  /** When it starts, or what says so in the moment in which nobody else can start it any more. Default: that moment. */
+  /** The start, or a function called under the write lock. Default: the present, then. */
   readonly now?: string | (() => string);
-  /** Aborting withdraws it while it waits; nothing is started then. */
+  /** Aborting withdraws the request; nothing is started then. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was started, under `permission.startId`. */
+/** Started under `permission.startId`. */
 export interface StartedExecution {
   readonly permission: Permission;
   readonly startedAt: string;
@@ -36,9 +35,8 @@ export interface StartedExecution {
 }
 
 /**
- * Claims an authorization before anything is done under it: appends a start (`x.northroot.start`), which every later decision counts until
- * an execution settles it. When the promise settles the start is on disk; do the work then, and record it with {@link draftExecution}.
- *
+ * Claims an authorization: appends a start (`x.northroot.start`), which every decision counts until an execution settles it. Once the
+ * promise resolves, do the work and record it with {@link draftExecution}.
  * @throws NorthrootError as {@link findPermission}, and `TOOL_PARAMS_MISMATCH`; as {@link Ledger.decide}. Nothing is started then.
  */
 export async function startExecution(
@@ -50,13 +48,12 @@ export async function startExecution(
   const makeStart = (state: VerifyState, id: string): Entry => {
     const startedAt = typeof now === 'string' ? now : now();
     const found = findPermission(state, id, { ...request, now: startedAt });
-    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
+    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest))
       throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
-    }
     const permission = { ...found, paramsDigest };
     started = { permission, startedAt };
     const { meterUsed = [] } = request;
-    // Whatever would keep the execution from being recorded is to be found before anything is done.
+    // Find now whatever would prevent recording the execution later.
     const endedAt = startedAt;
     ledger.assertAdmissible({
       event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
@@ -71,7 +68,7 @@ export async function startExecution(
   return { permission: { ...permission, ...own }, startedAt, recorded };
 }
 
-/** The start's draft; it follows the start that it takes over. */
+/** The start's draft; follows the start that it takes over. */
 function draftStart(permission: Permission, startedAt: string, meterUsed: MeterVector): object {
   const { startId } = permission;
   return {

@@ -1,6 +1,6 @@
 /**
- * Giving back what nobody will use any more: an action that has expired and was never started is released (SPEC §8 rule 8) by whoever
- * decides next, and what somebody names is settled. What was started is settled only by somebody who says so.
+ * Releases what will not be used: an expired action that was not started is released (SPEC §8 rule 8) at the next decision. Starts are
+ * settled only on request.
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -11,19 +11,17 @@ import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry, Ledger } from '../writer/ledger.js';
 import { draftRelease, draftSettlement, findPermission } from './record.js';
 
-/** So many are released before one decision. */
+/** Releases per decision. */
 const MAX_SWEPT = 1_000;
-/** So many that cannot be released are remembered of a ledger. */
+/** The most failures remembered per ledger. */
 const MAX_UNSWEPT = 10_000;
 
-/** Those that the signer of a ledger may not release, by their ids: they are not tried again. */
+/** Actions that the ledger's signer may not release; they are not tried again. */
 const unswept = new WeakMap<Ledger, Set<string>>();
 
 /**
- * Releases of the actions that have expired and were not started, as far as the ledger's signer may sign them: for the `before` of
- * `Ledger.decide`.
- *
- * @param except - An action that is not to be released, `sha-256:…`.
+ * Releases of expired actions that were not started, as far as the ledger's signer may sign them, for `before` of `Ledger.decide`.
+ * @param except - An action to keep, `sha-256:…`
  */
 export function sweepExpired(ledger: Ledger, state: VerifyState, now: string, except?: string): Entry[] {
   const entries: Entry[] = [];
@@ -45,27 +43,24 @@ export function sweepExpired(ledger: Ledger, state: VerifyState, now: string, ex
   return entries;
 }
 
-/** What is to be settled of all that is open. At least one of `expired` and `before` is needed. */
-export interface AbandonableOptions {
-  /** Now: a timestamp of SPEC §2. */
+/** At least one of `expired` and `before` is required. */
+interface AbandonableOptions {
+  /** A timestamp of SPEC §2. */
   readonly now: string;
-  /** Actions that have expired and were not started. */
   readonly expired?: boolean | undefined;
-  /** Actions that were allowed at this time or earlier and were not started, and what was started by then. */
+  /** Actions and starts of this time or earlier. */
   readonly before?: string | undefined;
-  /** Only what is under this grant, or under one delegated from it: `sha-256:…`. */
+  /** Only under this grant, or one delegated from it: `sha-256:…`. */
   readonly grantId?: string | undefined;
 }
 
-/** Something that is open and that nobody will end. */
 export interface Abandonable {
   /** `sha-256:…` */
   readonly authorizationId: string;
-  /** Of what was started: its start. */
   readonly startId: string | undefined;
 }
 
-/** What {@link draftAbandoned} is to settle, in the order of the ledger. */
+/** What {@link draftAbandoned} can settle, in ledger order. */
 export function listAbandonable(
   state: VerifyState,
   { now, expired = false, before, grantId }: AbandonableOptions,
@@ -89,19 +84,17 @@ export function listAbandonable(
     .map(({ authorizationId, startId }) => ({ authorizationId, startId }));
 }
 
-/** The codes of what somebody else has begun, recorded or settled since it was listed. */
+/** Codes for what has begun, ended or been settled since it was listed. */
 const OVERTAKEN = new Set(['AUTHORIZATION_STARTED', 'AUTHORIZATION_REUSED', 'START_NOT_FOUND']);
 
-/** Whether what was listed is open no more, or has begun: there is nothing to settle. */
+/** Whether a listed item is no longer open. */
 export function isOvertaken(error: unknown): boolean {
   return error instanceof NorthrootError && OVERTAKEN.has(error.code);
 }
 
 /**
- * The execution event's draft that settles it: what was not started is released; of what was started it is unknown how it ended, and it
- * is charged as reserved.
- *
- * @throws NorthrootError as {@link findPermission}; see {@link isOvertaken}.
+ * Drafts the execution event that settles an item: releases it if it was not started, else records `unknown`, charged as reserved.
+ * @throws NorthrootError as {@link findPermission}; see {@link isOvertaken}
  */
 export function draftAbandoned(
   state: VerifyState,

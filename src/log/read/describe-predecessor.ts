@@ -1,4 +1,4 @@
-/** Says of a ledger what the genesis of its successor is to say (SPEC §3.3, `continues`). */
+/** What a successor's genesis states of a ledger (SPEC §3.3, `continues`). */
 
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
@@ -8,15 +8,14 @@ import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { viewPredecessor } from '../../rules/verify/predecessor.js';
 import { findCheckpoint } from './find-checkpoint.js';
 
-/** A note of so many characters finds room in a genesis record beside its keys. */
+/** A longer note would not fit into a genesis record. */
 const MAX_KEPT_NOTE_LENGTH = 16 * 1024;
 
 /**
- * What the genesis of a successor says of a ledger as it stands: its id, its size, its root, and the note of its last checkpoint
- * where nothing but that checkpoint's own records stands after what the note covers, and it is not longer than 16 KiB. Whether the ledger verifies is not asked.
- *
- * @param open - Opens the ledger; it is read twice.
- * @throws NorthrootError `NOT_A_LEDGER` when its first line is no record of which the id could be read, and as the source does.
+ * A ledger's id, size and root, and the note of its last checkpoint if only that checkpoint's own records follow and it has at most 16 KiB.
+ * Nothing is verified.
+ * @param open - Opens the ledger, which is read twice
+ * @throws NorthrootError `NOT_A_LEDGER` when the first line is no readable record; as the source does
  */
 export async function describePredecessor(
   open: () => Promise<LedgerSource>,

@@ -1,6 +1,6 @@
 /**
- * The history of one event, from a ledger: what it says, the verdict on it, who decided and under which
- * policy, the grants above it with their accounts before and after, and what came of it.
+ * The history of one event: its verdict, who decided under which policy, the grants above it with their accounts before and after, and what
+ * followed.
  */
 
 import { NorthrootError } from '../../base/error.js';
@@ -26,7 +26,6 @@ import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { type ReadRecord, readRecords } from './read-records.js';
 
-/** An event in a history. */
 export interface HistoryEvent {
   readonly file: string;
   readonly line: number;
@@ -35,37 +34,35 @@ export interface HistoryEvent {
   readonly event: JsonObject;
 }
 
-/** A key that signed, and what its entry calls it. */
 export interface HistoryKey {
   readonly keyid: string;
   readonly name?: string;
 }
 
-/** What became of one signature of the event, see {@link SignatureOutcome}. */
+/** See {@link SignatureOutcome}. */
 export interface HistorySignature extends HistoryKey {
   readonly outcome: SignatureOutcome['outcome'];
   readonly code?: string;
   readonly roles?: readonly string[];
-  /** Of a copy, the place of the signature that it repeats, counted from 0. */
+  /** The index of the repeated signature. */
   readonly copy_of?: number;
 }
 
-/** A credit or debit of a grant. */
 export interface HistoryAdjustment extends HistoryEvent {
   readonly verdict: EventVerdict;
-  /** Whose signatures of it count. */
+  /** Whose signatures count. */
   readonly signers: readonly HistoryKey[];
 }
 
-/** A grant above the event, with its accounts just before and just after the event. */
+/** A grant above the event, with its accounts just before and after it. */
 export interface HistoryGrant extends HistoryEvent {
-  /** Whose signatures of the grant count. */
+  /** Whose signatures count. */
   readonly signers: readonly HistoryKey[];
   readonly before: readonly Balance[];
   readonly after: readonly Balance[];
 }
 
-/** Something that was started under an authorization and is not recorded at the end of the ledger. */
+/** A start that is open at the end of the ledger. */
 export interface HistoryStart {
   readonly seq: number;
   readonly event_id: string;
@@ -75,48 +72,43 @@ export interface HistoryStart {
   readonly recorder: string;
 }
 
-/** The history of one event, in its wire form: what `why --format json` prints. */
+/** The wire form, as `why --format json` prints it. */
 export interface EventHistory extends HistoryEvent {
   readonly verdict: EventVerdict;
   readonly findings: readonly FindingJson[];
-  /** Every signature of its record, in its order. */
+  /** In record order. */
   readonly signatures: readonly HistorySignature[];
-  /** Of an execution: what it names as its authorization. */
+  /** For an execution. */
   readonly authorization: HistoryEvent | undefined;
-  /** The grants above it, nearest first. */
+  /** Nearest first. */
   readonly grants: readonly HistoryGrant[];
-  /** Of a grant: its accounts at the end of the ledger. */
+  /** For a grant: its accounts at the end of the ledger. */
   readonly account: readonly Balance[] | undefined;
-  /** Of a grant: the first credits and debits of it. */
+  /** For a grant: the first ones. */
   readonly adjustments: readonly HistoryAdjustment[];
-  /** How many there are. */
   readonly adjustments_total: number;
-  /** Of an authorization: the first starts under it that are open at the end of the ledger. */
+  /** For an authorization: the first starts open at the end of the ledger. */
   readonly starts: readonly HistoryStart[];
-  /** Of an authorization: the first executions that name it. */
+  /** For an authorization: the first executions that name it. */
   readonly executions: readonly HistoryEvent[];
-  /** How many executions name it. */
   readonly executions_total: number;
 }
 
-/** The most executions that a history lists. */
 const MAX_EXECUTIONS = 100;
 
-/** The most open starts that it lists. */
 const MAX_STARTS = 100;
 
-/** The most adjustments that it lists. */
 const MAX_ADJUSTMENTS = 100;
 
-/** The event that is meant: that of an id, `sha-256:…`; of an event that stands in the ledger more than once, which of them. */
-export type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
+/** The event by id, `sha-256:…`, and by its place if the ledger has several copies. */
+type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
 
 type HistoryPlace = Pick<HistoryEvent, 'file' | 'line'>;
 
 interface Seen {
   readonly file: string;
   readonly line: number;
-  /** The events that the history needs. */
+  /** Related events. */
   readonly ids: ReadonlySet<string>;
   readonly verdict: EventVerdict;
   readonly signatures: readonly HistorySignature[];
@@ -135,11 +127,9 @@ interface Watched {
 }
 
 /**
- * Puts together the history of one event.
- *
- * @param open - Opens the ledger; it is read twice.
- * @param signal - Aborting ends it with its reason.
- * @throws NorthrootError `RECORD_NOT_FOUND`, and as the source does.
+ * The history of one event.
+ * @param open - Opens the ledger, which is read twice
+ * @throws NorthrootError `RECORD_NOT_FOUND`, and as the source does; the signal's reason
  */
 export async function explainEvent(
   open: () => Promise<LedgerSource>,
@@ -185,11 +175,10 @@ export async function explainEvent(
 }
 
 /**
- * Puts together the history of the event in a place, from an index, as {@link explainEvent} does.
- *
- * @param state - What the index has at the end of the ledger.
- * @param ordinal - The place, counted from 0: that of a record.
- * @throws IndexGap when it takes the ledger to tell it; IndexFault
+ * As {@link explainEvent}, from an index.
+ * @param state - The index's state at the end of the ledger
+ * @param ordinal - The record's, from 0
+ * @throws IndexGap if the ledger must be read; IndexFault
  */
 export async function explainIndexedEvent(
   records: RecordReader,
@@ -201,7 +190,7 @@ export async function explainIndexedEvent(
   if (told === undefined || record === undefined || own === undefined || above === undefined)
     throw new IndexGap();
   const { eventId, event } = record;
-  // Of links that wait the record itself tells.
+  // The record's own entry covers waiting links.
   const ending = finishVerification({ ...state, links: { ...state.links, pending: new Map() } });
   const atEnd = ending.findings.filter(({ at }) => at.file === record.file && at.line === record.line);
   const findings = [...own, ...atEnd].map(withoutFolded);
@@ -219,7 +208,7 @@ export async function explainIndexedEvent(
   const corrections = records.adjustmentsOf(eventId);
   const adjustments: HistoryAdjustment[] = [];
   for (const place of corrections.ordinals) {
-    // By a claimed id an adjustment may name itself; how many others there are is then not kept.
+    // A claimed id may name its own adjustment; the count is then unknown.
     const adjustment = place === ordinal ? undefined : await records.describe(place);
     if (adjustment === undefined) throw new IndexGap();
     const { verdict, signatures } = adjustment;
@@ -249,7 +238,7 @@ export async function explainIndexedEvent(
   };
 }
 
-/** What a key was called when the record in a place had been read; a key that came later had no name. */
+/** Names a key as of a record's ordinal; later keys have no name. */
 function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => HistoryKey {
   return (keyid) => {
     const isKnown = (state.keyring.find(keyid)?.addedAt?.seq ?? -1) <= ordinal;
@@ -273,12 +262,12 @@ function toBalances(accounts: ReadonlyMap<string, Account>): Balance[] {
   return [...accounts].map(([unit, account]) => toBalance(unit, account));
 }
 
-/** What is known only at the end may show that the evidence is broken. */
+/** The end of the ledger may show broken evidence. */
 function worstOf(verdict: EventVerdict, findings: readonly Finding[]): EventVerdict {
   return findings.some(({ class: of }) => of === 'invalid') ? 'invalid' : verdict;
 }
 
-/** Verifies the ledger to its end, and looks at the accounts just before and just after the event. */
+/** Verifies the whole ledger, and captures the accounts just before and after the event. */
 async function watch(
   source: LedgerSource,
   of: HistoryOf,
@@ -311,7 +300,7 @@ async function watch(
   const take = (list: readonly Finding[]): void => {
     for (const finding of list) {
       if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
-      // What else is alike is told by itself.
+      // Similar findings elsewhere are reported on their own.
       findings.push(withoutFolded(finding));
     }
   };
@@ -328,7 +317,7 @@ async function watch(
       takeAdjustment(result, { file, line: number });
       return;
     }
-    // Every finding on it is to be told, also those that fold under earlier ones or would wait together with them.
+    // Removed so that this event's findings are reported in full, not folded or held back.
     const named = findNamed(peek);
     if (named !== undefined) state.links.pending.delete(fromDigestText(named));
     const ids = chainIds(findGrantAbove(state, peek));

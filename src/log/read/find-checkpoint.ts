@@ -1,9 +1,11 @@
 /**
- * Finds the checkpoint that a ledger was sealed with last, with the signatures that attestations add to it (SPEC §3.4, §6).
- * Whether the checkpoint is right, and who signed it, is for others: a record whose note cannot be read is passed over.
+ * The last checkpoint of a ledger, with its attestations' signatures (SPEC §3.4, §6). Unverified; a record with an unreadable note is
+ * skipped.
  */
 
+import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
+import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { type Checkpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
@@ -11,23 +13,23 @@ import { type ExaminedLine, examineLine } from '../../format/record/examine-line
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { readLines } from '../../rules/source/read-lines.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 
-/** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {
-  /** The note with the signature lines of the checkpoint's record and of its attestations, each once, at most 100. */
+  /** With the signature lines of its record and attestations, each once, at most 100. */
   readonly note: string;
   readonly checkpoint: Checkpoint;
-  /** The id of the checkpoint's event, `sha-256:…`. */
+  /** `sha-256:…` */
   readonly eventId: string;
-  /** The number of the checkpoint's own record. */
+  /** Of the checkpoint's record. */
   readonly seq: number;
-  /** How many records are attestations of it. */
+  /** How many records attest it. */
   readonly attestations: number;
-  /** How many records the whole ledger has: its lines, without blank and torn ones. */
+  /** All records, without blank and torn lines. */
   readonly records: number;
 }
 
-/** The last checkpoint of the lines so far. */
+/** The last checkpoint so far. */
 export type TrackedCheckpoint = Omit<FoundCheckpoint, 'records' | 'checkpoint'>;
 
 interface Found {
@@ -37,21 +39,21 @@ interface Found {
   readonly attestations: number;
 }
 
-/** How canonical text begins the type of the two events that matter; inside a string its quotes would be escaped. */
+/** Canonical text; inside a string the quotes would be escaped. */
 const CHECKPOINT_TYPE = '"event_type":"checkpoint"';
 const ATTESTATION_TYPE = '"event_type":"attestation"';
 
-/** Whether a line may be a checkpoint or an attestation; false says that it is neither. */
+/** False only if the line is neither a checkpoint nor an attestation. */
 export function mayBeCheckpoint(line: Uint8Array): boolean {
   const text = decodeLatin1(line);
   return text.includes(CHECKPOINT_TYPE) || text.includes(ATTESTATION_TYPE);
 }
 
-/** Keeps the last checkpoint of lines that are told of one after the other. */
+/** Tracks the last checkpoint over lines in order. */
 export class CheckpointTracker {
   #last: Found | undefined;
 
-  /** @param found - What {@link CheckpointTracker.found} gave of the lines before. */
+  /** @param found - From {@link CheckpointTracker.found}, to resume */
   constructor(found?: TrackedCheckpoint) {
     if (found === undefined) return;
     const decoded = decodeCheckpoint(encodeUtf8(found.note));
@@ -60,7 +62,7 @@ export class CheckpointTracker {
     this.#last = { signed: decoded.value, eventId: fromDigestText(found.eventId), seq, attestations };
   }
 
-  /** @returns Whether the line is the last checkpoint now, or adds to it. */
+  /** @returns Whether the last checkpoint changed */
   take(line: ExaminedLine, ordinal: number): boolean {
     if (line.faults.length > 0 || (line.type !== 'checkpoint' && line.type !== 'attestation')) return false;
     const event = line.event();
@@ -85,17 +87,12 @@ export class CheckpointTracker {
     return { note: formatNote(signed), eventId: toDigestText(eventId), seq, attestations };
   }
 
-  /** What the note of {@link CheckpointTracker.found} says. */
   get checkpoint(): Checkpoint | undefined {
     return this.#last?.signed.checkpoint;
   }
 }
 
-/**
- * The last checkpoint of a ledger, or `undefined` where there is none.
- *
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
- */
+/** The last checkpoint of a ledger. @throws NorthrootError when the source cannot be read; the signal's reason */
 export async function findCheckpoint(
   source: LedgerSource,
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
@@ -113,8 +110,34 @@ export async function findCheckpoint(
   return found && { ...found, checkpoint: tracker.checkpoint as Checkpoint, records };
 }
 
-/** The signatures of both, each once, as many as a note can have. */
+/** Both sets, each line once, at most 100. */
 function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckpoint['signatures'] {
   const lines = new Map([...a.signatures, ...b.signatures].map((each) => [formatSignatureLine(each), each]));
   return [...lines.values()].slice(0, MAX_NOTE_SIGNATURES);
+}
+
+/** @throws NorthrootError `ORIGIN_MISMATCH`, `TRUNCATED` if the checkpoint is of another or a longer ledger */
+export function assertReaches(
+  { origin: own, records }: VerifyState,
+  { origin, size }: Pick<Checkpoint, 'origin' | 'size'>,
+): void {
+  if (own !== undefined && origin !== own) {
+    throw new NorthrootError(
+      'ORIGIN_MISMATCH',
+      `the checkpoint is of ${printable(origin)}, and the ledger is ${printable(own)}`,
+    );
+  }
+  if (size > records) {
+    throw new NorthrootError(
+      'TRUNCATED',
+      `the checkpoint covers ${size} records, and the ledger has only ${records}`,
+    );
+  }
+}
+
+export function forked(size: number): NorthrootError {
+  return new NorthrootError(
+    'FORKED',
+    `the first ${size} records of the ledger are not those that the checkpoint covers`,
+  );
 }

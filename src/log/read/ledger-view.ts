@@ -1,7 +1,6 @@
 /**
- * Asking a ledger about single records, its accounts and its tree: by its index, where it has one, else by reading it. What is answered
- * is the same. What an index does not know, and what it says is wrong, is asked of the ledger; an index that contradicts the ledger is
- * rebuilt.
+ * Answers questions about records, accounts and the tree, from the index if there is one, else from the ledger; answers are the same. What
+ * the index lacks or gets wrong is read from the ledger; a wrong index is rebuilt.
  */
 
 import { join } from 'node:path';
@@ -19,44 +18,38 @@ import { type IndexNotice, isIndexed, LedgerIndex } from '../cache/ledger-index.
 import type { RecordReader } from '../cache/record-reader.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
-import { openLedger } from '../tile/open-ledger.js';
-import { readDeclaredKeys } from './declared-keys.js';
+import { openLedger } from '../tile/tile-tree.js';
+import { findRecord, readDeclaredKeys, type ReadRecord, replayTo } from './read-records.js';
 import { type EventHistory, explainEvent, explainIndexedEvent } from './event-history.js';
-import { findRecord } from './find-record.js';
-import type { ReadRecord } from './read-records.js';
-import { replayTo } from './replay.js';
 import { type LedgerStatus, type LedgerStatusOptions, readLedgerStatus, toLedgerStatus } from './status.js';
 
-/** How a {@link LedgerView} looks. */
 export interface ViewOptions {
-  /** Whether the index beside a large ledger is used. Default: true. Without it the ledger is read for each question. */
+  /** Use the index of a large ledger. Default true. */
   readonly index?: boolean | undefined;
-  /** The trust policy by which the ledger is verified. Default: none, the keys that it declares count. */
+  /** Default: none; the keys that the ledger declares count. */
   readonly trust?: TrustPolicy | undefined;
-  /** Opens the ledger to be read, where that is not simply its path. */
+  /** Opens the ledger, if not by its path. */
   readonly open?: OpenLedger | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told when an index is rebuilt, and why. */
+  /** Called when an index is rebuilt. */
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
 }
 
-/** What {@link LedgerView.inspect} looks for. */
 export interface InspectOptions {
-  /** Whether open actions and links that wait are listed, of which there may be many. Default: true. */
+  /** Load open actions and waiting links, of which there may be many. Default true. */
   readonly lists?: boolean | undefined;
 }
 
-/** How {@link LedgerView.readStatus} reads: what the view does not say already. */
-export type StatusOptions = Omit<LedgerStatusOptions, 'trust' | 'signal'>;
+type StatusOptions = Omit<LedgerStatusOptions, 'trust' | 'signal'>;
 
 interface Asked {
   readonly view: IndexedState;
   readonly records: RecordReader;
-  /** Whether something follows the last whole line. */
+  /** A file ends within a line. */
   readonly isTorn: boolean;
 }
 
-/** Whether an index that is not there is made: for questions for which the whole ledger has to be verified otherwise. */
+/** Whether to create a missing index, where the whole ledger would be verified otherwise. */
 type Making = 'make' | 'use';
 
 const STATUS_OPTIONS: OptionTypes<StatusOptions> = {
@@ -65,28 +58,23 @@ const STATUS_OPTIONS: OptionTypes<StatusOptions> = {
   onProgress: 'function',
 };
 
-/** What is so however much of a ledger is looked at. */
+/** Errors that no further reading can change. */
 const CERTAIN = new Set(['RECORD_AMBIGUOUS', 'USAGE']);
 
-/** A ledger that is asked; see the head of this file. Nothing is open between two questions. */
+/** A ledger to query; see the head of this file. Nothing stays open between calls. */
 export class LedgerView {
   readonly path: string;
   readonly #options: ViewOptions;
   readonly #open: OpenLedger;
 
-  /** @param path - The ledger's file or folder. */
+  /** @param path - A file or folder */
   constructor(path: string, options: ViewOptions = {}) {
     this.path = path;
     this.#options = options;
     this.#open = options.open ?? (() => openLedger(path));
   }
 
-  /**
-   * The one record that is meant.
-   *
-   * @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix of one.
-   * @throws NorthrootError as `findRecord`.
-   */
+  /** @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix. @throws NorthrootError as `findRecord` */
   findRecord(wanted: string): Promise<ReadRecord> {
     return this.#ask(
       'use',
@@ -96,10 +84,8 @@ export class LedgerView {
   }
 
   /**
-   * Public keys that the ledger declares, by keyid: those of `keyids` that it has, and perhaps others. Nothing is verified: what is
-   * there is the ledger's own claim. Without an index, or where it does not have them all, the ledger is read.
-   *
-   * @throws NorthrootError as `readDeclaredKeys`.
+   * Declared keys by keyid: at least those of `keyids` that exist. Unverified. The ledger is read if the index lacks one.
+   * @throws NorthrootError as `readDeclaredKeys`
    */
   findDeclaredKeys(keyids: readonly string[]): Promise<Map<string, PublicKey>> {
     return this.#ask(
@@ -107,7 +93,7 @@ export class LedgerView {
       ({ view }) => {
         const keys = keyids.map((keyid) => view.state.keyring.find(keyid)?.publicKey);
         const found = keys.filter((key) => key !== undefined);
-        // What no admin signed for is declared all the same.
+        // A key that no admin signed for is declared, but not in the keyring.
         if (found.length < keys.length) throw new IndexGap();
         return Promise.resolve(new Map(found.map((key) => [key.keyid, key])));
       },
@@ -115,7 +101,7 @@ export class LedgerView {
     );
   }
 
-  /** The history of one event, by what names its record. @throws NorthrootError as `findRecord` and `explainEvent`. */
+  /** The history of an event's record. @throws NorthrootError as `findRecord` and `explainEvent` */
   explainEvent(wanted: string): Promise<EventHistory> {
     const { trust, signal } = this.#options;
     return this.#ask(
@@ -131,12 +117,7 @@ export class LedgerView {
     );
   }
 
-  /**
-   * The last records, in order.
-   *
-   * @param count - At most so many.
-   * @returns undefined where it takes reading the ledger to find them.
-   */
+  /** At most `count` last records, in order; undefined if the ledger must be read. */
   async listLast(count: number): Promise<readonly ReadRecord[] | undefined> {
     return this.#ask<readonly ReadRecord[] | undefined>(
       'use',
@@ -154,10 +135,9 @@ export class LedgerView {
   }
 
   /**
-   * Looks at what verification says of the whole ledger.
-   *
-   * @param look - Called once, or again where an index turns out to be damaged; it changes nothing and keeps nothing.
-   * @throws what `look` throws; NorthrootError when the ledger cannot be read.
+   * Passes the verification state of the whole ledger to `look`, which MUST NOT change or keep it, and is called again if an index turns
+   * out to be damaged.
+   * @throws what `look` throws; NorthrootError when the ledger cannot be read
    */
   async inspect<T>(
     look: (state: VerifyState) => T | Promise<T>,
@@ -186,9 +166,8 @@ export class LedgerView {
   }
 
   /**
-   * How the ledger stands, as `readLedgerStatus` tells it. With checkpoints that the user holds the ledger is read.
-   *
-   * @throws NorthrootError when it cannot be read. TypeError, RangeError for a bad option.
+   * As `readLedgerStatus`. With `checkpoints` the ledger is read.
+   * @throws NorthrootError when it cannot be read; TypeError, RangeError for a bad option
    */
   async readStatus(options: StatusOptions = {}): Promise<LedgerStatus> {
     checkOptions('LedgerView.readStatus', options, STATUS_OPTIONS);
@@ -214,11 +193,7 @@ export class LedgerView {
     );
   }
 
-  /**
-   * Asks for records and hashes of the tree, as proofs do.
-   *
-   * @param ofIndex - May throw an IndexGap for what the index does not know: then the ledger is asked.
-   */
+  /** Queries records and tree hashes, for proofs. `ofIndex` MAY throw IndexGap to have the ledger read. */
   askRecords<T>(
     ofIndex: (asked: Pick<Asked, 'view' | 'records'>) => Promise<T>,
     ofLedger: (open: OpenLedger) => Promise<T>,
@@ -243,7 +218,7 @@ export class LedgerView {
     return ofLedger();
   }
 
-  /** Undefined where there is no index, or where it is wrong. */
+  /** Undefined without an index, or with a damaged one. */
   async #askIndex<T>(
     making: Making,
     ofIndex: (asked: Asked) => Promise<T>,
@@ -279,7 +254,7 @@ export class LedgerView {
   }
 }
 
-/** The path under which an index names files as reading the ledger does; undefined where it cannot. */
+/** The path by which the index names files as a source does; undefined if it cannot. */
 async function namedLikeSource(path: string): Promise<string | undefined> {
   const kind = await nodeFileSystem.kindOf(path);
   if (kind === 'file') return path;
@@ -288,7 +263,7 @@ async function namedLikeSource(path: string): Promise<string | undefined> {
   return join(folder, 'name') === `${folder}/name` ? folder : undefined;
 }
 
-/** What follows the last whole line is something to be said, and the index does not have it. */
+/** Torn lines are findings that the index does not have. */
 function assertWhole({ isTorn, view }: Asked): void {
   const { files, segment } = view.state.damage;
   if (isTorn || files > 0 || segment !== undefined) throw new IndexGap();

@@ -1,4 +1,4 @@
-/** The index of a ledger as something to look after: made, made anew, and held against what the ledger gives. */
+/** Creates, rebuilds and checks the index of a ledger. */
 
 import { NorthrootError } from '../../base/error.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -8,33 +8,27 @@ import { destroyLevelEntries, openLevelEntries } from '../cache/level-entries.js
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 
-/** How an index is looked after. */
 export interface MaintainOptions {
-  /** Under which trust policy the ledger is verified; each has entries of its own. */
+  /** Each policy has its own entries. */
   readonly trust?: TrustPolicy | undefined;
-  /** Whether what is there is thrown away first. Default: false. */
+  /** Discard the existing index first. Default false. */
   readonly rebuild?: boolean | undefined;
-  /** Whether the ledger is verified anew, and every entry compared with those that gives. Default: false. */
+  /** Verify the ledger again, and compare every entry. Default false. */
   readonly check?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with the bytes of the ledger that were verified so far. */
+  /** Called with the bytes verified so far. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
 }
 
-/** An index that is up to date. */
 export interface MaintainedIndex {
-  /** Its folder. */
   readonly path: string;
-  /** How many records of the ledger it has, and up to which byte of which file. */
+  /** Records indexed, and where they end. */
   readonly records: number;
   readonly end: { readonly file: string; readonly byteOffset: number };
-  /** The size of its files in bytes. */
+  /** On disk. */
   readonly bytes: number;
-  /**
-   * With `check`: the keys of the entries that differ from those that the ledger gives, at most 100, and how many there are. Of a
-   * timeline one key stands for all: `t:GRANT:LIMIT`.
-   */
+  /** With `check`: keys of entries that differ, at most 100, and their number. A timeline has one key, `t:GRANT:LIMIT`. */
   readonly differences: readonly string[];
   readonly differencesTotal: number;
 }
@@ -42,10 +36,8 @@ export interface MaintainedIndex {
 const MAX_DIFFERENCES = 100;
 
 /**
- * Makes the index of a ledger, or brings it up to date.
- *
- * @throws NorthrootError `INDEX_UNUSABLE` when it cannot be made, or others use it all the time; as {@link FileStore.open}; with the
- *   reason of the signal when that aborts.
+ * Creates or updates the index of a ledger.
+ * @throws NorthrootError `INDEX_UNUSABLE` when it cannot be created, or is always in use; as {@link FileStore.open}; the signal's reason
  */
 export async function maintainIndex(ledger: string, options: MaintainOptions = {}): Promise<MaintainedIndex> {
   const { trust, rebuild = false, check = false, signal, onProgress, onNotice } = options;
@@ -65,10 +57,10 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
     await index.catchUp(view, store, { signal, onProgress });
     let differences: string[] = [];
     if (check) {
-      // Others may use the index meanwhile, and bring it further.
+      // Other processes may use and extend the index meanwhile.
       await index.close();
       await destroyLevelEntries(anew).catch(() => undefined);
-      const entries = await openLevelEntries(anew, { create: true, waitMs: 0 });
+      const entries = await openLevelEntries(anew, 0);
       if (entries === undefined) throw new NorthrootError('INDEX_UNUSABLE', `${anew} is in use`);
       try {
         const fresh = await index.viewInto(entries, trust);

@@ -1,11 +1,18 @@
-/** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
+/** Reads records sequentially, with or without their verdicts. */
 
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
-import { checkOptions } from '../../base/options.js';
+import { checkOptions, checkString } from '../../base/options.js';
 import { toDigestText } from '../../base/value/digest.js';
+import { matchRecord } from '../../base/value/record-name.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
+import type { PublicKey } from '../../format/key/public-key.js';
+import { decodeWireKey } from '../../format/key/wire-key.js';
 import { type ExaminedLine, examineLine, type SignatureEntry } from '../../format/record/examine-line.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
+import { checkKey } from '../../format/schema/check.js';
+import type { Key, TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type LedgerLine, readLines } from '../../rules/source/read-lines.js';
@@ -13,44 +20,39 @@ import type { EventVerdict } from '../../rules/verify/line-result.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 
-/** A line that could be read as a record (or a bare event), with what it says of itself. */
+/** A readable record or bare event. */
 export interface ReadRecord {
   readonly file: string;
-  /** 1 for the first line of the file. */
+  /** From 1. */
   readonly line: number;
-  /** The record's own number; of a bare event its place, counted from 0, blank lines left out. */
+  /** The record's number; for a bare event its ordinal, without blank lines. */
   readonly seq: number;
-  /** `sha-256:…`, as the event claims it. */
+  /** `sha-256:…`, as claimed. */
   readonly eventId: string;
   readonly event: JsonObject;
   readonly signatures: readonly SignatureEntry[];
-  /** The line's bytes without `\n`. */
+  /** Without `\n`. */
   readonly bytes: Uint8Array;
-  /** The verdict on the event, where {@link ReadOptions.verify} asked for it. */
+  /** Only with {@link ReadOptions.verify}. */
   readonly verdict: EventVerdict | undefined;
 }
 
-/** A line that could not. */
 export interface UnreadLine {
   readonly file: string;
   readonly line: number;
 }
 
-/** How {@link readRecords} reads. */
 export interface ReadOptions {
-  /** Verifies on the way, with this trust policy if one is given. Without it nothing is verified. */
+  /** Verifies while reading. Default: no verification. */
   readonly verify?: { readonly trust?: TrustPolicy } | undefined;
-  /** Told of each line that is no record; such lines are left out. */
+  /** Called for each line that is no record; such lines are left out. */
   readonly onUnread?: ((line: UnreadLine) => void) | undefined;
-  /** Aborting ends the reading with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * The records of a source in order.
- *
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts. TypeError for an option that is not
- *   known or of the wrong type.
+ * @throws NorthrootError when the source cannot be read; the signal's reason; TypeError for a bad option
  */
 export async function* readRecords(
   source: LedgerSource,
@@ -91,4 +93,102 @@ function plainReader(): Reader {
 function verifyingReader(trust: TrustPolicy | undefined): Reader {
   const state: VerifyState = startVerification(trust, defaultBackend);
   return ({ line, segment }) => verifyLine(state, line, segment);
+}
+
+/**
+ * The keys of genesis and key events, by keyid, without verification; inconsistent entries are left out.
+ * @throws NorthrootError when the source cannot be read; the signal's reason
+ */
+export async function readDeclaredKeys(
+  source: LedgerSource,
+  signal?: AbortSignal,
+): Promise<Map<string, PublicKey>> {
+  const found = new Map<string, PublicKey>();
+  for await (const { event } of readRecords(source, { signal })) {
+    for (const entry of entriesOf(event)) {
+      if (checkKey(entry).length > 0) continue;
+      const decoded = decodeWireKey(entry as Key);
+      if (decoded.ok) found.set(decoded.value.keyid, decoded.value);
+    }
+  }
+  return found;
+}
+
+function entriesOf(event: Readonly<Record<string, unknown>>): readonly unknown[] {
+  const { event_type: type, keys, key } = event;
+  if (type === 'genesis') return Array.isArray(keys) ? keys : [];
+  return type === 'key' ? [key] : [];
+}
+
+/**
+ * The record; the first of identical copies.
+ * @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix
+ * @throws NorthrootError `RECORD_NOT_FOUND`, `RECORD_AMBIGUOUS`, `USAGE`, and as the source does; the signal's reason
+ */
+export async function findRecord(
+  source: LedgerSource,
+  wanted: string,
+  signal?: AbortSignal,
+): Promise<ReadRecord> {
+  checkString('findRecord', 'the record', wanted);
+  const matches = matchRecord(wanted);
+  const found: ReadRecord[] = [];
+  for await (const record of readRecords(source, { signal })) {
+    const [first] = found;
+    if (!matches(record) || (first?.seq === record.seq && first.eventId === record.eventId)) continue;
+    found.push(record);
+    if (found.length > 1) break;
+  }
+  const [record, other] = found;
+  if (record === undefined) {
+    const [where = ''] = source.paths;
+    throw new NorthrootError('RECORD_NOT_FOUND', `no record ${printable(wanted)} in ${printable(where)}`);
+  }
+  if (other !== undefined) throw ambiguous(wanted, record, other);
+  return record;
+}
+
+export function ambiguous(
+  wanted: string,
+  record: Pick<ReadRecord, 'seq' | 'eventId'>,
+  other: Pick<ReadRecord, 'seq' | 'eventId'>,
+): NorthrootError {
+  return new NorthrootError('RECORD_AMBIGUOUS', `${printable(wanted)} names more than one record`, {
+    hint:
+      record.eventId === other.eventId
+        ? `the ledger has the event twice: give the seq, ${record.seq} or ${other.seq}`
+        : `give more of the id: ${record.eventId} or ${other.eventId}`,
+  });
+}
+
+/** After a record's number, or before the first record later than a time. */
+export type Point = { readonly seq: number } | { readonly time: string } | 'end';
+
+/** @throws NorthrootError `RECORD_NOT_FOUND` when no record has the number; as the source does; the signal's reason */
+export async function replayTo(
+  source: LedgerSource,
+  point: Point,
+  trust?: TrustPolicy,
+  signal?: AbortSignal,
+): Promise<VerifyState> {
+  const state = startVerification(trust, defaultBackend);
+  const [time, seq] =
+    point === 'end' ? [] : 'time' in point ? [point.time, undefined] : [undefined, point.seq];
+  for await (const { line, segment, ordinal, takesPlace } of readLines(source, { signal })) {
+    if (time !== undefined && takesPlace && isAfter(line, time, state)) return state;
+    const { examined } = verifyLine(state, line, segment);
+    // Without a number of its own, its ordinal counts.
+    if (takesPlace && (examined?.seq ?? ordinal) === seq) return state;
+  }
+  if (seq === undefined) return state;
+  const [where = ''] = source.paths;
+  throw new NorthrootError('RECORD_NOT_FOUND', `no record ${seq} in ${printable(where)}`, {
+    hint: `it has ${state.records} records`,
+  });
+}
+
+function isAfter({ bytes, length }: RawLine, time: string, state: VerifyState): boolean {
+  if (length > MAX_LINE_BYTES) return false;
+  const { occurredAt } = examineLine(bytes, state.layout);
+  return occurredAt !== undefined && isTimestamp(occurredAt) && compareTimestamps(occurredAt, time) > 0;
 }

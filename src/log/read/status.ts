@@ -1,6 +1,6 @@
 /**
- * How a ledger stands, on one screen: what it is, from when to when, who may sign it, how far it is sealed, what is open and what runs
- * out, and what a verification would need to say more. All of it is what verification knows; findings are counted, not listed.
+ * A ledger's status on one screen: identity, period, keys, seals, open and expiring items, and what was not checked. Findings are counted,
+ * not listed.
  */
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
@@ -18,30 +18,29 @@ import type { Anchor } from '../../rules/verify/anchors.js';
 import { runVerification, type VerificationResult } from '../../rules/verify/run-verification.js';
 import { type LedgerInput, openVerifiable } from './verify-ledger.js';
 
-/** A key of the ledger, and what it signed. */
 export interface StatusKey {
   readonly keyid: string;
   readonly name?: string;
   readonly roles: readonly string[];
   readonly principals: readonly string[];
-  /** The record that brought it; null where the trust policy pins it. */
+  /** The adding record's seq; null for a pinned key. */
   readonly since_seq: number | null;
   readonly revoked_at_seq: number | null;
-  /** How many records carry a valid signature by it. */
+  /** Records with its valid signature. */
   readonly records: number;
 }
 
-/** One unit of a grant of which at most a tenth is left. */
+/** A unit of a grant with at most a tenth left. */
 export interface ScarceMeter {
   readonly grant_seq: number;
   readonly grant_event_id: string;
   readonly principal_id: string;
   readonly meter: Report['grants'][number]['meters'][number];
-  /** The same as decimal texts. */
+  /** As decimal texts. */
   readonly decimals: MeterDecimals;
 }
 
-/** How a ledger stands, in its wire form: what `status --format json` prints. */
+/** The wire form, as `status --format json` prints it. */
 export interface LedgerStatus extends Pick<
   Report,
   | 'ledger'
@@ -52,38 +51,31 @@ export interface LedgerStatus extends Pick<
   | 'not_checked'
   | 'findings_total'
 > {
-  /** `occurred_at` of the first and of the last record; null where there is none, or it cannot be read. */
+  /** `occurred_at` of the first and last record; null if unreadable. */
   readonly period: { readonly first: string; readonly last: string } | null;
   readonly keys: readonly StatusKey[];
   readonly open_starts: NonNullable<Report['open_starts']>;
-  /** How many grants are allowed and have not expired. */
+  /** Allowed and not expired. */
   readonly grants: number;
-  /** Of those grants what is nearly used up or overdrawn. */
+  /** Of those grants. */
   readonly scarce: readonly ScarceMeter[];
-  /** The worst finding; null where there is none. */
   readonly worst_finding: FindingJson | null;
 }
 
-/** How {@link readLedgerStatus} reads. */
 export interface LedgerStatusOptions {
   readonly trust?: TrustPolicy | undefined;
-  /** Checkpoints that the user holds. */
   readonly checkpoints?: readonly Anchor[] | undefined;
-  /** The time by which grants have expired. Default: the present. */
+  /** Decides expiry. Default: the present. */
   readonly now?: string | undefined;
-  /** Called with the bytes read so far, and the size where it is known. */
+  /** Called with the bytes read, and the size if known. */
   readonly onProgress?: ((bytes: number, size: number | undefined) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** At most one part in so many is left of what is nearly used up. */
+/** A tenth. */
 const SCARCE = 10n;
 
-/**
- * How a ledger stands. It is verified for that, whole.
- *
- * @throws NorthrootError when it cannot be read. TypeError, RangeError for a bad option.
- */
+/** Verifies a whole ledger and summarises it. @throws NorthrootError when it cannot be read; TypeError, RangeError for a bad option */
 export async function readLedgerStatus(
   ledger: LedgerInput,
   options: LedgerStatusOptions = {},
@@ -102,13 +94,12 @@ export async function readLedgerStatus(
   return toLedgerStatus(result, ends, now);
 }
 
-/** The first and the last whole line of a ledger, where it has one. */
-export interface OuterLines {
+/** The first and last whole line. */
+interface OuterLines {
   readonly first: Uint8Array | undefined;
   readonly last: Uint8Array | undefined;
 }
 
-/** The status that a verification shows. @param now - As in {@link LedgerStatusOptions}. */
 export function toLedgerStatus(result: VerificationResult, ends: OuterLines, now: string): LedgerStatus {
   const report = buildLazyReport(result);
   const [first, last] = [occurredAt(ends.first), occurredAt(ends.last)];
@@ -179,11 +170,11 @@ function occurredAt(line: Uint8Array | undefined): string | undefined {
 
 const NEWLINE = 0x0a;
 
-/** Keeps the first and the last whole line of what is read, whatever is between. */
+/** Keeps the first and last whole line of what passes through. */
 class LineEnds {
   first: Uint8Array | undefined;
   last: Uint8Array | undefined;
-  /** What was read since the last newline; one byte more than a line may have where it has too many. */
+  /** Bytes since the last newline, at most one more than a line may have. */
   #tail = new Uint8Array();
 
   watch(source: LedgerSource): LedgerSource {

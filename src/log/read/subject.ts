@@ -1,15 +1,17 @@
-/** Whose an event is for whoever adds up or selects: an adjustment belongs to the execution that it corrects, whoever made it. */
+/** Whose an event is, for sums and selections: an adjustment belongs to the execution that it corrects, whoever signed it. */
 
+import { suggest } from '../../base/bytes/did-you-mean.js';
 import { fromDigestText } from '../../base/value/digest.js';
-import { grantsOf, type SelectableEvent } from '../../rules/selection.js';
+import { isPrincipalId, matchesPrincipalPattern } from '../../base/value/principal.js';
+import { isToolName, matchesToolPattern } from '../../base/value/tool.js';
+import { grantsOf, type RecordSelection, type SelectableEvent } from '../../rules/selection.js';
 import { IdIndex } from '../../rules/verify/id-index.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { isFirstOfItsId } from './counted.js';
 
-/** Combinations of principal, tool, model and provider that are told apart; executions of further ones are not known. */
-export const MAX_PARTIES = 100_000;
+/** Distinct combinations of principal, tool, model and provider; later ones are unknown. */
+const MAX_PARTIES = 100_000;
 
-/** Who ran what, and who provides it. */
 export interface Party {
   readonly principalId: string | undefined;
   readonly toolName?: string | undefined;
@@ -17,20 +19,19 @@ export interface Party {
   readonly provider?: string | undefined;
 }
 
-/** What {@link Subjects} says of an event. */
 export interface Subject extends SelectableEvent, Party {
   readonly principalId: string | undefined;
   readonly toolName: string | undefined;
 }
 
-/** Remembers executions as they come, for the adjustments that name one: about 45 bytes each. */
+/** Remembers executions, about 45 bytes each, for adjustments that name them. */
 export class Subjects {
   readonly #ids = new IdIndex();
   #partyOf = new Uint32Array(1024);
   readonly #parties: Party[] = [];
   readonly #numbers = new Map<string, number>();
 
-  /** To be called once with every record of the ledger, in order, whether it is selected or not. */
+  /** MUST be called once for every record, in order, selected or not. */
   take(record: VerifiedRecord): Subject {
     const { examined, state, findings } = record;
     const { occurredAt, principalId, toolName, eventId } = examined ?? {};
@@ -75,5 +76,60 @@ export class Subjects {
   #find(id: string): Party | undefined {
     const ordinal = this.#ids.find(id);
     return ordinal === -1 ? undefined : this.#parties[this.#partyOf[ordinal] as number];
+  }
+}
+
+/** A pattern without a match in the whole ledger. */
+export interface UnmatchedName {
+  readonly of: 'principal' | 'tool';
+  readonly pattern: string;
+  /** Similar names of the ledger first, at most five. */
+  readonly known: readonly string[];
+}
+
+/** Names remembered of each kind. */
+const MAX_NAMES = 1_000;
+const MAX_KNOWN = 5;
+
+/** Takes every record's subject, and lists patterns without a match. */
+export class NamesAskedFor {
+  readonly #asked: {
+    readonly of: UnmatchedName['of'];
+    readonly pattern: string;
+    readonly names: Set<string>;
+    isMet: boolean;
+  }[];
+
+  constructor({ principal, tool }: RecordSelection) {
+    const asked = [
+      ['principal', principal],
+      ['tool', tool],
+    ] as const;
+    this.#asked = asked.flatMap(([of, pattern]) =>
+      pattern === undefined ? [] : [{ of, pattern, names: new Set<string>(), isMet: false }],
+    );
+  }
+
+  take({ principalId, toolName }: Pick<SelectableEvent, 'principalId' | 'toolName'>): void {
+    for (const asked of this.#asked) {
+      if (asked.isMet) continue;
+      const { of, pattern, names } = asked;
+      const name = of === 'principal' ? principalId : toolName;
+      if (name === undefined) continue;
+      const [matches, isName] =
+        of === 'principal' ? [matchesPrincipalPattern, isPrincipalId] : [matchesToolPattern, isToolName];
+      asked.isMet = matches(pattern, name);
+      if (names.size < MAX_NAMES && isName(name)) names.add(name);
+    }
+  }
+
+  list(): UnmatchedName[] {
+    return this.#asked.flatMap(({ of, pattern, names, isMet }) => {
+      if (isMet) return [];
+      const all = [...names].sort();
+      const near = suggest(pattern, all);
+      const known = [...near, ...all.filter((name) => !near.includes(name))].slice(0, MAX_KNOWN);
+      return [{ of, pattern, known }];
+    });
   }
 }

@@ -1,8 +1,7 @@
 /**
- * A ledger in files: one file, or a folder of segments of which the last is appended to (SPEC §4). The turn is a lock on the file or
- * folder that dies with the process (`log/fs/lock.ts`). The files are open for as long as the store is, so that a path that comes to
- * name another file is noticed; the lock is on a descriptor of its own, which is closed to give it back. The life of a group, with its
- * system calls:
+ * A ledger in files: one file, or a folder of segments of which the last is appended to (SPEC §4). The write lock is
+ * flock(2) on a descriptor of its own (`log/fs/lock.ts`), closed to release it. The ledger's files stay open, so that a replaced path is
+ * noticed. One append:
  *
  *     open(PATH, O_RDWR|O_APPEND[|O_CREAT])    the descriptor to lock; a folder: open(PATH, O_RDONLY)
  *     flock(2), LOCK_EX                        by a helper that inherits the descriptor
@@ -30,22 +29,21 @@ import {
   type AcquireOptions,
   conflict,
   type LedgerStore,
-  needsTurn,
+  needsLock,
   type NextPlace,
   type SavedTail,
   type Stored,
   type StoredEnd,
   type StorePosition,
-  type Turn,
+  type WriteLock,
 } from './ledger-store.js';
 import { firstSeqOf, joinPath, listSegments, segmentName } from './segments.js';
 import { saveTornTail } from './torn-tail.js';
 
-/** How {@link FileStore.open} opens. */
 export interface FileStoreOptions {
-  /** Whether a ledger that is not there is made. A path that ends in `/` becomes a folder. */
+  /** Creates a missing ledger; a path that ends in `/` becomes a folder. */
   readonly create?: boolean;
-  /** In a folder, a segment of at least so many bytes is followed by a new one. Default 64 MiB. */
+  /** A segment of at least this size is followed by a new one. Default 64 MiB. */
   readonly segmentBytes?: number;
   readonly fileSystem?: FileSystem;
 }
@@ -56,48 +54,46 @@ const CHUNK_BYTES = 1024 * 1024;
 const MIN_CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 const START_BYTES = 64;
-/** How often a ledger is looked at by who waits for more of it, in milliseconds. */
+/** The polling interval of `waitForMore`, in milliseconds. */
 const POLL_MS = 50;
 const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 
-/** The end of the last file, as far as it is known. */
+/** The end of the last file, as far as known. */
 interface KnownEnd {
-  /** Undefined when not all was read. */
+  /** Undefined unless all was read. */
   readonly size: number | undefined;
   readonly tip: string;
   /** In bytes, without a torn tail. */
   readonly byteOffset: number;
-  /** Lines in that file. */
+  /** The number of the next line. */
   readonly line: number;
 }
 
-/** See the head of this file. */
 export class FileStore implements LedgerStore {
   readonly name: string;
   readonly isFolder: boolean;
   readonly #fileSystem: FileSystem;
   readonly #create: boolean;
   readonly #segmentBytes: number;
-  /** Whether opening makes the ledger. */
+  /** Whether opening creates the ledger. */
   readonly #isNew: boolean;
-  /** Of a folder: open for as long as the store is, to know it again. */
+  /** Kept open to detect a replaced folder. */
   #folder: OpenFile | undefined;
-  /** The paths of the segments before the last, in order: they are only read. */
+  /** The earlier segments, in order; they are only read. */
   #earlier: string[] = [];
-  /** The file that is appended to; undefined in a folder that has no segments yet, and when a new one is due. */
+  /** The file appended to; undefined if a new segment is due. */
   #last: OpenFile | undefined;
-  /** The descriptor that is locked. */
+  /** The locked descriptor. */
   #lock: OpenFile | undefined;
-  /** Whether the turn was had once: from then on the files may not be others. */
+  /** Whether the lock was held once: from then on the files MUST stay the same. */
   #isSettled = false;
-  /** Of this turn; undefined when nothing was read or written in it. */
+  /** Under the current lock; undefined before anything was read or written. */
   #known: KnownEnd | undefined;
   #torn: { readonly offset: number } | undefined;
-  /** Whether others may have left something that is in memory only. */
+  /** Whether other writers may have left data in memory only. */
   #isUnsynced = true;
-  /** The path of the file that the next line goes to. */
   #nextPath: string | undefined;
-  /** What the files were like when `stamp` was asked for, or we changed them ourselves. */
+  /** The files' stamp at the last `stamp` call or own change. */
   #stamp: string | undefined;
   readonly #closed = new AbortController();
 
@@ -116,9 +112,8 @@ export class FileStore implements LedgerStore {
   }
 
   /**
-   * Opens a ledger's files. A file that is to be made is made when the turn is taken.
-   *
-   * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a device, a folder of other things), or as the file system does.
+   * Opens a ledger's files. Missing files are created when the lock is acquired.
+   * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a device, a folder of other things), or as the file system does
    */
   static async open(path: string, options: FileStoreOptions = {}): Promise<FileStore> {
     const { fileSystem = nodeFileSystem, create = false } = options;
@@ -185,12 +180,12 @@ export class FileStore implements LedgerStore {
   }
 
   async nextPlace(seq: number): Promise<NextPlace> {
-    this.#assertTurn();
+    this.#assertLocked();
     const known = (this.#known ??= await this.#findEnd());
     const last = this.#last;
     if (this.isFolder && last !== undefined && (await last.size()) >= this.#segmentBytes) {
       await this.#checkStamp();
-      // Nothing stands in a new segment before all that comes before it is on disk.
+      // A new segment MUST NOT begin before all earlier ones are on disk.
       if (this.#isUnsynced) await last.datasync();
       this.#isUnsynced = false;
       this.#last = undefined;
@@ -204,7 +199,7 @@ export class FileStore implements LedgerStore {
   }
 
   async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
-    this.#assertTurn();
+    this.#assertLocked();
     const known = (this.#known ??= await this.#findEnd());
     const isSame = known.tip === expected.tip && (known.size ?? expected.size) === expected.size;
     if (!isSame) throw conflict(printable(this.name));
@@ -220,7 +215,7 @@ export class FileStore implements LedgerStore {
     const bytes = Buffer.concat(lines);
     try {
       const written = await file.write(bytes);
-      // A short write is what a full disk looks like before it says so: the rest tells.
+      // A full disk may first show as a short write: writing the rest reports it.
       for (let done = written; done < bytes.length;) done += await file.write(bytes.subarray(done));
       await file.datasync();
       if (expected.size === 0) await this.#fileSystem.syncFolderOf(this.name);
@@ -240,14 +235,14 @@ export class FileStore implements LedgerStore {
     };
   }
 
-  async acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<Turn> {
+  async acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<WriteLock> {
     if (this.#lock !== undefined) throw new TypeError('the store is acquired already');
     for (let attempt = 1; ; attempt += 1) {
       const lock = await this.#openLock(attempt < MAX_ATTEMPTS);
       if (lock === undefined) continue;
       try {
         await lockFile(lock, timeoutMs, signal, onWait);
-        // The path may have been given another file between opening and locking: that one is the ledger now.
+        // The path may have been replaced between opening and locking.
         if (await lock.isInPlace()) {
           await this.#catchUpWithPath();
           this.#lock = lock;
@@ -272,14 +267,14 @@ export class FileStore implements LedgerStore {
   async confirm(): Promise<void> {
     await this.#assertInPlace();
     if (!this.#isUnsynced || this.#last === undefined) return;
-    // From here on we answer for what is there; a writer that was killed may have left it in memory only.
+    // From here on this writer vouches for what is stored; a killed writer may have left it in memory only.
     await this.#last.datasync();
     if (this.#known?.size === 1) await this.#fileSystem.syncFolderOf(this.name);
     this.#isUnsynced = false;
   }
 
   async settleTornTail(): Promise<SavedTail | undefined> {
-    this.#assertTurn();
+    this.#assertLocked();
     if (this.#torn === undefined || this.#last === undefined) return undefined;
     await this.#checkStamp();
     const saved = await saveTornTail(this.#fileSystem, this.#last, this.#torn.offset);
@@ -309,13 +304,12 @@ export class FileStore implements LedgerStore {
   }
 
   async discard(): Promise<void> {
-    this.#assertTurn();
+    this.#assertLocked();
     if (!this.#isNew) return;
     const last = this.#last;
-    if (last !== undefined && (await last.size()) === 0 && (await last.isInPlace())) {
+    if (last !== undefined && (await last.size()) === 0 && (await last.isInPlace()))
       await this.#fileSystem.remove(last.path);
-    }
-    // One that is not empty stays.
+    // Fails for a folder that is not empty, which stays.
     if (this.isFolder) await this.#fileSystem.removeFolder(this.name);
   }
 
@@ -331,7 +325,7 @@ export class FileStore implements LedgerStore {
     return this.#last === undefined ? this.#earlier : [...this.#earlier, this.#last.path];
   }
 
-  /** Undefined where it cannot be told: that fails no append. */
+  /** Undefined if unknown: that fails no append. */
   async #makeStamp(): Promise<string | undefined> {
     const paths = this.#paths();
     try {
@@ -343,7 +337,7 @@ export class FileStore implements LedgerStore {
     }
   }
 
-  /** Before we change something ourselves: whether others have. */
+  /** Detects changes by others before our own change. */
   async #checkStamp(): Promise<void> {
     if (this.#stamp !== undefined && (await this.#makeStamp()) !== this.#stamp) this.#stamp = undefined;
   }
@@ -352,11 +346,11 @@ export class FileStore implements LedgerStore {
     if (this.#stamp !== undefined) this.#stamp = await this.#makeStamp();
   }
 
-  #assertTurn(): void {
-    if (this.#lock === undefined) throw needsTurn();
+  #assertLocked(): void {
+    if (this.#lock === undefined) throw needsLock();
   }
 
-  /** The file that a position is in. */
+  /** The index of a position's file. */
   #indexOf({ file }: StorePosition, paths: readonly string[]): number {
     if (!this.isFolder) return 0;
     const at = paths.findIndex((path) => basename(path) === basename(file));
@@ -364,16 +358,15 @@ export class FileStore implements LedgerStore {
     return at;
   }
 
-  /** Whether this turn has shown already that what is stored ends at a position. */
+  /** Whether the current lock has already shown that the store ends here. */
   #isKnownEnd({ size, tip, byteOffset }: StorePosition): boolean {
     const known = this.#known;
     return known?.size === size && known.tip === tip && known.byteOffset === byteOffset;
   }
 
   /**
-   * That the line before a position is the one that stood there.
-   *
-   * @throws NorthrootError `LEDGER_CONFLICT`, or `FILE_CHANGED` for a file that was cut short.
+   * Checks the line before a position.
+   * @throws NorthrootError `LEDGER_CONFLICT`; `FILE_CHANGED` for a truncated file
    */
   async #prove({ byteOffset, tip }: StorePosition, path: string): Promise<void> {
     await this.#withFile(path, async (file) => {
@@ -388,7 +381,7 @@ export class FileStore implements LedgerStore {
     });
   }
 
-  /** The end of what is stored, without reading all of it. */
+  /** The end of the store, from its last line alone. */
   async #findEnd(): Promise<KnownEnd> {
     const last = this.#last;
     const byteOffset = (await last?.size()) ?? 0;
@@ -408,7 +401,7 @@ export class FileStore implements LedgerStore {
     const file = isLast ? (this.#last as OpenFile) : await this.#fileSystem.open(path, 'read');
     try {
       const length = Math.min(CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, (await file.size()) - offset));
-      // Free when the next chunk is asked for.
+      // Overwritten by the next chunk.
       const buffer = Buffer.allocUnsafe(length);
       for (let at = offset; ;) {
         const count = await file.read(buffer, at);
@@ -431,11 +424,11 @@ export class FileStore implements LedgerStore {
     }
   }
 
-  /** The file that the next record is written to; a new segment is made for it where the last one is full. */
+  /** The file for the next record; creates a segment if due. */
   async #fileForNext(size: number): Promise<OpenFile> {
     const last = this.#last;
     if (last !== undefined) {
-      // Whoever made an empty segment may not have lived to see its name on disk.
+      // The creator of an empty segment may have been killed before its name was on disk.
       if (this.isFolder && (await last.size()) === 0) await this.#fileSystem.syncFolderOf(last.path);
       return last;
     }
@@ -446,14 +439,14 @@ export class FileStore implements LedgerStore {
     return next;
   }
 
-  /** Undefined where the ledger is gone and is to be made again. */
+  /** Undefined if a missing ledger is to be created again. */
   async #openLock(mayRetry: boolean): Promise<OpenFile | undefined> {
     const isMade = this.#create && !this.#isSettled;
     const mode = this.isFolder ? 'read' : isMade ? 'create' : 'append';
     try {
       return await this.#fileSystem.open(this.name, mode);
     } catch (error) {
-      // What was there when it was looked at may be gone when it is opened.
+      // The path may vanish between looking and opening.
       const isGone = error instanceof NorthrootError && error.code === 'FILE_NOT_FOUND';
       if (isGone && this.#isSettled) throw replaced(this.name);
       if (!isGone || !isMade || !mayRetry) throw error;
@@ -462,7 +455,7 @@ export class FileStore implements LedgerStore {
     }
   }
 
-  /** With the lock had: whether it is still the same ledger, and what others have added to it. */
+  /** Under the lock: checks that it is the same ledger, and lists new segments. */
   async #catchUpWithPath(): Promise<void> {
     if (this.#isSettled) await this.#assertInPlace();
     else await this.#reopenMoved();
@@ -470,7 +463,7 @@ export class FileStore implements LedgerStore {
     this.#isSettled = true;
   }
 
-  /** While nothing was written by us the path may come to lead to another ledger: that one is meant. */
+  /** Before the first write, a replaced path means the new ledger. */
   async #reopenMoved(): Promise<void> {
     for (const file of [this.#last, this.#folder]) {
       if (file === undefined || (await file.isInPlace())) continue;
@@ -499,10 +492,7 @@ export class FileStore implements LedgerStore {
     if (newest !== undefined) this.#last = await this.#fileSystem.open(newest, 'append');
   }
 
-  /**
-   * Refuses a ledger whose path leads to something else by now: what is written to the files that are open is in no ledger that
-   * anybody will ever open.
-   */
+  /** Records written to replaced files would be lost. */
   async #assertInPlace(): Promise<void> {
     for (const file of [this.#folder, this.#last]) {
       if (file !== undefined && !(await file.isInPlace())) throw replaced(file.path);
@@ -512,7 +502,7 @@ export class FileStore implements LedgerStore {
   async #release(lock: OpenFile): Promise<void> {
     if (this.#lock !== lock) return;
     this.#lock = undefined;
-    // Whatever close(2) says, the descriptor is gone, and the lock with it; nothing was written by way of it.
+    // Whatever close(2) returns, the descriptor and its lock are gone.
     await lock.close().catch(() => undefined);
   }
 
@@ -523,18 +513,17 @@ export class FileStore implements LedgerStore {
         ? (await listSegments(this.#fileSystem, this.name, true)).at(-1)
         : this.name;
       if (newest === undefined) return false;
-      if (this.isFolder && (from.size === 0 || basename(newest) !== basename(from.file))) {
+      if (this.isFolder && (from.size === 0 || basename(newest) !== basename(from.file)))
         return await this.#withFile(newest, async (file) => (await file.size()) > 0);
-      }
       return await this.#withFile(newest, async (file) => (await file.size()) !== from.byteOffset);
     } catch {
-      // Whoever reads on is told; what is still to be made is waited for.
+      // The next read reports the error; a ledger still to be created is waited for.
       return this.#isSettled || this.#last !== undefined;
     }
   }
 }
 
-/** Lines, and the last of those that were taken: the splitter overwrites its bytes. */
+/** Iterates lines and copies the last one, whose bytes the splitter overwrites. */
 class LineTail implements Iterable<RawLine> {
   count = 0;
   last: Pick<RawLine, 'offset' | 'length' | 'number' | 'longLeafHash'> | undefined;
@@ -560,7 +549,7 @@ class LineTail implements Iterable<RawLine> {
   }
 }
 
-/** The whole line that ends before an offset; undefined where there is none, or one that is too long. */
+/** The whole line before an offset; undefined if there is none, or it is too long. */
 async function readLineBefore(
   file: OpenFile,
   end: number,
@@ -578,7 +567,7 @@ async function readLineBefore(
   return { line, isTorn: false };
 }
 
-/** The leaf hash of a line that is longer than a record may be, and ends before an offset; undefined where there is none. */
+/** The leaf hash of an overlong line before an offset. */
 async function hashLongLineBefore(file: OpenFile, end: number): Promise<string | undefined> {
   const buffer = Buffer.alloc(CHUNK_BYTES);
   let start = end - 1;

@@ -1,49 +1,43 @@
 /**
- * Where a ledger is kept: bytes and places, nothing of events. A store gives the lines of one ledger in order, and appends further
- * ones *if what is stored last is still what the caller believes*: whatever else goes wrong, no ledger forks. What sequences
- * (`writer/`) works over this and knows no files.
- *
- * `test/store/` holds what every store must do; a new one has to pass it.
+ * The interface of a store: lines and positions, without events. It returns a ledger's lines in order, and appends lines only *if the last
+ * stored line is the one that the caller expects*, so no ledger can fork. `writer/` works over it and knows no files. A new store MUST pass
+ * `test/store/`.
  */
 
 import { NorthrootError } from '../../base/error.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
 
-/** What is stored last. */
 export interface StoredEnd {
-  /** Whole lines before the end. */
+  /** Whole lines. */
   readonly size: number;
-  /** base64url leaf hash (RFC 6962) of the last line; without one the empty tree's hash. */
+  /** base64url leaf hash (RFC 6962) of the last line, or the empty tree's. */
   readonly tip: string;
 }
 
-/** Where reading has come to: right after a whole line, or before the first. Plain data, which may be kept and gone on from later. */
+/** A reading position, after a whole line or before the first. Plain data, which may be saved. */
 export interface StorePosition extends StoredEnd {
-  /** The file of the last line; empty before the first. */
+  /** The last line's file; empty before the first. */
   readonly file: string;
-  /** In that file, from 1, the number of the line that comes next; and where it begins, in bytes. */
+  /** The next line's number in that file, from 1, and its offset. */
   readonly line: number;
   readonly byteOffset: number;
 }
 
-/** Where the next line will stand. */
+/** Where the next line goes. */
 export type NextPlace = Pick<StorePosition, 'file' | 'line' | 'byteOffset'>;
 
-/** What reading comes across, in order. */
+/** What reading yields, in order. */
 export type Stored =
-  /** A file begins. `firstSeq`: the number of its first record, as its name promises it, where the store has more than one file. */
+  /** A file begins. `firstSeq`: the number in a segment's name. */
   | { readonly kind: 'file'; readonly file: string; readonly firstSeq: number | undefined }
-  /** Whole lines of that file. Each must be used up before the next is taken, and all before reading goes on. */
+  /** Whole lines. Each MUST be used before the next is taken, and all before reading continues. */
   | {
       readonly kind: 'lines';
       readonly file: string;
       readonly firstSeq: number | undefined;
       readonly lines: Iterable<RawLine>;
     }
-  /**
-   * A file ends within a line: in the last one a crash has left it, or a writer is in the midst of a write; in another one it is
-   * damage. `start`: at most its first 64 bytes.
-   */
+  /** A file ends within a line: the last one after a crash or during a write; any other is damaged. `start`: at most its first 64 bytes. */
   | {
       readonly kind: 'torn';
       readonly file: string;
@@ -52,100 +46,83 @@ export type Stored =
       readonly start: Uint8Array;
     };
 
-/** A torn tail that was saved and cut off. */
+/** A torn tail, saved and cut off. */
 export interface SavedTail {
-  /** The ledger's file. */
   readonly path: string;
-  /** Where the bytes are now. */
+  /** The path of the copy. */
   readonly savedTo: string;
-  /** Where they began, in bytes: the file's size from now on. */
+  /** In bytes: the file's new size. */
   readonly offset: number;
   readonly length: number;
 }
 
-/** How {@link LedgerStore.acquire} waits. */
 export interface AcquireOptions {
-  /** For how long, in milliseconds; 0: not at all. */
+  /** In milliseconds; 0 does not wait. */
   readonly timeoutMs: number;
-  /** Aborting ends the wait with the signal's reason. */
+  /** Aborting ends the wait with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Called once, when the wait takes longer than a second. */
+  /** Called once, when the wait exceeds a second. */
   readonly onWait?: (() => void) | undefined;
 }
 
-/** The right to append: nobody else has it until it is released. */
-export interface Turn {
-  /** Gives it back; what is done with the store until then is not waited for. Again, it does nothing. */
+/** The write lock: exclusive until released. */
+export interface WriteLock {
+  /** Does not wait for operations of the store. Idempotent. */
   release(): Promise<void>;
 }
 
-/** See the head of this file. A store is used by one writer; several writers have several, of the same ledger. */
+/** A store serves one writer; several writers of a ledger have a store each. */
 export interface LedgerStore {
-  /** What messages call it: for files the path. */
+  /** For messages; the path of files. */
   readonly name: string;
 
   /**
-   * What is stored, from a position on, or from the beginning. Without a turn the end of it may still change: see `confirm`.
-   *
-   * @throws NorthrootError `LEDGER_CONFLICT` when what stands before the position is not what stood there; as the store does.
+   * Stored lines from a position, or from the beginning. Without the write lock the end may still change: see `confirm`.
+   * @throws NorthrootError `LEDGER_CONFLICT` if the line before the position is another one; as the store does
    */
   read(from?: StorePosition): AsyncIterable<Stored>;
 
-  /**
-   * Where the next line will stand, with the turn held. A store of several files may begin one.
-   *
-   * @param seq - The number of the record that comes next, for the name of a file.
-   */
+  /** Requires the write lock. A store of several files may begin one, named by `seq`, the next record's number. */
   nextPlace(seq: number): Promise<NextPlace>;
 
   /**
-   * Appends lines, each with its `\n`, and brings them to the disk: all, or none as far as that can be said.
-   *
-   * @param expected - What the caller takes for stored last.
-   * @throws NorthrootError `LEDGER_CONFLICT` when something else is stored last; nothing is written then. As the store does, when
-   *   they could not be written or it is not certain that they were.
+   * Requires the write lock. Appends lines, each with its `\n`, durably: all of them, or none as far as is known.
+   * @throws NorthrootError `LEDGER_CONFLICT` unless the last line is as `expected`, writing nothing; as the store does, if writing failed
+   *   or its success is unknown
    */
   appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void>;
 
   /**
-   * Waits for the right to append, first come, first served as far as it goes. A store that has no locks gives it at once, and
-   * leaves the rest to `appendIf`.
-   *
-   * @throws NorthrootError `LEDGER_LOCKED` when it could not be had in time; as the store does.
+   * Acquires the write lock, about first come, first served. A store without locks returns at once and relies on `appendIf`.
+   * @throws NorthrootError `LEDGER_LOCKED` after the timeout; as the store does
    */
-  acquire(options: AcquireOptions): Promise<Turn>;
+  acquire(options: AcquireOptions): Promise<WriteLock>;
 
   /**
-   * That the store still is what its name leads to, and all that was read of it is there to stay.
-   *
-   * @throws NorthrootError `FILE_CHANGED`; as the store does.
+   * Confirms that the store is still the named one, and makes durable all that was read.
+   * @throws NorthrootError `FILE_CHANGED`; as the store does
    */
   confirm(): Promise<void>;
 
-  /** With the turn held, and all read: saves a torn tail and cuts it off. Undefined where there is none. */
+  /** Requires the write lock, and that all was read. Saves a torn tail and cuts it off; undefined if there is none. */
   settleTornTail(): Promise<SavedTail | undefined>;
 
-  /**
-   * Waits until there is more after a position, or until the store is not what it was.
-   *
-   * @throws the signal's reason when it is aborted. Settles, too, when the store is closed.
-   */
+  /** Resolves when there is more after a position, when the store has changed, or is closed. @throws the signal's reason */
   waitForMore(from: StorePosition, signal?: AbortSignal): Promise<void>;
 
-  /** Text that is another one once anybody has changed what is stored; undefined where that cannot be told. */
+  /** A text that differs after any change of the store; undefined if unknown. */
   stamp?(): Promise<string | undefined>;
 
-  /** The same text, where nobody but this store has changed anything since `stamp` was asked for; undefined otherwise. */
+  /** The same, if only this store has changed anything since `stamp`; else undefined. */
   ownStamp?(): Promise<string | undefined>;
 
-  /** With the turn held: takes away what opening made, when nothing was appended to it. */
+  /** Requires the write lock. Removes what opening created, if nothing was appended. */
   discard(): Promise<void>;
 
-  /** Gives up everything. */
   close(): Promise<void>;
 }
 
-/** What {@link LedgerStore.appendIf} and {@link LedgerStore.read} say of a ledger that has gone another way. */
+/** For a ledger that has diverged from the expected end. */
 export function conflict(name: string): NorthrootError {
   return new NorthrootError(
     'LEDGER_CONFLICT',
@@ -156,7 +133,7 @@ export function conflict(name: string): NorthrootError {
   );
 }
 
-/** Misuse: what needs the turn was asked for without it. */
-export function needsTurn(): TypeError {
-  return new TypeError('the store was not acquired: this needs the turn');
+/** For misuse: the write lock is not held. */
+export function needsLock(): TypeError {
+  return new TypeError('the store is not locked: acquire it first');
 }

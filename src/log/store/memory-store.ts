@@ -1,7 +1,4 @@
-/**
- * A ledger in memory, for the tests of programs that keep ledgers: it does whatever the file store does, faster, and forgets
- * everything. Nothing of it is shared between processes.
- */
+/** A ledger in memory, for tests of programs that keep ledgers: behaves like the file store, within one process. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../../base/error.js';
@@ -11,19 +8,18 @@ import {
   type AcquireOptions,
   conflict,
   type LedgerStore,
-  needsTurn,
+  needsLock,
   type NextPlace,
   type Stored,
   type StoredEnd,
   type StorePosition,
-  type Turn,
+  type WriteLock,
 } from './ledger-store.js';
 
-/** How a {@link MemoryStore} behaves. */
 export interface MemoryStoreOptions {
-  /** What messages call it. Default `memory`. */
+  /** For messages. Default `memory`. */
   readonly name?: string;
-  /** Whether writers wait for each other. Without locks they meet in `appendIf` only, as with a database. Default true. */
+  /** Whether writers lock. Without, they meet only in `appendIf`, as with a database. Default true. */
   readonly hasLocks?: boolean;
 }
 
@@ -34,7 +30,7 @@ interface Waiter {
 const SILENT_MS = 1_000;
 const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 
-/** One ledger; every {@link MemoryStore.open} gives another writer's view of it. */
+/** One ledger; each {@link MemoryStore.open} returns a store for one writer. */
 export class MemoryStore {
   readonly name: string;
   readonly #hasLocks: boolean;
@@ -50,12 +46,11 @@ export class MemoryStore {
     this.#hasLocks = hasLocks;
   }
 
-  /** All that is stored, as a file would have it: `verifyLedger` takes it. */
+  /** The content of the equivalent file, for `verifyLedger`. */
   bytes(): Uint8Array {
     return Buffer.concat(this.#lines);
   }
 
-  /** A store for `Ledger.open`. */
   open(): LedgerStore {
     return new MemoryView(this, {
       read: (from) => this.#read(from),
@@ -94,7 +89,7 @@ export class MemoryStore {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  async #acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<Turn> {
+  async #acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<WriteLock> {
     signal?.throwIfAborted();
     if (!this.#hasLocks) return { release: () => Promise.resolve() };
     if (this.#isTaken || this.#waiters.length > 0) await this.#queue(timeoutMs, signal, onWait);
@@ -126,7 +121,7 @@ export class MemoryStore {
       };
       const waiter = {
         grant: () => {
-          // Taken before anybody else can ask.
+          // Before any other writer can acquire it.
           this.#isTaken = true;
           end(resolve);
         },
@@ -166,7 +161,7 @@ export class MemoryStore {
 interface Access {
   read(from: StorePosition | undefined): Stored[];
   append(expected: StoredEnd, lines: readonly Uint8Array[]): void;
-  acquire(options: AcquireOptions): Promise<Turn>;
+  acquire(options: AcquireOptions): Promise<WriteLock>;
   waitForMore(from: StorePosition, signal: AbortSignal): Promise<void>;
   place(): NextPlace;
 }
@@ -175,7 +170,7 @@ class MemoryView implements LedgerStore {
   readonly name: string;
   readonly #access: Access;
   readonly #closed = new AbortController();
-  #turn: Turn | undefined;
+  #lock: WriteLock | undefined;
 
   constructor({ name }: MemoryStore, access: Access) {
     this.name = name;
@@ -183,30 +178,30 @@ class MemoryView implements LedgerStore {
   }
 
   async *read(from?: StorePosition): AsyncGenerator<Stored, void, void> {
-    // As from a disk: never at once.
+    // Asynchronous, like a disk.
     await sleep(0);
     yield* this.#access.read(from);
   }
 
   async nextPlace(): Promise<NextPlace> {
-    this.#assertTurn();
+    this.#assertLocked();
     return Promise.resolve(this.#access.place());
   }
 
   async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
-    this.#assertTurn();
+    this.#assertLocked();
     await sleep(0);
     this.#access.append(expected, lines);
   }
 
-  async acquire(options: AcquireOptions): Promise<Turn> {
-    if (this.#turn !== undefined) throw new TypeError('the store is acquired already');
-    const turn = await this.#access.acquire(options);
-    this.#turn = turn;
+  async acquire(options: AcquireOptions): Promise<WriteLock> {
+    if (this.#lock !== undefined) throw new TypeError('the store is acquired already');
+    const lock = await this.#access.acquire(options);
+    this.#lock = lock;
     return {
       release: async () => {
-        if (this.#turn === turn) this.#turn = undefined;
-        await turn.release();
+        if (this.#lock === lock) this.#lock = undefined;
+        await lock.release();
       },
     };
   }
@@ -233,11 +228,11 @@ class MemoryView implements LedgerStore {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    await this.#turn?.release();
-    this.#turn = undefined;
+    await this.#lock?.release();
+    this.#lock = undefined;
   }
 
-  #assertTurn(): void {
-    if (this.#turn === undefined) throw needsTurn();
+  #assertLocked(): void {
+    if (this.#lock === undefined) throw needsLock();
   }
 }

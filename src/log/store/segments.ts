@@ -1,16 +1,14 @@
-/** The names of a folder's segments (SPEC §4): each is called by the `seq` of its first record. */
+/** Names of segments (SPEC §4): the `seq` of the first record. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { FileSystem } from '../fs/file-system.js';
 import { isMixed, mixedFolder, SEGMENT_NAME } from '../fs/source.js';
 
-/** The name of the segment that begins with record `seq`. */
 export function segmentName(seq: number): string {
   return `${String(seq).padStart(20, '0')}.jsonl`;
 }
 
-/** The `seq` that the name of a segment promises. */
 export function firstSeqOf(path: string): number {
   return Number(path.slice(-'.jsonl'.length - 20, -'.jsonl'.length));
 }
@@ -20,7 +18,7 @@ export function joinPath(folder: string, name: string): string {
   return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`;
 }
 
-/** The error for a segment that does not begin where the one before it ends. */
+/** For a segment that does not continue the previous one. */
 export function misplacedSegment(path: string, expected: number): NorthrootError {
   const name = segmentName(expected);
   const found = firstSeqOf(path);
@@ -37,10 +35,8 @@ export function misplacedSegment(path: string, expected: number): NorthrootError
 }
 
 /**
- * The paths of a folder's segments, in order.
- *
- * @param mayBeEmpty - Whether an empty folder will do.
- * @throws NorthrootError `NOT_A_LEDGER` for a folder of other things, or as the file system does.
+ * The segments' paths, in order.
+ * @throws NorthrootError `NOT_A_LEDGER` for a folder of other things, or an empty one unless `mayBeEmpty`; as the file system does
  */
 export async function listSegments(
   fileSystem: FileSystem,

@@ -1,7 +1,4 @@
-/**
- * What a crash may leave at a ledger's end: bytes after the last newline, never acknowledged to anybody. They are
- * saved beside the ledger, and only when they are safely there is the ledger cut back to its last whole line.
- */
+/** Bytes after the last newline, left by a crash and never acknowledged. They are saved beside the ledger before it is cut. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -11,11 +8,7 @@ import type { SavedTail } from './ledger-store.js';
 const MAX_ATTEMPTS = 100;
 const CHUNK_BYTES = 1024 * 1024;
 
-/**
- * Saves what a file has from `offset` on as `FILE.torn-OFFSET` and cuts it off. Nothing is cut when it cannot be saved.
- *
- * @throws as the file system does.
- */
+/** Moves a file's bytes from `offset` on to `FILE.torn-OFFSET`; cuts nothing unless they are saved. @throws as the file system does */
 export async function saveTornTail(
   fileSystem: FileSystem,
   file: OpenFile,
@@ -28,10 +21,7 @@ export async function saveTornTail(
   return { path: file.path, savedTo, offset, length };
 }
 
-/**
- * The copy appears whole or not at all: half of what is still in the ledger would only mislead. Another tail may have been torn
- * off at the same place before: nothing is overwritten.
- */
+/** The copy appears whole or not at all, and overwrites no earlier one. */
 async function saveBeside(
   fileSystem: FileSystem,
   file: OpenFile,
@@ -39,7 +29,7 @@ async function saveBeside(
   length: number,
 ): Promise<string> {
   const wanted = `${file.path}.torn-${offset}`;
-  // Nobody else uses that name: the ledger is locked. What has it was left by a process that was killed.
+  // The ledger is locked: an existing file was left by a killed process.
   const temporary = `${wanted}.new`;
   if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
   try {

@@ -1,4 +1,4 @@
-/** Entry bundles (https://c2sp.org/tlog-tiles): up to 256 entries, each after its length as a big-endian uint16. An entry is a ledger's line without its `\n`. */
+/** Entry bundles (https://c2sp.org/tlog-tiles): up to 256 entries, each a line without `\n` after its length as a big-endian uint16. */
 
 import type { Fault } from '../../base/fault.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
@@ -7,12 +7,10 @@ import { TILE_WIDTH } from './tile-path.js';
 const LENGTH_BYTES = 2;
 const NEWLINE = 0x0a;
 
-/** The most bytes that a bundle of `width` entries can have. */
 export function maxBundleBytes(width: number): number {
   return width * (LENGTH_BYTES + MAX_LINE_BYTES);
 }
 
-/** Collects entries into a bundle. */
 export class BundleBuilder {
   #bytes = Buffer.alloc(64 * 1024);
   #length = 0;
@@ -22,7 +20,7 @@ export class BundleBuilder {
     return this.#width;
   }
 
-  /** @throws RangeError for an entry of more than 65,535 bytes, or when the bundle is full */
+  /** @throws RangeError for an entry of more than 65,535 bytes, or a full bundle */
   add(entry: Uint8Array): void {
     if (entry.length > MAX_LINE_BYTES) throw new RangeError(`an entry has at most ${MAX_LINE_BYTES} bytes`);
     if (this.#width === TILE_WIDTH) throw new RangeError('the bundle is full');
@@ -38,7 +36,7 @@ export class BundleBuilder {
     this.#width += 1;
   }
 
-  /** The bundle so far, until the next call. */
+  /** Valid until the next call. */
   bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
@@ -49,22 +47,17 @@ export class BundleBuilder {
   }
 }
 
-/** The entries of a bundle up to its first fault. */
+/** The entries before the first fault. */
 export interface DecodedBundle {
   /** Views into the bundle. */
   readonly entries: readonly Uint8Array[];
-  /** The offset of the byte after each entry. */
+  /** The offset after each entry. */
   readonly ends: readonly number[];
-  /** Why there are fewer than was asked for, or more bytes. */
+  /** Why the bundle does not have exactly the requested entries. */
   readonly fault?: Fault<'TILE_MISMATCH'>;
 }
 
-/**
- * Takes a bundle apart.
- *
- * @param width - How many entries are wanted.
- * @param mayGoOn - Whether more may follow: when the beginning of a full bundle is read in place of a partial one.
- */
+/** Decodes `width` entries. @param mayGoOn - Whether more may follow, as in a full bundle read for a partial one */
 export function decodeBundle(bytes: Uint8Array, width: number, mayGoOn = false): DecodedBundle {
   const entries: Uint8Array[] = [];
   const ends: number[] = [];
@@ -81,11 +74,10 @@ export function decodeBundle(bytes: Uint8Array, width: number, mayGoOn = false):
     const length = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
     const start = at + LENGTH_BYTES;
     if (length === 0) return stop(`a line in entry ${entries.length}`, 'nothing');
-    if (start + length > bytes.length) {
+    if (start + length > bytes.length)
       return stop(`${length} bytes of entry ${entries.length}`, `${bytes.length - start}`);
-    }
     const entry = bytes.subarray(start, start + length);
-    // Read as lines they would be two, and neither is what the tree has.
+    // As lines it would be two, neither of which is in the tree.
     if (entry.includes(NEWLINE)) return stop(`one line in entry ${entries.length}`, 'a newline inside it');
     entries.push(entry);
     at = start + length;

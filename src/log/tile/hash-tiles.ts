@@ -1,14 +1,13 @@
-/** The hash tiles of a growing tree, level by level, from its leaf hashes in order: the rightmost tile of each level is all that is kept. */
+/** The hash tiles of a growing tree, from its leaf hashes; keeps only the rightmost tile of each level. */
 
 import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import { TILE_WIDTH } from './tile-path.js';
 
-/** A hash tile and its bytes. */
 export interface HashTile {
   readonly level: number;
   readonly index: number;
   readonly width: number;
-  /** The hashes, 32 bytes each. */
+  /** 32 bytes per hash. */
   readonly bytes: Uint8Array;
 }
 
@@ -20,17 +19,15 @@ interface Level {
 
 const NONE: readonly HashTile[] = [];
 
-/** Builds the tiles of one tree. */
 export class TileHasher {
   readonly #levels: Level[] = [];
   #size = 0;
 
-  /** How many leaves there are so far. */
   get size(): number {
     return this.#size;
   }
 
-  /** Takes the next leaf hash; returns the tiles that it makes full, from level 0 up. */
+  /** Adds a leaf hash; returns the tiles it completes, from level 0 up. */
   push(leafHash: string): readonly HashTile[] {
     this.#size += 1;
     const level = this.#level(0);
@@ -48,7 +45,7 @@ export class TileHasher {
     return tiles;
   }
 
-  /** The partial tiles of the tree as it is now, from level 0 up. */
+  /** The current partial tiles, from level 0 up. */
   partials(): HashTile[] {
     return this.#levels.flatMap((level, at) => (level.hashes.length === 0 ? [] : [toTile(at, level)]));
   }

@@ -1,11 +1,8 @@
 /**
- * Reads a tlog-tiles tree (https://c2sp.org/tlog-tiles, SPEC §6) as a ledger, and checks on the way that the tree is whole: that
- * every file that its checkpoint demands is there, that each hash is the one of the entries, and that nothing else is there.
- * Whether the entries have the checkpoint's root, and who signed that, is for whoever reads them: here only what the files of the
- * tree say of each other is checked. What is wrong is returned, as data.
- *
- * Nothing in the folder is believed: files are read up to the size that they may have, links are not followed, and of what does
- * not belong there only names are read.
+ * Reads a tlog-tiles tree (https://c2sp.org/tlog-tiles, SPEC §6) as a ledger, and checks that its files are consistent: all files of its
+ * checkpoint exist, each hash matches its entries, nothing else is there. The checkpoint's root and signatures are the verifier's to check.
+ * Faults are returned as data.
+ * The folder is untrusted: reads are bounded, links are not followed, and of foreign files only names are read.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -17,6 +14,8 @@ import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { leafHash } from '../../format/tree/compact-range.js';
 import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
 import { type EntryKind, kindOfEntry, listFolder, type PlainFile, readPlainFile } from '../fs/plain-file.js';
+import { openScratchFile } from '../fs/scratch-file.js';
+import { assertUnmixed, openLedgerSource } from '../fs/source.js';
 import { decodeBundle, type DecodedBundle, maxBundleBytes } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
 import {
@@ -30,51 +29,39 @@ import {
 } from './tile-path.js';
 import { CHECKPOINT_FILE, inTree, MAX_TILE_BYTES } from './tile-writer.js';
 
-/** The outcome of reading a tile tree to its end. */
-export interface TileCheck {
-  /** The first 1,000, in a fixed order: as the entries are read, then what does not belong there by name. */
+interface TileCheck {
+  /** The first 1,000: in entry order, then unexpected files by name. */
   readonly faults: readonly FileFault<TileFaultCode>[];
-  /** How many there are. */
   readonly total: number;
 }
 
-/** A tile tree that is open to be read. */
-export interface TileTree {
-  /** The bytes of its checkpoint, and what they say. The signatures are not judged. */
+interface TileTree {
+  /** Its checkpoint, unverified. */
   readonly note: Uint8Array;
   readonly checkpoint: SignedCheckpoint;
   /**
-   * Its entries as lines, a segment for each bundle, as many as the checkpoint says; fewer where a bundle is missing or
-   * cannot be read, which {@link TileTree.finish} tells. A line's offset counts the entries as lines, one byte less each
-   * than they have in the bundle. To be read once.
+   * Its entries as lines, one segment per bundle; ends early at a missing or unreadable bundle, which {@link TileTree.finish} reports.
+   * Offsets count lines, one byte less per entry than in the bundle. To be read once.
    */
   readonly source: LedgerSource;
   /**
-   * What is wrong with the tree's files.
-   *
-   * @throws TypeError unless `source` was read to its end
-   * @throws NorthrootError when the folder cannot be read
+   * The faults of the tree's files.
+   * @throws TypeError unless `source` was read to its end; NorthrootError when the folder cannot be read
    */
   finish(): Promise<TileCheck>;
 }
 
-/** How many faults are listed. */
 export const MAX_TILE_FAULTS = 1_000;
-/** More than the 3,000 names that belong into one folder: tiles, their partials' folders, groups. */
+/** Above the 3,000 names that a folder may need: tiles, partials, groups. */
 const MAX_NAMES = 4_096;
 
-/** Whether this is a folder with a `checkpoint`, whatever that is, and a folder `tile`. */
+/** Whether a folder has a `checkpoint` of any kind and a folder `tile`. */
 export async function isTileTree(path: string): Promise<boolean> {
   const [checkpoint, tile] = [inTree(path, CHECKPOINT_FILE), inTree(path, 'tile')];
   return (await kindOfEntry(checkpoint)) !== 'missing' && (await kindOfEntry(tile)) === 'folder';
 }
 
-/**
- * Opens a tile tree.
- *
- * @throws NorthrootError `NOT_A_TILE_TREE` when there is no checkpoint, `CHECKPOINT_NOTE_MALFORMED` when it is
- *   none, and as the file system does
- */
+/** @throws NorthrootError `NOT_A_TILE_TREE` without a checkpoint, `CHECKPOINT_NOTE_MALFORMED`; as the file system does */
 export async function openTileTree(folder: string): Promise<TileTree> {
   const path = inTree(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
@@ -103,7 +90,7 @@ export async function openTileTree(folder: string): Promise<TileTree> {
   };
 }
 
-/** A file of the tree as far as it belongs to the checkpoint's. */
+/** A file of the tree; `isPrefix` where a full tile serves for a partial one. */
 type Part =
   | { readonly path: string; readonly bytes: Uint8Array; readonly isPrefix: boolean }
   | { readonly path: string; readonly bytes: undefined };
@@ -117,7 +104,7 @@ class TreeReader {
   #total = 0;
   #isAtEnd = false;
   #check: Promise<TileCheck> | undefined;
-  /** The tiles that are needed whole where a partial one would do, because that is not there. */
+  /** Full tiles used in place of missing partial ones. */
   readonly #standIns = new Set<string>();
 
   constructor(folder: string, size: number) {
@@ -160,7 +147,7 @@ class TreeReader {
     return { faults: this.#faults, total: this.#total };
   }
 
-  /** What the tree has of a tile. Of a partial one that was removed when the full one came, the beginning of that. */
+  /** Reads a tile; a missing partial one is the beginning of the full one. */
   async #read(id: TileId): Promise<Part> {
     const limit = id.level === 'entries' ? maxBundleBytes : () => MAX_TILE_BYTES;
     const path = inTree(this.#folder, formatTilePath(id));
@@ -180,7 +167,7 @@ class TreeReader {
     return { path, bytes: undefined };
   }
 
-  /** Holds a tile against the one that the entries give. */
+  /** Compares a tile with the one computed from the entries. */
   async #checkTile(tile: HashTile): Promise<void> {
     const part = await this.#read(tile);
     if (part.bytes !== undefined) {
@@ -209,7 +196,7 @@ class TreeReader {
     this.#add({ ...fault, expected: `${textOf(expected)} in place ${hash}`, actual: textOf(actual) });
   }
 
-  /** Bundles of earlier checkpoints begin the one that is there now. */
+  /** A bundle of an earlier checkpoint is a prefix of the current one. */
   async #checkOldBundles(
     index: number,
     width: number,
@@ -239,7 +226,7 @@ class TreeReader {
     };
   }
 
-  /** The widths of the partial tiles that earlier checkpoints have left beside a tile. */
+  /** Widths of a tile's partial versions from earlier checkpoints. */
   async #oldWidths({ level, index, width }: TileId): Promise<number[]> {
     const folder = `${inTree(this.#folder, formatTilePath({ level, index, width: TILE_WIDTH }))}.p`;
     const { entries } = await listFolder(folder, MAX_NAMES);
@@ -249,7 +236,7 @@ class TreeReader {
       .sort((a, b) => a - b);
   }
 
-  /** Finds what does not belong below `tile`. */
+  /** Reports foreign files below `tile`. */
   async #checkNames(): Promise<void> {
     const kind = await kindOfEntry(inTree(this.#folder, 'tile'));
     if (kind === 'folder') await this.#checkFolder('tile', 0);
@@ -279,18 +266,17 @@ class TreeReader {
     this.#add({ code: 'TILE_UNEXPECTED', file: inTree(this.#folder, folder), expected, actual });
   }
 
-  /** Whether a folder is one in which something of this tree may lie. */
   #isOwnFolder(path: string, depth: number): boolean {
     if (depth === 0) return this.#levels.some(({ level }) => path === `tile/${level}`);
     const partials = path.endsWith('.p') ? tryParseTilePath(path.slice(0, -2)) : undefined;
     if (partials !== undefined) return this.#hasPartials(partials);
-    // A group of digits: some tile's number must go on from it.
+    // A group of digits must lead to some tile's number.
     const [, name, groups = ''] = /^tile\/([^/]+)\/((?:x\d{3}\/)*x\d{3})$/.exec(path) ?? [];
     const own = this.#levels.find(({ level }) => String(level) === name);
     if (own === undefined || groups === '') return false;
     const last = own.partial > 0 ? own.full : own.full - 1;
     const number = Number(groups.replace(/[x/]/g, ''));
-    // The first group of a number is not zero.
+    // A number's first group is not zero.
     if (number < 1000 ** (groups.split('/').length - 1)) return false;
     return number * 1000 <= last;
   }
@@ -300,7 +286,7 @@ class TreeReader {
     return own !== undefined && (index < own.full || (index === own.full && own.partial > 0));
   }
 
-  /** Whether a file is of this tree, or of an earlier one and as such was looked at when its tile was. */
+  /** Whether a file is of this tree, or of an earlier one, which was then compared with its tile. */
   #isOwnFile(path: string): boolean {
     const id = tryParseTilePath(path);
     if (id === undefined) return false;
@@ -337,7 +323,7 @@ function nameOf(found: PlainFile | { readonly kind: EntryKind }): string {
   return WORDS[found.kind];
 }
 
-/** The entries as lines, made in place: where the lengths were there is room for the newlines. */
+/** Turns entries into lines in place: the lengths leave room for the newlines. */
 function toLines(bytes: Uint8Array, { entries }: DecodedBundle): Uint8Array {
   let at = 0;
   for (const entry of entries) {
@@ -355,4 +341,20 @@ function toLines(bytes: Uint8Array, { entries }: DecodedBundle): Uint8Array {
 
 async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield await Promise.resolve(chunk);
+}
+
+/**
+ * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (of a tile tree), …; while reading also
+ *   `FILE_CHANGED`
+ */
+export async function openLedger(path: string): Promise<LedgerSource> {
+  if (!(await isTileTree(path))) return openLedgerSource(path);
+  await assertUnmixed(path);
+  const tree = await openTileTree(path);
+  return {
+    ...tree.source,
+    published: { name: inTree(path, CHECKPOINT_FILE), note: tree.note },
+    findFaults: () => tree.finish(),
+    openScratch: openScratchFile,
+  };
 }

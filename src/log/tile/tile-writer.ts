@@ -1,17 +1,16 @@
 /**
- * Writes a ledger as a tlog-tiles tree and brings one up to date (https://c2sp.org/tlog-tiles, SPEC §6). The tree is that of
- * one checkpoint, which is written last:
+ * Writes or updates a ledger's tlog-tiles tree (https://c2sp.org/tlog-tiles, SPEC §6) for one checkpoint, which is written last:
  *
  *     read the ledger: is the checkpoint's root its root, and does it extend the tree's own checkpoint?
  *     flock(DIR)
- *     read the ledger again; per bundle and tile that is not there yet:
+ *     read the ledger again; per missing bundle and tile:
  *       open(DIR/tile.new), write, fdatasync, rename(DIR/tile/…)
  *     fsync of the folders
  *     open(DIR/checkpoint.new), write, fdatasync, rename(DIR/checkpoint), fsync(DIR)
- *     unlink partial tiles of which the full one is there
+ *     unlink partial tiles that have full ones
  *
- * So after a crash at any point the checkpoint that is there is served whole. What the tree has is immutable: a file that has
- * other bytes than it should is an error and stays as it is. Who signed the checkpoint is not judged here.
+ * So the tree is whole after a crash at any point. Its files are immutable: a differing file is an error and stays. Signatures are not
+ * verified here.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -39,47 +38,42 @@ import { BundleBuilder, maxBundleBytes } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
 import { formatTilePath, hasTile, TILE_WIDTH, type TileId, type TileLevel, tileLevels } from './tile-path.js';
 
-/** How {@link writeTiles} writes. */
 export interface WriteTilesOptions {
-  /** The checkpoint to publish, a signed note; without it the ledger's last one, with what its attestations add. */
+  /** The checkpoint to publish, a signed note. Default: the ledger's last one, with its attestations' signatures. */
   readonly note?: Uint8Array | undefined;
-  /** Called with the bytes read so far, and the size of what is read where it is known. */
+  /** Called with the bytes read, and the total if known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
-  /** Aborting ends it with the signal's reason; the tree stays whole. */
+  /** Aborting ends with the signal's reason; the tree stays whole. */
   readonly signal?: AbortSignal | undefined;
-  /** For tests: every change of files goes through it. */
+  /** For tests. */
   readonly fileSystem?: FileSystem | undefined;
 }
 
-/** How many files were written, and how many were there already. */
 export interface FileCount {
   readonly written: number;
   readonly kept: number;
 }
 
-/** What {@link writeTiles} has done. */
 export interface WrittenTiles {
   readonly checkpoint: Checkpoint;
-  /** The size of the tree that was there before. */
+  /** Before the update. */
   readonly previousSize: number | undefined;
   readonly tiles: FileCount;
   readonly bundles: FileCount;
-  /** How many partial tiles and bundles were removed, their full ones being there. */
+  /** Partial tiles and bundles that have full ones. */
   readonly removed: number;
 }
 
-/** The largest hash tile in bytes. */
 export const MAX_TILE_BYTES = TILE_WIDTH * 32;
 export const CHECKPOINT_FILE = 'checkpoint';
 
 /**
- * Writes the tile tree of a checkpoint into a folder, which is made when it is missing.
- *
- * @param openSource - Opens the ledger; it is read up to three times.
- * @throws NorthrootError, having written nothing: `CHECKPOINT_MISSING`, `NOTE_MALFORMED`, `CHECKPOINT_ROOT_MISMATCH`,
- *   `TRUNCATED` (the ledger, or the checkpoint, is smaller than it must be), `FORKED` (the tree's own checkpoint is not of this
- *   ledger), `ORIGIN_MISMATCH`, `LINE_TOO_LONG`, `NOT_A_TILE_TREE`, `TREE_LOCKED`, `LOCK_UNAVAILABLE`
- * @throws NorthrootError, the tree's checkpoint untouched: `TILE_MISMATCH`, `FILE_CHANGED`, and as the file system does
+ * Writes the tile tree of a checkpoint into a folder, created if missing.
+ * @param openSource - Opens the ledger, which is read up to three times
+ * @throws NorthrootError, writing nothing: `CHECKPOINT_MISSING`, `NOTE_MALFORMED`, `CHECKPOINT_ROOT_MISMATCH`, `TRUNCATED` (the ledger or
+ *   the checkpoint is too small), `FORKED` (the tree is of another history), `ORIGIN_MISMATCH`, `LINE_TOO_LONG`, `NOT_A_TILE_TREE`,
+ *   `TREE_LOCKED`, `LOCK_UNAVAILABLE`
+ * @throws NorthrootError, keeping the tree's checkpoint: `TILE_MISMATCH`, `FILE_CHANGED`, and as the file system does
  */
 export async function writeTiles(
   openSource: () => Promise<LedgerSource>,
@@ -104,7 +98,7 @@ export async function writeTiles(
     if (before === undefined || Buffer.compare(before, note) !== 0) {
       await replaceFile(path, note, { temporary: `${path}.new`, fileSystem });
     } else {
-      // Whoever wrote it may not have lived to see its name on disk.
+      // Its writer may have been killed before its name was on disk.
       await fileSystem.syncFolderOf(path);
     }
     const removed = await removePartials(folder, checkpoint.size, fileSystem);
@@ -115,19 +109,18 @@ export async function writeTiles(
   }
 }
 
-/** The path of a file of a tree. */
 export function inTree(folder: string, path: string): string {
   return folder.endsWith('/') ? `${folder}${path}` : `${folder}/${path}`;
 }
 
-/** Puts files in their places, and their names on disk. */
+/** Writes files and makes their names durable. */
 class TreeWriter {
   readonly tiles = { written: 0, kept: 0 };
   readonly bundles = { written: 0, kept: 0 };
   readonly #folder: string;
   readonly #old: readonly TileLevel[];
   readonly #fileSystem: FileSystem;
-  /** Of each level the last file whose folder may not be on disk. */
+  /** Per level, the last file whose folder may not be synced. */
   readonly #unsynced = new Map<string, string>();
 
   constructor(folder: string, old: Checkpoint | undefined, fileSystem: FileSystem) {
@@ -145,7 +138,7 @@ class TreeWriter {
     for await (const { line, takesPlace } of readLines(source, toReading(source, options))) {
       if (hasher.size === checkpoint.size) break;
       if (!takesPlace) continue;
-      // The ledger was judged before; that it is still the same is seen at the end.
+      // The ledger was checked before, and its root is compared at the end.
       if (line.length > MAX_LINE_BYTES) throw changed(source.paths[0]);
       const hash = leafHash(line.bytes);
       bundle.add(line.bytes);
@@ -183,7 +176,7 @@ class TreeWriter {
           },
         );
       }
-      // Likewise what was written for a checkpoint that never came.
+      // Nor may the names of a killed run's files be on disk.
       if (!hasTile(this.#old, id)) await this.#enter(id, path);
       return 'kept';
     }
@@ -201,7 +194,7 @@ class TreeWriter {
     this.#unsynced.set(key, path);
   }
 
-  /** The names of the file and of the folders that it is in. */
+  /** Syncs the names of the file and its folders. */
   async #sync(path: string): Promise<void> {
     const top = inTree(this.#folder, '').length;
     for (let each = path; each.length > top; each = folderOf(each)) await this.#fileSystem.syncFolderOf(each);
@@ -225,11 +218,7 @@ async function lastNote(
   });
 }
 
-/**
- * Sees that the ledger has the tree of the new checkpoint, and that the one that is published is an earlier state of it.
- *
- * @throws NorthrootError as {@link writeTiles}
- */
+/** Checks that the ledger has the new checkpoint's root, and extends the published one. @throws NorthrootError as {@link writeTiles} */
 async function assertSource(
   source: LedgerSource,
   checkpoint: Checkpoint,
@@ -294,7 +283,6 @@ function shown(root: string): string {
   return toDigestText(hashToBase64url(root));
 }
 
-/** What the ledger's first record calls it, where that is a genesis. */
 function originOf(line: Uint8Array): string | undefined {
   const examined = examineLine(line, undefined);
   const origin = examined.eventType === 'genesis' ? examined.json()?.['origin'] : undefined;
@@ -324,7 +312,7 @@ function parseTreeCheckpoint(folder: string, note: Uint8Array): Checkpoint {
   }
 }
 
-/** Holds the folder until the file that is returned is closed. */
+/** Locks the folder until the returned file is closed. */
 async function lockTree(
   folder: string,
   fileSystem: FileSystem,
@@ -348,7 +336,7 @@ async function lockTree(
   }
 }
 
-/** Removes the partial tiles whose full ones the checkpoint has; returns how many. */
+/** Removes partial tiles that have full ones; returns how many. */
 async function removePartials(folder: string, size: number, fileSystem: FileSystem): Promise<number> {
   let removed = 0;
   for (const { level, full } of tileLevels(size)) {

@@ -1,10 +1,12 @@
 /**
- * Keeps a writer from writing what would not verify: the ledger's own rules on signatures, keys, checkpoints and links (SPEC §5, §6,
- * §7), asked before a record is written and answered by the same code that judges it afterwards.
+ * Admission: refuses records that would not verify, by the rules on signatures, keys, checkpoints and links (SPEC §5, §6, §7) that
+ * verification applies afterwards.
  */
 
+import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
+import type { Finding } from '../../format/finding/finding.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
@@ -29,14 +31,14 @@ import type { VerifyState } from '../../rules/verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';
 import type { RunningVerification } from './running-verification.js';
 
-/** A writer has no policies: it writes what the ledger's own rules allow. */
+/** A writer applies the ledger's own rules, not policies. */
 const NO_REQUIREMENTS = new CheckpointRequirements(undefined, undefined);
 
-/** What may be written: asks the running verification's own keys, clock, grants and checkpoints. */
+/** Judges new records by the running verification's keys, clock, grants and checkpoints. */
 export class AdmissionRules {
   readonly #running: RunningVerification;
 
-  /** @param running - Of a ledger whose genesis was taken up; it is read at each question. */
+  /** @param running - Has a genesis; read at each call */
   constructor(running: RunningVerification) {
     this.#running = running;
   }
@@ -45,12 +47,11 @@ export class AdmissionRules {
     return this.#running.stateOfIds;
   }
 
-  /** Whether the ledger has an event already. */
   has({ eventId }: WellFormedLine): boolean {
     return this.#state.events.find(eventId) !== undefined;
   }
 
-  /** @throws NorthrootError `PREV_EVENT_NOT_FOUND` for an event that names one which is not there yet. */
+  /** @throws NorthrootError `PREV_EVENT_NOT_FOUND` */
   assertLinked({ previousId }: WellFormedLine): void {
     if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
     const message = `prev_event_id ${toDigestText(previousId)} is not in the ledger`;
@@ -59,7 +60,7 @@ export class AdmissionRules {
     });
   }
 
-  /** Whether a checkpoint or an attestation that somebody gives fits the place that it gets. @throws as `assertFits` and `assertAttests`. */
+  /** Checks a given checkpoint or attestation against its place. @throws as `assertFits` and `assertAttests` */
   assertFits(line: WellFormedLine): void {
     if (line.type === 'checkpoint') {
       const { tip, genesis } = this.#running;
@@ -74,11 +75,7 @@ export class AdmissionRules {
     }
   }
 
-  /**
-   * Whether a record of this event with these signatures, and one more by `signer`, would count as signed.
-   *
-   * @throws NorthrootError with the code that verification would give.
-   */
+  /** Whether the event counts as signed by these signatures and one by `signer`. @throws NorthrootError with verification's code */
   check(
     line: WellFormedLine,
     eventBytes: Uint8Array,
@@ -106,7 +103,7 @@ export class AdmissionRules {
       }
     }
     if (keyids.length === 0 && required) {
-      // A key that is not given is no evidence: nothing could be judged.
+      // A missing key is no evidence against a record.
       doubt = new NorthrootError(
         'SIGNATURE_MISSING',
         'the ledger requires every record to be signed, and there is no key',
@@ -116,11 +113,7 @@ export class AdmissionRules {
     if (doubt !== undefined) throw doubt;
   }
 
-  /**
-   * Whether an event is for this ledger, where it must say so.
-   *
-   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`.
-   */
+  /** Whether an event is bound to this ledger. @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND` */
   assertBound({ type, ledgerId: named }: WellFormedLine): void {
     const { ledgerId, bindingRequired } = this.#state;
     if (named === undefined) {
@@ -137,13 +130,13 @@ export class AdmissionRules {
     );
   }
 
-  /** The keys that are not revoked. */
+  /** The keys not revoked. */
   keys(): Key[] {
     const saved = this.#state.keyring.save();
     return saved.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);
   }
 
-  /** @throws NorthrootError `SCHEMA` when a key event adds a key that is known, or contradicts itself. */
+  /** @throws NorthrootError `SCHEMA` for a known key, or an inconsistent entry */
   assertNewKey({ action, key }: KeyEvent): void {
     if (action !== 'add') return;
     const decoded = decodeWireKey(key);
@@ -160,8 +153,7 @@ export class AdmissionRules {
   }
 
   /**
-   * Whether a note signed with this key would seal anything.
-   *
+   * Whether this key may sign checkpoints.
    * @throws NorthrootError `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, `KEY_NOT_VALID_HERE`
    */
   assertCheckpointKey(publicKey: PublicKey, instant: string): void {
@@ -183,7 +175,7 @@ export class AdmissionRules {
       );
     }
     const known = this.#state.keyring.find(publicKey.keyid);
-    // Whoever verifies a ledger that declares no keys has to pin the key.
+    // Verifiers pin the key of a ledger that declares none.
     if (known === undefined && this.#state.keyring.size === 0) return;
     if (known === undefined)
       throw refuse('KEY_UNKNOWN', `key ${publicKey.keyid} is not one that the ledger declares`);
@@ -195,7 +187,7 @@ export class AdmissionRules {
     );
   }
 
-  /** What the signatures of a checkpoint's note are worth, by the keys that the ledger declares. */
+  /** Judges a note's signatures by the declared keys. */
   judgeNote(note: SignedCheckpoint, occurredAt: string): NoteVerdict {
     const instant = this.#instantOf(occurredAt);
     return judgeCheckpointNote(note, {
@@ -208,8 +200,7 @@ export class AdmissionRules {
   }
 
   /**
-   * What one line of a checkpoint's note is worth: `valid` where it counts, `invalid` where it names a key of the ledger's and does not
-   * count, `unknown` where no key of the ledger's has its name.
+   * Judges one line of a checkpoint's note: `valid` if it counts, `invalid` if it names a declared key but does not count, else `unknown`.
    */
   judgeCosignature(
     checkpoint: SignedCheckpoint,
@@ -244,4 +235,20 @@ const HINTS: Readonly<Record<string, string>> = {
 
 function refuse(code: string, message: string): NorthrootError {
   return new NorthrootError(code, message, { hint: HINTS[code] });
+}
+
+/** A strict ledger refused an event; `code` is that of the first finding that would make it invalid. */
+export class StrictError extends NorthrootError {
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    const fault = findings.find((finding) => finding.class === 'invalid');
+    const { expected, actual } = fault ?? {};
+    const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
+    super(fault?.code ?? 'LEDGER_INVALID', `the event would make the ledger invalid${printable(found)}`, {
+      hint: 'without strict it is recorded as it is',
+    });
+    this.name = 'StrictError';
+    this.findings = findings;
+  }
 }

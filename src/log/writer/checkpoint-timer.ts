@@ -1,36 +1,35 @@
-/** When the next checkpoint of a schedule is due, and the timer for one that is due by time alone. */
+/** Schedules checkpoints, with a timer for those due by time alone. */
 
 import { NorthrootError } from '../../base/error.js';
-import type { ChainTip } from './chain-tip.js';
-import { type CheckpointSchedule, timeToCheckpoint } from './checkpoint.js';
+import { type ChainTip, type CheckpointSchedule, timeToCheckpoint } from './checkpoint.js';
 import { nowOf, type OpeningOptions } from './options.js';
 import type { RunningVerification } from './running-verification.js';
 
-/** The longest that Node's timers can wait; what is due later is looked at again then. */
+/** The longest timer that Node supports. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** See the head of this file. */
+/** Schedules checkpoints; see the head of this file. */
 export class CheckpointTimer {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
   readonly #onDue: () => void;
   #timer: NodeJS.Timeout | undefined;
-  /** Set when a checkpoint that was due could not be made. */
+  /** Set when a due checkpoint failed. */
   #isStopped = false;
 
-  /** @param onDue - Called when a checkpoint is due by time. */
+  /** @param onDue - Called when a checkpoint is due by time */
   constructor(options: OpeningOptions, running: RunningVerification, onDue: () => void) {
     this.#options = options;
     this.#running = running;
     this.#onDue = onDue;
   }
 
-  /** Whether a checkpoint is due behind the records so far. */
+  /** Whether a checkpoint is due after the current tip. */
   isDue(now: string): boolean {
     return this.#schedule !== undefined && this.#timeLeft(this.#running.tip, now) === 0;
   }
 
-  /** Whether one may come to be due among so many records given at these times; rather once too often than not. */
+  /** Whether one may become due after records of these times; may overestimate. */
   mayBeDue(times: readonly string[]): boolean {
     if (this.#schedule === undefined) return false;
     const { tip: now } = this.#running;
@@ -38,18 +37,18 @@ export class CheckpointTimer {
     return times.some((time) => this.#timeLeft(tip, time) === 0);
   }
 
-  /** Whether checkpoints are made by a schedule, still. */
+  /** Whether a schedule is active. */
   get isOn(): boolean {
     return this.#schedule !== undefined;
   }
 
-  /** Sets the timer for the next one that is due by time alone. */
+  /** Sets the timer for the next checkpoint. */
   set(): void {
     this.clear();
     if (this.#schedule === undefined) return;
     const wait = this.#timeLeft(this.#running.tip, nowOf(this.#options));
     if (wait === Infinity) return;
-    // At once, and so before what is appended next: what a ledger looks like is no matter of chance.
+    // Before the next append, so that the outcome does not depend on timing.
     if (wait === 0) {
       this.#onDue();
       return;
@@ -59,7 +58,7 @@ export class CheckpointTimer {
       else this.#onDue();
     };
     this.#timer = setTimeout(ring, Math.min(wait, MAX_TIMER_MS));
-    // A timer alone keeps no process alive: at the end of its input the ledger is closed.
+    // A timer MUST NOT keep the process alive: the ledger is closed at the end of its input.
     this.#timer.unref();
   }
 
@@ -68,9 +67,8 @@ export class CheckpointTimer {
   }
 
   /**
-   * One that was due could not be made: no more are tried.
-   *
-   * @returns The reason, the first time; it was told of as a notice.
+   * Stops the schedule after a failure.
+   * @returns The reason, the first time, which was also reported as a notice
    */
   stop(error: unknown, path: string): NorthrootError | undefined {
     if (this.#isStopped) return undefined;

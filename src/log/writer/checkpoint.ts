@@ -1,4 +1,4 @@
-/** Checkpoints of a ledger that is being written (SPEC §3.4, §6): when one is due, and what it says. */
+/** Checkpoints of an open ledger (SPEC §3.4, §6): when one is due, and its content. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
@@ -11,35 +11,31 @@ import { signNote } from '../../format/note/note-key.js';
 import { formatNote } from '../../format/note/signed-note.js';
 import type { AttestationEvent, CheckpointEvent } from '../../format/schema/generated/types.js';
 import type { Signer } from '../../format/signature/signer.js';
-import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import { type CompactRange, hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import type { NoteVerdict } from '../../rules/trust/checkpoint-judge.js';
-import type { ChainTip } from './chain-tip.js';
 
 const NANOSECONDS = 1_000_000_000n;
 
-/** When a checkpoint is made: after so many records since the last one, or so long after it when there are any. */
+/** A checkpoint is due after so many records, or so long after the last one if there are any. */
 export interface CheckpointSchedule {
   readonly records?: number;
   readonly milliseconds?: number;
 }
 
-/** What a checkpoint is made with. */
-export interface CheckpointOptions {
+interface CheckpointOptions {
   readonly origin: string;
   readonly principalId: string;
   readonly occurredAt: string;
-  /** At least one: each signs the note. */
+  /** At least one. */
   readonly noteSigners: readonly Signer[];
-  /** The event id of genesis, `sha-256:…`. */
+  /** The genesis event's id, `sha-256:…`. */
   readonly ledgerId: string;
 }
 
 /**
  * The checkpoint of all records before the tip.
- *
- * @throws TypeError when the tip keeps no tree, or there is no record
- * @throws NorthrootError `KEY_UNSUPPORTED` when a signer's key is P-256; `LEDGER_TAIL_INVALID` when the records are not
- *   numbered as they stand
+ * @throws TypeError without a record or a tree; NorthrootError `KEY_UNSUPPORTED` for a P-256 signer, `LEDGER_TAIL_INVALID` for misnumbered
+ *   records
  */
 export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
   const { origin, principalId, occurredAt, noteSigners, ledgerId } = options;
@@ -70,15 +66,14 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
   return buildCheckpoint(draft, { ledgerId });
 }
 
-/** How many records stand after the last checkpoint. */
+/** Records after the last checkpoint. */
 function recordsSince({ seq, checkpoint }: ChainTip): number {
   return checkpoint === undefined ? seq : seq - checkpoint.seq - 1;
 }
 
 /**
- * How long until a checkpoint is due, in milliseconds: 0 when it is due now, Infinity when only further records make it so.
- *
- * @param since - When the ledger began, for one without a checkpoint.
+ * Milliseconds until a checkpoint is due: 0 for now, Infinity if it takes further records.
+ * @param since - When the ledger began
  */
 export function timeToCheckpoint(
   tip: ChainTip,
@@ -93,20 +88,18 @@ export function timeToCheckpoint(
   return Math.max(0, milliseconds - Number(passed / 1_000_000n));
 }
 
-/** Refuses a schedule that is none. @throws RangeError */
+/** @throws RangeError for an invalid schedule */
 export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSchedule): void {
-  if (!Number.isSafeInteger(records) || records < 1) {
+  if (!Number.isSafeInteger(records) || records < 1)
     throw new RangeError('a checkpoint can be made every 1 record at the most often');
-  }
   if (!(milliseconds >= 1))
     throw new RangeError('a checkpoint can be made every millisecond at the most often');
 }
 
 /**
- * Refuses a checkpoint that somebody gives to be appended, when it is not one of what stands before the tip.
- *
- * @param tip - Keeps a tree.
- * @param judge - What the signatures of its note are worth.
+ * Checks that a given checkpoint covers the records before the tip.
+ * @param tip - With a tree
+ * @param judge - Judges its note's signatures
  * @throws NorthrootError `CHECKPOINT_SIZE_MISMATCH`, `CHECKPOINT_ROOT_MISMATCH`, `CHECKPOINT_NOTE_MALFORMED`, `ORIGIN_MISMATCH`,
  *   `CHECKPOINT_SIGNATURE_INVALID`
  */
@@ -121,13 +114,11 @@ export function assertFits(
     new NorthrootError(code, message, {
       hint: 'let the ledger make the checkpoint',
     });
-  if (size !== tip.seq) {
+  if (size !== tip.seq)
     throw problem('CHECKPOINT_SIZE_MISMATCH', `expected tree_size ${tip.seq}, found ${size}`);
-  }
   const isOwn = tip.tree !== undefined && root.b64 === hashToBase64url(rangeRoot(tip.tree));
-  if (!isOwn || last.b64 !== tip.eventId) {
+  if (!isOwn || last.b64 !== tip.eventId)
     throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
-  }
   const decoded = decodeCheckpoint(Buffer.from(event.note), { mayRepeat: false });
   const note = decoded.ok ? decoded.value : undefined;
   if (note?.checkpoint.size !== size || hashToBase64url(note.checkpoint.root) !== root.b64)
@@ -147,10 +138,8 @@ export function assertFits(
 }
 
 /**
- * Refuses an attestation that somebody gives to be appended, when it is not one of a checkpoint of the ledger. Which of its lines
- * count is no matter: one that does not verify counts for nothing, and the event as a whole is signed by whoever collected them.
- *
- * @param textHash - The SHA-256 of the text of a checkpoint's note, by the checkpoint's id; `null` for a note that is malformed.
+ * Checks that a given attestation is of a checkpoint of the ledger. Note lines that do not verify do not count, and are not checked.
+ * @param textHash - By a checkpoint's id, the SHA-256 of its note's text; `null` for a malformed note
  * @throws NorthrootError `CHECKPOINT_MISSING`, `CHECKPOINT_NOTE_MALFORMED`
  */
 export function assertAttests(
@@ -173,13 +162,27 @@ export function assertAttests(
     const [wanted, found] = [printable(decoded.fault.expected), printable(decoded.fault.actual)];
     throw problem('CHECKPOINT_NOTE_MALFORMED', `the note is malformed: expected ${wanted}, found ${found}`);
   }
-  if (hashNoteOf(text) !== expected) {
+  if (hashNoteOf(text) !== expected)
     throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note has another text than that of its checkpoint');
-  }
 }
 
-/** The SHA-256 of a note's text, which may be long; `null` for a note that is malformed. */
+/** The SHA-256 of a note's text; `null` for a malformed note. */
 function hashNoteOf(note: string): string | null {
   const decoded = decodeCheckpoint(Buffer.from(note));
   return decoded.ok ? sha256Base64url(Buffer.from(decoded.value.text)) : null;
+}
+
+export interface NextLink {
+  /** The next record's. */
+  readonly seq: number;
+  /** base64url leaf hash of the last line, or the empty tree's. */
+  readonly prev: string;
+}
+
+export interface ChainTip extends NextLink {
+  /** base64url. */
+  readonly eventId: string | undefined;
+  /** Over all lines; it grows with them. */
+  readonly tree: CompactRange;
+  readonly checkpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
 }

@@ -1,50 +1,49 @@
 /**
- * The queue of what is to be appended, and the groups in which it is: whatever waits when a group begins is written with one write
- * and one sync, in the order of the calls. The life of a group:
+ * The queue of appends, written in groups: what waits when a group begins gets one write and one sync, in call order. The life of a group:
  *
- *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
+ *     lock → catch up with other writers → judge, sign, chain → append if → save the state → unlock → notify
  */
 
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { IndexFault } from '../cache/entry-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { StrictError } from './admission.js';
 import { type CheckpointTimer, failed } from './checkpoint-timer.js';
-import type { ActJob, Job } from './jobs.js';
 import type { PositionKeeper } from './kept-position.js';
-import { type Appended, type CheckpointResult, nowOf, type OpeningOptions } from './options.js';
+import { type Appended, type CheckpointResult, type Entry, nowOf, type OpeningOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
-import { StrictError } from './strict-error.js';
-import type { TurnKeeper } from './turn-keeper.js';
+import type { LockKeeper } from './lock-keeper.js';
+import type { Promised } from './withdrawal.js';
 
-/** What a {@link GroupCommit} works with. */
-export interface GroupParts {
+interface GroupParts {
   readonly store: LedgerStore;
   readonly options: OpeningOptions;
   readonly running: RunningVerification;
   readonly maker: RecordMaker;
   readonly signing: SigningThreads | undefined;
-  readonly turns: TurnKeeper;
+  readonly locks: LockKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
   readonly kept: PositionKeeper | undefined;
   readonly onCheckpoint: (made: CheckpointResult) => void;
 }
 
-/** One write and one sync take at most so much. */
+/** Bounds of one write and sync. */
 const MAX_GROUP_RECORDS = 1_000;
 const MAX_GROUP_BYTES = 8 * 1024 * 1024;
-/** So many events are signed before they are judged. */
+/** Events signed ahead at once. */
 const SIGNED_AT_ONCE = 64;
-/** So often in a row another writer may come first where there is no lock. */
+/** Consecutive conflicts with another writer, without locks. */
 const MAX_CONFLICTS = 100;
-/** So often in a row an index may turn out to be damaged. */
+/** Consecutive faults of an index. */
 const MAX_FAULTS = 3;
-/** What is wrong with what is stored, and not with storing. */
+/** Faults of the stored ledger, not of storing. */
 const REFUSALS = new Set([
   'LEDGER_ROLLED_BACK',
   'NOT_A_LEDGER',
@@ -53,16 +52,16 @@ const REFUSALS = new Set([
   'SEGMENT_MISPLACED',
 ]);
 
-/** See the head of this file. */
+/** The queue of appends; see the head of this file. */
 export class GroupCommit {
   readonly #parts: GroupParts;
   #queue: Job[] = [];
   #running: Promise<void> | undefined;
   #isClosing = false;
   #failure: NorthrootError | undefined;
-  /** Set when an event was refused and none may be given after it. */
+  /** Set when an event was refused and later ones MUST NOT follow it. */
   #stopped: NorthrootError | undefined;
-  /** Set when that event stood in the queue: those behind it in the queue were given after it. */
+  /** Set when that event was in the queue: the jobs behind it are refused. */
   #rejectAfter: NorthrootError | undefined;
   #conflicts = 0;
 
@@ -70,54 +69,54 @@ export class GroupCommit {
     this.#parts = parts;
   }
 
-  /** @throws what keeps the ledger from taking anything. */
+  /** @throws what keeps the ledger from accepting requests */
   assertUsable(): void {
     this.assertOpen();
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** @throws what keeps the ledger from being looked at. */
+  /** @throws what keeps the ledger from being read */
   assertOpen(): void {
     if (this.#isClosing) throw new TypeError('the ledger is closed');
     if (this.#failure !== undefined) throw this.#failure;
   }
 
   add(job: Job): void {
-    this.#parts.turns.noteRequest();
+    this.#parts.locks.noteRequest();
     if (job.kind === 'event') this.#parts.signing?.expect(job.prepared.bytes);
     this.#queue.push(job);
     this.#running ??= this.#commitAll();
   }
 
-  /** A checkpoint is due by time. Where it cannot be made, the next append says why. */
+  /** Queues a checkpoint due by time. If it fails, the next append reports why. */
   addDue(givenAt: string): void {
     this.add({ kind: 'due', givenAt });
   }
 
-  /** Does something while nobody else writes, behind all that was asked for. */
+  /** Runs `act` under the write lock, after all earlier requests. */
   act(act: () => Promise<void>): Promise<void> {
     const givenAt = nowOf(this.#parts.options);
     return new Promise((resolve, reject) => this.add({ kind: 'act', act, givenAt, resolve, reject }));
   }
 
-  /** What was given was refused before it was queued. */
+  /** A request was refused before it was queued. */
   noteRefusal(): void {
     if (this.#parts.options.stopsAtRefusal !== true) return;
     this.#stopped ??= notReached();
   }
 
-  /** Takes nothing any more; settles when all that was given is settled, and the turn given back. */
+  /** Accepts nothing more; resolves when all jobs are settled and the lock is released. */
   async close(): Promise<void> {
-    const { timer, turns } = this.#parts;
+    const { timer, locks } = this.#parts;
     this.#isClosing = true;
     timer.clear();
     await this.#running;
-    // What was committed may have set it again.
+    // The last group may have set it again.
     timer.clear();
-    await turns.giveBack();
+    await locks.release();
   }
 
-  /** Runs until the queue is empty; what is appended meanwhile makes the next group. */
+  /** Runs until the queue is empty; appends in the meantime form the next group. */
   async #commitAll(): Promise<void> {
     await Promise.resolve();
     while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, MAX_GROUP_RECORDS));
@@ -126,29 +125,29 @@ export class GroupCommit {
   }
 
   async #commit(jobs: Job[]): Promise<void> {
-    const { store, running, signing, turns, kept } = this.#parts;
+    const { store, running, signing, locks, kept } = this.#parts;
     if (this.#failure !== undefined) {
       rejectAll(jobs, this.#failure);
       return;
     }
-    // Before the turn: nobody else waits for threads.
+    // Before the lock, so that other writers need not wait for threads.
     await signing?.ready(eventsOf(jobs).map(({ bytes }) => bytes));
     try {
-      await turns.take();
+      await locks.acquire();
     } catch (error) {
-      await this.#refuseTurn(jobs, error);
+      await this.#rejectUnlocked(jobs, error);
       return;
     }
     const group = new Group(this.#parts);
     try {
-      if ((await running.catchUp()) > 0) turns.noteOthers();
+      if ((await running.catchUp()) > 0) locks.noteOthers();
       if (this.#needsAll(jobs)) await running.deepen();
       await running.begin();
       await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
       const { position } = running;
       await this.#fill(group, jobs);
       if (group.lines.length > 0) await store.appendIf(position, group.lines);
-      // That an event is there already is acknowledged too.
+      // An existing event is acknowledged too.
       else await store.confirm();
       this.#conflicts = 0;
       await running.committed(group.lines.length, group.isAhead);
@@ -163,13 +162,13 @@ export class GroupCommit {
         (error: unknown) => this.#endAct(job, group, error),
       );
     }
-    await turns.endGroup(this.#queue.length > 0);
+    await locks.endGroup(this.#queue.length > 0);
     for (const outcome of group.outcomes) outcome();
-    // On its own: what the listener throws is none of the ledger's.
+    // A listener's errors must not reach the ledger.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
   }
 
-  /** What was done in a turn has failed; where an index misled it, it is done again on what the ledger says. */
+  /** Settles a failed act; if an index was wrong, it is repeated from the ledger. */
   async #endAct(job: ActJob, group: Group, error: unknown): Promise<void> {
     if (!(error instanceof IndexFault) || this.#conflicts >= MAX_FAULTS) {
       group.outcomes.push(() => job.reject(error));
@@ -177,14 +176,14 @@ export class GroupCommit {
     }
     this.#conflicts += 1;
     await this.#parts.cache.discard?.(error.message).catch(() => undefined);
-    this.#parts.running.forget();
+    this.#parts.running.reset();
     this.#queue.unshift(job);
   }
 
-  /** Makes the lines of a group; what does not fit goes back to the queue. */
+  /** Makes the lines of a group; the rest goes back to the queue. */
   async #fill(group: Group, jobs: Job[]): Promise<void> {
-    const { timer, turns } = this.#parts;
-    const end = performance.now() + turns.groupMs;
+    const { timer, locks } = this.#parts;
+    const end = performance.now() + locks.groupMs;
     for (const [index, job] of jobs.entries()) {
       const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && performance.now() > end);
       if (isFull || group.isAhead) {
@@ -207,7 +206,7 @@ export class GroupCommit {
           this.#stop(error);
           continue;
         }
-        // A question that is not answered is no event that was refused.
+        // A failed query refuses no event.
         if (job.kind === 'event' || job.kind === 'checkpoint') this.#rejectAfterRefusal();
         group.outcomes.push(() => rejectAll([job], error));
         continue;
@@ -221,52 +220,52 @@ export class GroupCommit {
     }
   }
 
-  /** A group could not be written, or it is not certain that it was. */
+  /** A group was not written, or may not have been. */
   async #give(jobs: Job[], group: Group, error: unknown): Promise<void> {
-    const { running, turns } = this.#parts;
-    running.forget();
+    const { running, locks } = this.#parts;
+    running.reset();
     const isLate =
       error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT' && group.lines.length > 0;
-    // What was kept of the ledger is damaged; the ledger says it anew.
+    // An index was wrong: the ledger is read.
     const isMisled = error instanceof IndexFault;
     if ((isLate || isMisled) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
       if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
-      // Another came first: the group is made again, behind what that one wrote.
+      // Another writer came first: the group is made again, after its records.
       this.#conflicts += 1;
       this.#rejectAfter = undefined;
       this.#queue.unshift(...jobs);
-      await turns.giveBack();
+      await locks.release();
       return;
     }
     const isRefusal = error instanceof NorthrootError && REFUSALS.has(error.code);
     this.#failure = isRefusal ? error : failed(error);
-    await turns.giveBack();
+    await locks.release();
     rejectAll(jobs, this.#failure);
   }
 
-  /** The turn was not to be had: nothing was written, and it may be had another time. */
-  async #refuseTurn(jobs: Job[], error: unknown): Promise<void> {
+  /** The lock was not acquired: nothing was written, and it may be retried. */
+  async #rejectUnlocked(jobs: Job[], error: unknown): Promise<void> {
     const { signal } = this.#parts.options;
     const mayComeAgain =
       (signal?.aborted === true && error === signal.reason) ||
       (error instanceof NorthrootError && ['LEDGER_LOCKED', 'LOCK_UNAVAILABLE'].includes(error.code));
     if (!mayComeAgain) this.#failure = failed(error);
-    await this.#parts.turns.giveBack();
+    await this.#parts.locks.release();
     const isStream = this.#parts.options.stopsAtRefusal === true;
-    // What comes after an event that was not appended is not to be either.
+    // Nothing may follow an event that was not appended.
     const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
     if (isStream) this.#rejectAfterRefusal();
     rejectAll(jobs, this.#failure ?? error);
     rejectAll(waiting, notReached());
   }
 
-  /** Whether something of a group rests on every signature. */
+  /** Whether a group depends on every signature. */
   #needsAll(jobs: readonly Job[]): boolean {
     const { options, timer } = this.#parts;
     if (jobs.some(({ kind }) => kind === 'checkpoint')) return true;
     if (options.trust === undefined && jobs.some(({ kind }) => kind === 'decision')) return true;
     if (!timer.isOn) return false;
-    // A checkpoint that somebody gives may be dated back, and so make the next one due.
+    // A given checkpoint may be backdated, which makes the next one due.
     const isGiven = (job: Job): boolean => job.kind === 'event' && job.prepared.line.type === 'checkpoint';
     return (
       jobs.some((job) => job.kind === 'due' || isGiven(job)) || timer.mayBeDue(jobs.map((job) => job.givenAt))
@@ -285,15 +284,15 @@ export class GroupCommit {
   }
 }
 
-/** The lines of one group, and what its askers are told when they are on disk. */
+/** The lines of one group, and the outcomes to report once they are on disk. */
 class Group {
   readonly lines: Uint8Array[] = [];
   readonly outcomes: (() => void)[] = [];
   readonly made: CheckpointResult[] = [];
-  /** Done when the lines are on disk. */
+  /** Run when the lines are on disk. */
   readonly acts: ActJob[] = [];
   bytes = 0;
-  /** Set when an event was judged that is not to be written: what was learnt from it is to be forgotten. */
+  /** Set when an event was judged but not written: the state MUST be discarded. */
   isAhead = false;
   readonly #parts: GroupParts;
 
@@ -302,10 +301,9 @@ class Group {
   }
 
   /**
-   * Makes the record that is asked for.
-   *
-   * @returns A promise only where a look takes its time.
-   * @throws what the asker is told
+   * Makes a job's record.
+   * @returns A promise only for an asynchronous query
+   * @throws what the job is rejected with
    */
   add(job: Job): Promise<void> | undefined {
     if (job.kind !== 'due') job.withdrawal?.take();
@@ -360,8 +358,8 @@ class Group {
   }
 
   /**
-   * When a checkpoint was made: no earlier than what it seals, for others may have appended since it was asked for; and no later than
-   * it has to be, for what follows it in the group may have been dated already.
+   * Not before the records that it seals, which other writers may have appended since the request, and otherwise as early as possible,
+   * since later events of the group may be dated already.
    */
   #dateOf(givenAt: string, latest: string | undefined): string {
     if (latest === undefined || !isLater(latest, givenAt)) return givenAt;
@@ -418,3 +416,47 @@ function duplicate(eventId: string, seq: number): NorthrootError {
   const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
   return new NorthrootError('EVENT_DUPLICATE', message);
 }
+
+interface EventJob extends Promised<Appended> {
+  readonly kind: 'event';
+  readonly prepared: Prepared;
+  readonly givenAt: string;
+}
+
+/** A requested checkpoint, made when its place is known. */
+interface CheckpointJob extends Promised<CheckpointResult> {
+  readonly kind: 'checkpoint';
+  readonly givenAt: string;
+  readonly principalId: string | undefined;
+}
+
+interface DueJob {
+  readonly kind: 'due';
+  readonly givenAt: string;
+}
+
+/** An event made when its place is known. */
+interface DecisionJob extends Promised<Appended> {
+  readonly kind: 'decision';
+  readonly makes: (state: VerifyState) => Entry;
+  /** As in `DecideOptions`. */
+  readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
+  readonly givenAt: string;
+}
+
+/** A query, other writers' records included. */
+interface LookJob extends Promised<unknown> {
+  readonly kind: 'look';
+  /** Called under the write lock, which is held until a promise settles. */
+  readonly look: () => unknown;
+  readonly givenAt: string;
+}
+
+/** An action under the write lock, after the group is on disk. */
+interface ActJob extends Promised<void> {
+  readonly kind: 'act';
+  readonly act: () => Promise<void>;
+  readonly givenAt: string;
+}
+
+type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob | ActJob;

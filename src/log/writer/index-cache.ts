@@ -1,4 +1,4 @@
-/** The states of a ledger's verification in its index: what one process has verified, another goes on from. */
+/** Verification states in the ledger's index, shared between processes. */
 
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { IndexedState } from '../cache/indexed-state.js';
@@ -6,26 +6,26 @@ import { type IndexOptions, isIndexed, LedgerIndex } from '../cache/ledger-index
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { StateCache, StateView } from './state-cache.js';
 
-/** With the turn held nobody waits for longer than this for a process that has the index open: there is the ledger. In milliseconds. */
+/** With the write lock held, the longest wait for another process to close the index, in milliseconds. */
 const MAX_WAIT_MS = 250;
-/** Nor is it asked again so soon. */
+/** After a failed wait, no further try for this long. */
 const RETRY_MS = 10_000;
-/** Whoever looks at the index while somebody writes all the time is let in after so long. In milliseconds. */
+/** A continuous writer closes the index after this long, in milliseconds, to let readers in. */
 const MAX_OPEN_MS = 600;
-/** A state in memory that is further along than the index by more lines than this is gone on with. */
+/** A state in memory is kept if the index is further behind than this. */
 const MAX_LAG_LINES = 5_000;
 
-/** See the head of this file. The index is open from `load` to `release`: to open it costs more than to write what a turn has added. */
+/** States over an index, open from `load` to `release`: opening costs more than writing a group's changes. */
 export class IndexCache implements StateCache {
   readonly #path: string;
   readonly #options: IndexOptions;
   readonly #signal: AbortSignal | undefined;
-  /** Whose the index's lines come from. */
+  /** The store whose lines are indexed. */
   readonly #store: LedgerStore;
   #index: LedgerIndex | undefined;
   #isOpen = false;
   #openedAt = -Infinity;
-  /** When the index was last found in use by another process. */
+  /** When another process was last found to use the index. */
   #busySince = -Infinity;
   readonly #views = new WeakMap<VerifyState, IndexedState>();
 
@@ -36,7 +36,7 @@ export class IndexCache implements StateCache {
     this.#signal = signal;
   }
 
-  /** Brings the index up to date before anybody is kept waiting. */
+  /** Updates the index before taking the write lock. */
   async prepare({ trust }: StateView): Promise<boolean> {
     try {
       const index = await this.#opened();
@@ -45,7 +45,7 @@ export class IndexCache implements StateCache {
       await index.catchUp(view, this.#store, { signal: this.#signal });
       return true;
     } finally {
-      // However it ended: nobody waits for the turn with the index open.
+      // The index MUST NOT stay open while waiting for the lock.
       await this.release();
     }
   }
@@ -55,14 +55,14 @@ export class IndexCache implements StateCache {
     const mayDoWithout = current !== undefined && !this.#views.has(current);
     const index = await this.#opened(mayDoWithout ? MAX_WAIT_MS : undefined, current?.bytes);
     if (index === undefined) {
-      // A state of the index cannot be asked without it: another process has it open for too long.
+      // A state over the index needs it open.
       if (current !== undefined && this.#views.has(current)) throw new Error('the index cannot be opened');
       return undefined;
     }
     if (current === undefined) index.dropView(trust);
     else if (wasOpen && this.#views.has(current)) return undefined;
     const view = await index.view(this.#store, trust, this.#signal);
-    // Everybody waits for the turn meanwhile: what takes long is left to who opens the ledger next.
+    // Other writers wait for the lock: a long catch-up is left to the next opening.
     if (mayDoWithout && current.lines - view.state.lines > MAX_LAG_LINES) return undefined;
     await index.catchUp(view, this.#store, { signal: this.#signal });
     this.#views.set(view.state, view);
@@ -80,7 +80,7 @@ export class IndexCache implements StateCache {
     try {
       await this.#index?.save(view, this.#store);
     } catch (error) {
-      // What it has learnt since is neither kept nor known to be missing.
+      // Its unsaved changes are lost.
       this.#views.delete(state);
       throw error;
     }
@@ -97,15 +97,15 @@ export class IndexCache implements StateCache {
   }
 
   /**
-   * @param waitMs - How long to wait where the ledger will do; else as long as an index is waited for.
-   * @param bytes - The size of the ledger, where it is known.
+   * @param waitMs - How long to wait, if the ledger can be read instead
+   * @param bytes - The ledger's size, if known
    */
   async #opened(waitMs?: number, bytes?: number): Promise<LedgerIndex | undefined> {
     if (this.#isOpen) return this.#index;
     const start = performance.now();
     if (waitMs !== undefined && start - this.#busySince < RETRY_MS) return undefined;
     if (this.#index === undefined) {
-      // A ledger that grows has none at first.
+      // A growing ledger has none at first.
       const isLarge = isIndexed(this.#path, this.#options.fileSystem, bytes);
       if (!(await isLarge.catch(() => false))) return undefined;
       this.#index = await LedgerIndex.open(this.#path, {

@@ -1,11 +1,8 @@
 /**
- * The last position that a writer acknowledged, kept in a file outside the ledger, so that a ledger that was put back to an earlier
- * state is found when it is opened again.
- *
- * A line is appended when the records are on disk and before their callers are told: the file may be behind the ledger, and is never
- * ahead of it. It is there for every other process at once. To the disk it is brought once a second and when the ledger is closed: a
- * system that crashes in between leaves it behind by so much, and the ledger's own records were synced. Of the lines the one that is
- * furthest along counts, whoever wrote it; one that a crash has torn counts for nothing.
+ * The last acknowledged position, kept outside the ledger, so that a rollback is found when the ledger is opened.
+ * A line is appended after the records are on disk, before callers are notified: the file may lag behind the ledger, never lead. It is
+ * synced once a second and at closing, so a system crash may lose the last lines. The furthest line counts, whoever wrote it; a torn one
+ * does not.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -16,32 +13,31 @@ import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import type { OpeningOptions } from './options.js';
 
-/** A file that has more is written anew, with its last line. */
+/** A longer file is rewritten with its last line. */
 const MAX_LINES_BYTES = 64 * 1024;
-/** No file has more than one line beyond that. */
 const MAX_BYTES = 2 * MAX_LINES_BYTES;
 const SYNC_MS = 1_000;
-/** What keeps a file from being written that nobody asked for. */
+/** Errors tolerated for a file at its default place. */
 const NOT_WRITABLE = new Set(['ACCESS_DENIED', 'READ_ONLY']);
 
 interface Kept extends Omit<StorePosition, 'file'> {
   readonly ledgerId: string;
-  /** In a folder of segments the file's own name, else nothing. */
+  /** A segment's name; empty for a single file. */
   readonly segment: string;
 }
 
-/** See the head of this file. All is called with the store's turn held, but `close`. */
+/** Keeps the acknowledged position. All methods but `close` require the write lock. */
 export class PositionKeeper {
   readonly #store: LedgerStore;
   readonly #place: string;
-  /** Whether the user named it. */
+  /** Whether the user chose the place. */
   readonly #isNamed: boolean;
   readonly #fileSystem: FileSystem;
   readonly #onNotice: OpeningOptions['onNotice'];
   #path: string | undefined;
   #ledgerId = '';
   #size = -1;
-  /** Whether the file is to be made. */
+  /** Whether the file must be created. */
   #isNew = false;
   #bytes = 0;
   #syncedAt = -Infinity;
@@ -55,12 +51,12 @@ export class PositionKeeper {
     this.#onNotice = options.onNotice;
   }
 
-  /** The file, once it is open. */
+  /** The file, once open. */
   get path(): string | undefined {
     return this.#path;
   }
 
-  /** Undefined where none is to be kept. */
+  /** Undefined if no position is kept. */
   static of(store: LedgerStore, options: OpeningOptions): PositionKeeper | undefined {
     const { decides = false, position = decides } = options;
     if (typeof position === 'string') return new PositionKeeper(store, position, true, options);
@@ -69,8 +65,7 @@ export class PositionKeeper {
   }
 
   /**
-   * That a ledger without records never had any.
-   *
+   * For a ledger without records: checks that it never had any.
    * @throws NorthrootError `LEDGER_ROLLED_BACK`, `POSITION_MALFORMED`; as reading does
    */
   async assertNothingKept(): Promise<void> {
@@ -83,10 +78,8 @@ export class PositionKeeper {
   }
 
   /**
-   * The position that was kept of this ledger; undefined where none was.
-   *
-   * @param ledgerId - `sha-256:…`
-   * @throws NorthrootError `LEDGER_ROLLED_BACK` where the last one is of another ledger; `POSITION_MALFORMED`; as reading does
+   * The kept position, if any. @param ledgerId - `sha-256:…`
+   * @throws NorthrootError `LEDGER_ROLLED_BACK` if it is of another ledger; `POSITION_MALFORMED`; as reading does
    */
   async open(ledgerId: string): Promise<StorePosition | undefined> {
     this.#ledgerId = ledgerId;
@@ -106,7 +99,7 @@ export class PositionKeeper {
     return { file, line, byteOffset, size, tip };
   }
 
-  /** Keeps a position, where it is further along than what is kept. @throws as writing does, where the user named the file */
+  /** Keeps a position if it is further than the last. @throws as writing does, if the user chose the place */
   async keep(position: StorePosition): Promise<void> {
     const path = this.#path;
     if (path === undefined || position.size <= this.#size) return;
@@ -127,7 +120,7 @@ export class PositionKeeper {
     }
   }
 
-  /** Brings what was kept to the disk. @throws as the file system does, where the user named the file */
+  /** Syncs the file. @throws as the file system does, if the user chose the place */
   async close(): Promise<void> {
     if (!this.#isUnsynced || this.#path === undefined) return;
     this.#isUnsynced = false;
@@ -140,7 +133,7 @@ export class PositionKeeper {
   }
 
   async #append(path: string, line: Uint8Array): Promise<void> {
-    // Another process may have put another file there: it is not held open.
+    // Not held open: another process may replace the file.
     const file = await this.#fileSystem.open(path, 'create');
     try {
       for (let done = 0; done < line.length;) done += await file.write(line.subarray(done));
@@ -168,7 +161,7 @@ export class PositionKeeper {
     if (kind === 'missing') return undefined;
     const bytes = kind === 'file' ? await readSmallFile(path, MAX_BYTES) : new Uint8Array();
     const texts = Buffer.from(bytes).toString().split('\n');
-    // Nothing is appended to a line that a crash has torn.
+    // A torn line MUST NOT be extended.
     this.#bytes = texts.pop() === '' ? bytes.length : Infinity;
     const all = texts.flatMap((text) => parseLine(text) ?? []);
     const furthest = all.reduce<Kept | undefined>(
@@ -200,7 +193,7 @@ export class PositionKeeper {
   }
 }
 
-/** Where the position of a ledger in files is kept, unless somebody says so: beside it, out of a folder of segments. */
+/** The default place: beside the ledger, outside a folder of segments. */
 function positionPath(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.position`;
 }

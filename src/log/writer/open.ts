@@ -1,4 +1,4 @@
-/** Opening a ledger: its store is read, what a crash left is settled, and a new one gets its genesis, all in one turn. */
+/** Opening a ledger under one write lock: read it, repair its tail, create a genesis if new. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -7,11 +7,10 @@ import { toDigestText } from '../../base/value/digest.js';
 import type { GenesisEvent } from '../../format/schema/generated/types.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
-import type { LedgerStore, Turn } from '../store/ledger-store.js';
+import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
-import { assertGenesisKeys } from './genesis-line.js';
-import { makeGenesis } from './genesis.js';
+import { assertGenesisKeys, makeGenesis } from './genesis.js';
 import { GroupCommit } from './group-commit.js';
 import { IndexCache } from './index-cache.js';
 import { PositionKeeper } from './kept-position.js';
@@ -25,21 +24,18 @@ import {
 } from './options.js';
 import { NotePublisher } from './publish-note.js';
 import { RecordMaker } from './record-maker.js';
-import { Requests } from './requests.js';
 import { type OtherRecord, RunningVerification } from './running-verification.js';
 import { SigningThreads } from './signing-threads.js';
 import { memoryOnly, type StateCache } from './state-cache.js';
-import { TurnKeeper } from './turn-keeper.js';
+import { LockKeeper } from './lock-keeper.js';
 import { Watchers } from './watch.js';
 
-/** A ledger in files gets an index beside it as soon as it is large, unless it is to have none. */
 function findCache(store: LedgerStore, { index = true, ...options }: OpeningOptions): StateCache {
   const { fileSystem, signal, onNotice } = options;
   if (!index || !(store instanceof FileStore)) return memoryOnly;
   return new IndexCache(store.name, store, { fileSystem, onNotice }, signal);
 }
 
-/** What is there when a ledger was read. */
 interface ReadParts {
   readonly store: LedgerStore;
   readonly running: RunningVerification;
@@ -50,29 +46,25 @@ interface ReadParts {
   readonly kept: PositionKeeper | undefined;
 }
 
-/** What an open ledger is made of. */
 export interface OpenParts extends ReadParts {
   readonly commits: GroupCommit;
-  readonly requests: Requests;
   readonly watchers: Watchers;
   readonly publisher: NotePublisher;
 }
 
 /**
- * Opens a ledger, or makes it.
- *
- * @param place - A path, or a store, which is closed when that fails.
- * @param onCheckpoint - Told of each checkpoint that was made, once it is on disk.
+ * @param place - A path; or a store, which is closed on failure
+ * @param onCheckpoint - Called with each new checkpoint once it is on disk
  */
 export async function openParts(
   place: string | LedgerStore,
   options: OpeningOptions,
   onCheckpoint: (made: CheckpointResult) => void,
 ): Promise<OpenParts> {
-  // Made before anything is touched: a bad option leaves no empty file behind.
+  // First, so that a bad option leaves no empty file.
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
   const store = typeof place === 'string' ? await openFiles(place, options) : place;
-  // Those who watch come later than the first look at the ledger.
+  // Watchers are created after the first read.
   const watched: { by?: Watchers } = {};
   try {
     const cache = options.stateCache ?? findCache(store, options);
@@ -86,7 +78,6 @@ export async function openParts(
   }
 }
 
-/** Puts the queue before what was opened. */
 function connect(
   parts: ReadParts,
   options: OpeningOptions,
@@ -94,14 +85,14 @@ function connect(
 ): OpenParts {
   const { store, running, cache } = parts;
   const timer = new CheckpointTimer(options, running, () => commits.addDue(nowOf(options)));
-  const turns = new TurnKeeper(store, {
+  const locks = new LockKeeper(store, {
     timeoutMs: lockTimeoutOf(options),
     lingerMs: lingerOf(options),
     signal: options.signal,
     onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
     cache,
   });
-  const commits = new GroupCommit({ ...parts, options, turns, timer, onCheckpoint });
+  const commits = new GroupCommit({ ...parts, options, locks, timer, onCheckpoint });
   const watchers = new Watchers(
     store,
     () => running.position,
@@ -109,10 +100,10 @@ function connect(
   );
   const publisher = new NotePublisher(commits, options.fileSystem ?? nodeFileSystem);
   timer.set();
-  return { ...parts, commits, requests: new Requests({ ...parts, commits }, options), watchers, publisher };
+  return { ...parts, commits, watchers, publisher };
 }
 
-/** Settles what was asked for, and gives all of it up. @throws as the store does when closing fails */
+/** Waits for pending requests, and closes everything. @throws as the store does */
 export async function closeParts({
   commits,
   watchers,
@@ -125,7 +116,7 @@ export async function closeParts({
   await watchers.close();
   await committed;
   await publisher.close();
-  // Publishing may have taken the turn again.
+  // Publishing may have acquired the lock again.
   await commits.close();
   await signing?.close();
   await Promise.resolve(kept?.close()).finally(() => store.close());
@@ -150,7 +141,7 @@ async function openStore(
   const { name } = store;
   const isAsked = decides === true && trust === undefined;
   const running = new RunningVerification(store, {
-    // What would make a ledger invalid is asked of one whose every signature was looked at.
+    // Strictness needs every signature verified.
     depth: willSeal(options) || isAsked || strict === true ? 'all' : 'deciding',
     trust,
     cache,
@@ -159,11 +150,11 @@ async function openStore(
     onTornTail: (saved) => onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved }),
     onDamage: (lines) => onNotice?.({ code: 'LEDGER_DAMAGED', path: name, lines }),
   });
-  // Others may append while the most of it is read.
+  // Without the lock, so that others may append during most of the reading.
   await running.readAhead();
-  let turn: Turn;
+  let lock: WriteLock;
   try {
-    turn = await store.acquire({
+    lock = await store.acquire({
       timeoutMs: lockTimeoutOf(options),
       signal,
       onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
@@ -192,22 +183,22 @@ async function openStore(
     if (checkpointEvery !== undefined) maker.assertNoteSigners();
     return { store, running, rules, maker, signing, cache, kept };
   } catch (error) {
-    // The error that led here says more.
+    // The first error says more.
     await store.discard().catch(() => undefined);
     throw error;
   } finally {
     await cache.release().catch(() => undefined);
-    await turn.release();
+    await lock.release();
   }
 }
 
-/** Takes away what waiting for the turn has made, unless somebody else has it. */
+/** Removes the file created while waiting for the lock, unless another writer has it. */
 async function discardEmptyLedger(store: LedgerStore): Promise<void> {
   try {
-    const turn = await store.acquire({ timeoutMs: 0 });
-    await store.discard().finally(() => turn.release());
+    const lock = await store.acquire({ timeoutMs: 0 });
+    await store.discard().finally(() => lock.release());
   } catch {
-    // An empty file is no ledger, and whoever makes one takes it.
+    // An empty file is no ledger; the next creator uses it.
   }
 }
 
@@ -215,7 +206,7 @@ function genesisIdOf({ genesis }: RunningVerification): string {
   return toDigestText(genesis.event_id.b64);
 }
 
-/** Writes the genesis record of a new ledger. */
+/** Writes the genesis record. */
 async function begin(
   { store, running, rules, maker }: Pick<ReadParts, 'store' | 'running' | 'rules' | 'maker'>,
   { onNotice }: OpeningOptions,

@@ -1,11 +1,11 @@
-/** The file that the note of a ledger's last checkpoint is published in. */
+/** The published file of a ledger's last checkpoint note. */
 
 import { type Checkpoint, decodeCheckpoint } from '../../format/note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { type FileSystem, readSmallFile, replaceFile } from '../fs/file-system.js';
 import type { GroupCommit } from './group-commit.js';
 
-/** Publishes notes of one ledger, in the order of the calls, each in a turn of the writer. */
+/** Publishes notes in call order, under the write lock. */
 export class NotePublisher {
   readonly #commits: GroupCommit;
   readonly #fileSystem: FileSystem;
@@ -17,7 +17,7 @@ export class NotePublisher {
     this.#fileSystem = fileSystem;
   }
 
-  /** @throws as {@link replaceNote}, and as for any turn of the writer; TypeError when it is closed. */
+  /** @throws as {@link replaceNote} and `act`; TypeError when closed */
   async publish(path: string, note: string): Promise<void> {
     if (this.#isClosed) throw new TypeError('the ledger is closed');
     const published = this.#commits.act(() => replaceNote(path, note, this.#fileSystem));
@@ -25,20 +25,15 @@ export class NotePublisher {
     await published;
   }
 
-  /** Waits for all that were asked for, whether they succeed or not, and takes no more. */
+  /** Waits for pending publications. */
   async close(): Promise<void> {
     await this.#publications;
     this.#isClosed = true;
   }
 }
 
-/**
- * Writes a note to a file, replacing it in one step, unless a later checkpoint of the same log is published there: of several
- * processes that seal a ledger none takes back what another has published.
- *
- * @throws as the file system does.
- */
-export async function replaceNote(path: string, note: string, fileSystem: FileSystem): Promise<void> {
+/** Replaces the file atomically, unless it has a later checkpoint of the same log, by another process. @throws as the file system does */
+async function replaceNote(path: string, note: string, fileSystem: FileSystem): Promise<void> {
   const published = await readSmallFile(path, MAX_NOTE_BYTES).catch(() => undefined);
   if (published !== undefined && isLater(published, Buffer.from(note))) return;
   await replaceFile(path, Buffer.from(note), { fileSystem });

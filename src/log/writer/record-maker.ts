@@ -1,4 +1,4 @@
-/** Makes records: completes what is given, signs it, and puts it in its place, where the rules let it stand. */
+/** Makes records: completes, signs and places events that the rules admit. */
 
 import { type FastEvent, LINE_ROOM, placeFastEvent, scanFastEvent } from '#fast/step';
 import { NorthrootError } from '../../base/error.js';
@@ -22,36 +22,34 @@ import { checkRecord } from '../../format/schema/check.js';
 import type { CheckpointEvent, GenesisEvent } from '../../format/schema/generated/types.js';
 import { type Signer, signEvent, signingKeyOf } from '../../format/signature/signer.js';
 import type { AdmissionRules } from './admission.js';
-import type { NextLink } from './chain-tip.js';
-import { makeCheckpoint } from './checkpoint.js';
+import { makeCheckpoint, type NextLink } from './checkpoint.js';
 import { type Entry, nowOf, type OpeningOptions } from './options.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 
-/** An entry that is complete, and of the right form. */
+/** A complete entry of the right form. */
 export interface Prepared extends Written {
   readonly meta: Entry['meta'];
   /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
   readonly isAnew: boolean;
   readonly refusesExisting: boolean;
-  /** When it was given: the time of a checkpoint that becomes due by it. */
+  /** When it was given: the date of a checkpoint that it makes due. */
   readonly givenAt: string;
 }
 
-/** An event that is complete. */
 interface Written {
-  /** What its line will say, but for its place and its signatures. */
+  /** The line's content, without place and signatures. */
   readonly line: WellFormedLine;
-  /** Its canonical bytes: this array is what it is signed ahead by. */
+  /** Its canonical bytes, whose identity keys the signatures made ahead. */
   readonly bytes: Uint8Array;
   /** See `CompleteEvent`. */
   readonly depth: number | undefined;
-  /** The line that is made around it, where it is a scannable one. */
+  /** For a scannable event, its line in the making. */
   readonly fast: FastEvent | undefined;
 }
 
-/** See the head of this file. */
+/** Makes records; see the head of this file. */
 export class RecordMaker {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
@@ -60,7 +58,6 @@ export class RecordMaker {
   /** See {@link RecordMaker.signAhead}. */
   readonly #ahead = new WeakMap<Uint8Array, string>();
 
-  /** @param signing - Has signed some of the events ahead. */
   constructor(
     options: OpeningOptions,
     running: RunningVerification,
@@ -74,12 +71,11 @@ export class RecordMaker {
   }
 
   /**
-   * Completes and checks what is given, as far as its place does not matter.
-   *
+   * Completes and checks an entry, regardless of its place.
    * @throws EventError, TypeError, NorthrootError `GENESIS_MISPLACED`
    */
   prepare(entry: Entry): Prepared {
-    // As it is now: what its owner does with it before it is written is no matter.
+    // Serialized now, so that later changes by the caller have no effect.
     const written = this.#write(entry.event);
     const { line, bytes, depth, fast } = written;
     if (line.type === 'genesis' && line.eventId !== this.#running.genesis.event_id.b64) {
@@ -94,7 +90,7 @@ export class RecordMaker {
     return { line, bytes, depth, fast, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
   }
 
-  /** Of an event that has to be a record of its own: another that follows those that are there. */
+  /** An `isAnew` event that exists already gets a successor. */
   makeDistinct(prepared: Prepared): Prepared {
     if (!prepared.isAnew || !this.#rules.has(prepared.line)) return prepared;
     let made: Written = prepared;
@@ -107,8 +103,8 @@ export class RecordMaker {
   }
 
   /**
-   * Signs events that are about to be written, one right after the other: what signing needs is then still in the caches of the processor.
-   * Only for a signer that holds its key in memory, and of those that the ledger does not have: a signature may turn out not to be needed.
+   * Signs several events in a row, which keeps the processor's caches warm. Only for keys in memory, and new events: a signature may turn
+   * out not to be needed.
    */
   signAhead(all: readonly Prepared[]): void {
     const { signer } = this.#options;
@@ -120,7 +116,7 @@ export class RecordMaker {
     }
   }
 
-  /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
+  /** The event's signatures, with the signer's own, if the ledger admits them. */
   admit({ line, bytes, given }: Prepared): readonly SignatureEntry[] {
     if (line.type !== 'genesis') this.#rules.assertBound(line);
     const signatures = this.#sign(line, bytes, given);
@@ -128,7 +124,7 @@ export class RecordMaker {
     return signatures;
   }
 
-  /** The line of an event in its place, when it may stand there. */
+  /** The event's line at the tip, if it may go there. */
   makeLine(prepared: Prepared): MadeLine {
     this.#rules.assertLinked(prepared.line);
     const signatures = this.admit(prepared);
@@ -139,7 +135,6 @@ export class RecordMaker {
       : toLine(prepared, signatures, nextLink);
   }
 
-  /** The first line of a ledger. */
   makeGenesisLine(event: GenesisEvent): MadeLine {
     const { signer } = this.#options;
     const bytes = canonicalBytes(event);
@@ -147,7 +142,6 @@ export class RecordMaker {
     return toLine({ bytes, meta: undefined }, signatures, this.#running.tip);
   }
 
-  /** The checkpoint of what stands before the tip. */
   makeCheckpointLine(
     occurredAt: string,
     principalId: string | undefined,
@@ -165,7 +159,7 @@ export class RecordMaker {
     return { event, line: toLine({ bytes, meta: undefined }, signatures, tip) };
   }
 
-  /** Those who sign the notes of checkpoints. @throws NorthrootError where there is none, or one that may not. */
+  /** @throws NorthrootError without an entitled signer */
   assertNoteSigners(): readonly Signer[] {
     const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
     if (noteSigners.length === 0) {
@@ -195,7 +189,7 @@ export class RecordMaker {
     );
   }
 
-  /** The meta and the signatures that an entry brings, as they are now: what its owner does with them later is no matter. */
+  /** Copies meta and signatures, so that later changes by the caller have no effect. */
   #readCompanions(
     entry: Entry,
     line: WellFormedLine,
@@ -227,7 +221,7 @@ export class RecordMaker {
 
 const NO_SIGNATURES: readonly SignatureEntry[] = [];
 
-/** @throws EventError when its shape or its values are not valid. */
+/** @throws EventError for an invalid event */
 function readWhole(complete: CompleteEvent): Written {
   const { bytes, whole, depth } = complete;
   const fast = scanFastEvent(whole);
@@ -240,7 +234,6 @@ function readWhole(complete: CompleteEvent): Written {
   };
 }
 
-/** What an event that was completed and checked says. */
 function factsOfWritten(event: JsonObject, bytes: Uint8Array): WellFormedLine {
   const around = { seq: 0, prev: '', signatures: NO_SIGNATURES };
   return examineMade(event, spanOf(bytes), around);
@@ -250,14 +243,14 @@ function spanOf(bytes: Uint8Array): Span {
   return { start: EVENT_START, end: EVENT_START + bytes.length };
 }
 
-/** Canonical base64url of 32 and of 64 bytes: what a keyid and a signature are by all keys that sign records. */
+/** Canonical base64url of 32 and 64 bytes: every keyid, and every signature of a record. */
 const KEYID = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 const SIGNATURE = /^[A-Za-z0-9_-]{85}[AQgw]$/;
 
-/** Whether nothing can be wrong with the record's form that was not asked when its event was completed: its length alone. */
+/** Whether only the record's length remains to be checked. */
 function isUsual({ meta, depth, given }: Prepared, signatures: readonly SignatureEntry[]): boolean {
   if (meta !== undefined || given.length > 0) return false;
-  // The record is one container more.
+  // The record adds a container.
   if (depth === undefined || depth >= MAX_DEPTH) return false;
   return signatures.every(({ keyid, sig }) => KEYID.test(keyid) && SIGNATURE.test(sig));
 }
@@ -274,7 +267,7 @@ function toFastLine(
   return { bytes, examined: examineMade(json, spanOf(eventBytes), { seq, prev, signatures }) };
 }
 
-/** The line of a record at the tip, when it is of the right form. */
+/** The generic line of a record, checked. */
 function toLine(
   parts: Pick<Prepared, 'bytes' | 'meta'>,
   signatures: readonly SignatureEntry[],
@@ -283,7 +276,7 @@ function toLine(
   const bytes = formatWithin(parts, signatures, prev, seq);
   const examined = examineLine(bytes.subarray(0, -1), 'records');
   const [fault] = examined.faults;
-  // What has no fault is well-formed.
+  // Lines without faults are well-formed.
   if (fault === undefined) return { bytes, examined: examined as WellFormedLine };
   const { code, pointer, expected, actual } = fault;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);

@@ -1,24 +1,21 @@
-/** `northroot repair`: cuts off what a crash left at a ledger's end, and nothing else. Records are never touched. */
+/** `northroot repair`: cuts off a torn tail, and never touches records. */
 
 import type { FileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { SavedTail } from '../store/ledger-store.js';
-import { isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
+import { isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
 
-/** What a repair found and did. */
 export interface Repair {
-  /** The tail that was saved and cut off; undefined when the ledger ends as it should. */
+  /** The removed tail, if any. */
   readonly saved: SavedTail | undefined;
-  /** Whole lines in the ledger. */
+  /** Whole lines. */
   readonly lines: number;
 }
 
 /**
- * Repairs a ledger's end, under the writer's lock.
- *
- * @param options - `lockTimeoutMs`: how long to wait for a writer, in milliseconds, default 10,000; `signal`: aborting
- *   ends the wait with its reason.
- * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `NOT_A_LEDGER`, or as the file system does.
+ * Repairs a ledger's end under the write lock.
+ * @param options - `lockTimeoutMs`: default 10,000; `signal`: aborting ends the wait with its reason
+ * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `NOT_A_LEDGER`, or as the file system does
  */
 export async function repairLedger(
   path: string,

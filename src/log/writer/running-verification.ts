@@ -1,7 +1,6 @@
 /**
- * The verification of a ledger that is being written. It reads what is stored once, catches up on what others add, and goes one step
- * further with each record of our own. It tells what every record gives, which keys count, what the clock is, and whether the ledger
- * may be sealed. It knows no files: only a store and a cache of states.
+ * The verification of an open ledger: reads the store once, catches up with other writers, and applies each own record. It knows findings,
+ * keys, the clock, and whether the ledger may be sealed; it uses only a store and a state cache.
  */
 
 import { BlockSteps, type FastEvent, type LineSteps, WriterFastPath } from '#fast/step';
@@ -19,71 +18,66 @@ import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.j
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 import { IndexFault } from '../cache/entry-store.js';
-import { isTailSound, noteStored } from '../store/damage.js';
+import { isTailSound, noteStored, positionOf } from '../store/position.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
-import { positionOf } from '../store/position.js';
 import { misplacedSegment } from '../store/segments.js';
-import type { ChainTip, NextLink } from './chain-tip.js';
-import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
+import type { ChainTip, NextLink } from './checkpoint.js';
+import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
-/** What one record gave. */
 export interface Judged {
-  /** Each of its own, none folded under another record's. */
+  /** The record's own, unfolded. */
   readonly findings: readonly Finding[];
   readonly verdict: EventVerdict;
 }
 
-/** The line of a record, with its `\n`, and what `examineLine` says of it. */
+/** A record's line with its `\n`, and what `examineLine` returns for it. */
 export interface MadeLine {
   readonly bytes: Uint8Array;
   readonly examined: WellFormedLine;
-  /** Where it is the line of a scannable record, made around this one. */
+  /** For a scannable record. */
   readonly fast?: FastEvent | undefined;
 }
 
-/** What is said of a record that no rule finds anything at. */
 const NO_FINDINGS: readonly Finding[] = [];
 
-/** A record that somebody else appended. */
+/** Another writer's record. */
 export interface OtherRecord {
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
   readonly event: JsonObject;
-  /** What verification says of it, by the ledger's own keys; undefined where another process has judged it, and left only the state. */
+  /** By the ledger's own keys; undefined if another process verified it, and kept only the state. */
   readonly verdict: EventVerdict | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** What a {@link RunningVerification} tells of what others have left. */
-export interface Listeners {
-  /** Each record that others appended since the ledger was opened, in order. */
+interface Listeners {
+  /** Each record of other writers since opening, in order. */
   readonly onOther?: (record: OtherRecord) => void;
   readonly onTornTail?: (saved: SavedTail) => void;
-  /** So many lines are no records. */
+  /** The number of lines that are no records. */
   readonly onDamage?: (lines: number) => void;
 }
 
-/** What a {@link RunningVerification} goes by. */
-export interface RunningOptions extends Listeners {
+interface RunningOptions extends Listeners {
   readonly depth: SignatureDepth;
-  /** A policy by which the ledger is verified besides, every signature of it, for decisions. */
+  /** A policy for decisions, verified separately with every signature. */
   readonly trust: TrustPolicy | undefined;
   readonly cache: StateCache;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One state and how it is read: the ledger's own, or that of the trust policy. */
+/** The ledger's own state, or the trust policy's. */
 interface View {
   readonly isOwn: boolean;
   trust: TrustPolicy | undefined;
   state: VerifyState;
-  /** Whether the state has seen what is not stored: it is not to be gone on with. */
-  isSpoilt: boolean;
+  /** Whether the state has applied lines that are not stored. */
+  isStale: boolean;
 }
 
-/** See the head of this file. */
+/** The verification of an open ledger; see the head of this file. */
 export class RunningVerification {
   depth: SignatureDepth;
   readonly #store: LedgerStore;
@@ -92,19 +86,19 @@ export class RunningVerification {
   readonly #deciding: View;
   #genesis: GenesisEvent | undefined;
   #size = 0;
-  /** So many lines were told of to `onDamage`. */
+  /** Lines reported by `onDamage`. */
   #damaged = 0;
   /** What follows the last whole line. */
   #torn: { readonly start: Uint8Array } | undefined;
-  /** So many lines are our own, or were told of to `onOther`; undefined while the ledger is being opened. */
+  /** Lines that are our own, or were reported by `onOther`; undefined during opening. */
   #toldSize: number | undefined;
-  /** A position before that, or at it. */
+  /** A position at or before that. */
   #toldAt: StorePosition | undefined;
-  /** Up to where records were acknowledged: what stands before it must stand there for good. */
+  /** The acknowledged end, whose records MUST stay. */
   #acknowledged: StorePosition | undefined;
-  /** The fast steps over records of our own, where they may be taken. */
+  /** Fast steps over our own records, if possible. */
   #fastPath: WriterFastPath | undefined;
-  /** Where the next record of our own goes. */
+  /** Where our next record goes. */
   #next: NextPlace = { file: '', line: 1, byteOffset: 0 };
 
   constructor(store: LedgerStore, options: RunningOptions) {
@@ -115,55 +109,49 @@ export class RunningVerification {
     this.#deciding = options.trust === undefined ? this.#own : freshView(false, options.trust);
   }
 
-  /** The verification by the ledger's own keys; another object may take its place at a turn. */
+  /** The verification by the ledger's own keys; another object may replace it under the next lock. */
   get state(): VerifyState {
     this.#fastPath?.flush();
     return this.#own.state;
   }
 
-  /** The same, where amounts, times and the tip may be those before the group: keys, ids, grants and the clock are right. */
+  /** The same, with amounts, times and tip possibly as before the group: keys, ids, grants and the clock are current. */
   get stateOfIds(): VerifyState {
     return this.#own.state;
   }
 
-  /** What decisions rest on: the state under the trust policy, where there is one, and else the same. */
+  /** The state that decisions rest on: by the trust policy, if there is one. */
   get deciding(): VerifyState {
     this.#fastPath?.flush();
     return this.#deciding.state;
   }
 
-  /** The ledger's first event. @throws TypeError before it has one. */
+  /** @throws TypeError before there is one */
   get genesis(): GenesisEvent {
     if (this.#genesis === undefined) throw new TypeError('the ledger is not open');
     return this.#genesis;
   }
 
-  /** Where the next record goes. */
   get tip(): ChainTip {
     const { chain, tipEventId, tree, lastCheckpoint: checkpoint } = this.state;
     return { seq: chain.seq, prev: chain.prev, eventId: tipEventId, tree, checkpoint };
   }
 
-  /** The same, as far as a record says it. */
   get nextLink(): NextLink {
     const { chain } = this.#own.state;
     return { seq: chain.seq, prev: this.#fastPath?.prev ?? chain.prev };
   }
 
-  /** How many records are known to be on disk: the next one's `seq`. */
+  /** Records known to be on disk, and so the next one's `seq`. */
   get size(): number {
     return this.#size;
   }
 
-  /** Up to where the store's lines are known. */
   get position(): StorePosition {
     return positionOf(this.state);
   }
 
-  /**
-   * Reads ahead without the turn, as far as all is well: what is found wrong is judged when the turn is had. What is read may turn
-   * out not to be there to stay; {@link catchUp} then begins again.
-   */
+  /** Reads ahead without the write lock. Errors are left to {@link catchUp}, which begins again. */
   async readAhead(): Promise<void> {
     try {
       const { cache } = this.#options;
@@ -173,21 +161,20 @@ export class RunningVerification {
       }
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
-      this.forget();
+      this.reset();
     }
   }
 
   /**
-   * With the turn held: takes up what is stored and was not seen yet, as at opening. A torn tail is saved and cut off.
-   *
-   * @returns How many lines others wrote since the last time.
-   * @throws NorthrootError `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`, `SEGMENT_MISSING`, `SEGMENT_MISPLACED`; `LEDGER_CONFLICT` and
-   *   `FILE_CHANGED` when what was seen is not there any more; `LEDGER_ROLLED_BACK` when that was acknowledged; as the store does.
+   * Under the write lock: reads what is new, as at opening; saves and cuts a torn tail.
+   * @returns How many lines other writers added since the last time
+   * @throws NorthrootError `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`, `SEGMENT_MISSING`, `SEGMENT_MISPLACED`; `LEDGER_CONFLICT`, `FILE_CHANGED`
+   *   when known lines are gone, `LEDGER_ROLLED_BACK` when acknowledged ones are; as the store does
    */
   async catchUp(mayBeginAgain = false): Promise<number> {
     const before = this.#toldSize ?? 0;
-    const [own, deciding] = [this.#own, this.#deciding].map(({ state, isSpoilt }) =>
-      isSpoilt ? undefined : state,
+    const [own, deciding] = [this.#own, this.#deciding].map(({ state, isStale }) =>
+      isStale ? undefined : state,
     );
     try {
       await this.#readOn();
@@ -196,11 +183,10 @@ export class RunningVerification {
       if (isConflict(error)) await this.assertStands();
       if (!mayBeginAgain || !(isMisled || isConflict(error))) throw error;
       if (isMisled) await this.#options.cache.discard?.(error.message).catch(() => undefined);
-      this.forget();
+      this.reset();
       await this.#readOn();
     }
-    // What is gone on from is held against the store by the reading itself. What was read anew, or by somebody else, may have gone
-    // another way before it came to where it is.
+    // Reading on compares our own state with the store. A state read anew or by another process may be of another history.
     if (this.#own.state !== own || this.#deciding.state !== deciding) await this.assertStands();
     await this.#settle();
     this.#toldAt = this.position;
@@ -209,17 +195,15 @@ export class RunningVerification {
     return this.#toldSize - before;
   }
 
-  /** What is known now was acknowledged. */
   acknowledge(): void {
     this.#acknowledged = this.position;
   }
 
   /**
-   * That what was acknowledged is stored still.
-   *
-   * @param position - Up to where it was; from now on the place that must stand. Default: that of the last commit.
-   * @param keptIn - The file that says so.
-   * @throws NorthrootError `LEDGER_ROLLED_BACK`; as the store does.
+   * Checks that the acknowledged records are still stored.
+   * @param position - Becomes the acknowledged end. Default: that of the last commit
+   * @param keptIn - The file that says so, for the hint
+   * @throws NorthrootError `LEDGER_ROLLED_BACK`; as the store does
    */
   async assertStands(position = this.#acknowledged, keptIn?: string): Promise<void> {
     if (position === undefined) return;
@@ -245,45 +229,43 @@ export class RunningVerification {
     }
   }
 
-  /** Verifies every signature from now on, and those of what is there already. */
+  /** Verifies every signature, stored ones included. */
   async deepen(): Promise<void> {
     if (this.depth === 'all') return;
     this.depth = 'all';
-    this.forget();
+    this.reset();
     await this.catchUp();
   }
 
-  /** What was judged is not stored: the states are begun again, or loaded, when the ledger is caught up on. */
-  forget(): void {
-    for (const view of this.#views()) view.isSpoilt = true;
+  /** Discards states with lines that are not stored; the next catch-up loads or restarts them. */
+  reset(): void {
+    for (const view of this.#views()) view.isStale = true;
   }
 
-  /** Takes the line of a record that is about to be appended. */
+  /** Applies the line of a record about to be appended. */
   add({ bytes: line, examined, fast }: MadeLine): Judged {
     const bytes = line.subarray(0, -1);
     const { file, line: number, byteOffset: offset } = this.#next;
     this.#next = { file, line: number + 1, byteOffset: offset + line.length };
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
     const sound = fast && this.#fastPath?.tryApply(fast, raw, file);
-    if (sound !== undefined) {
-      return { findings: NO_FINDINGS, verdict: sound };
-    }
+    if (sound !== undefined) return { findings: NO_FINDINGS, verdict: sound };
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
-    // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
+    // Reports what a folded finding or a waiting link would leave to other records.
     const { own, waiting, verdict } = this.#step(this.#own, raw, segment, examined);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
-  /** With the turn held: these ids, base64url, will be asked for. */
+  /** Under the write lock: prefetches ids, base64url. */
   async lookAhead(ids: readonly string[]): Promise<void> {
     await this.#own.state.events.lookAhead?.(ids);
   }
 
-  /** With the turn held, and caught up: where the records that are added will stand. */
+  /** Under the write lock, after catching up: prepares for own records. */
   async begin(): Promise<void> {
     const { state } = this.#own;
-    // What others wrote meanwhile may have changed what it remembers.
+    // Other writers may have changed what it caches.
     this.#fastPath?.leave();
     if (this.#fastPath?.state !== state)
       this.#fastPath = this.#deciding === this.#own ? WriterFastPath.of(state) : undefined;
@@ -291,14 +273,13 @@ export class RunningVerification {
   }
 
   /**
-   * So many lines that were added are on disk.
-   *
-   * @param isAhead - Whether something was added besides that is not: it is forgotten.
+   * Added lines are on disk.
+   * @param isAhead - Whether another added line is not: the state is discarded
    */
   async committed(lines: number, isAhead: boolean): Promise<void> {
     this.#toldSize = (this.#toldSize ?? 0) + lines;
     if (isAhead) {
-      this.forget();
+      this.reset();
       await this.catchUp();
     }
     this.#toldAt = this.position;
@@ -308,18 +289,17 @@ export class RunningVerification {
       try {
         await this.#options.cache.save(this.#viewOf(view), view.state);
       } catch {
-        // A cache that cannot keep it costs a reading, and no record. What it has kept of it, nobody knows.
-        view.isSpoilt = true;
+        // A failed cache costs a reading, not a record; what it saved is unknown.
+        view.isStale = true;
       }
     }
   }
 
-  /** Takes the first record of a new ledger for its genesis. */
   adopt(genesis: GenesisEvent): void {
     this.#genesis = genesis;
   }
 
-  /** @throws NorthrootError `LEDGER_INVALID`, when any evidence is broken or missing. */
+  /** @throws NorthrootError `LEDGER_INVALID` for broken or missing evidence */
   assertSound(): void {
     if (!this.state.hasInvalid) return;
     const name = printable(this.#store.name);
@@ -328,9 +308,13 @@ export class RunningVerification {
     });
   }
 
-  /** @throws NorthrootError `LEDGER_INVALID`, when nothing can be decided upon it. */
+  /** @throws NorthrootError `LEDGER_INVALID` */
   assertDecidable(): void {
-    assertDecidable(this.deciding, this.#store.name);
+    if (!this.deciding.hasInvalid) return;
+    const name = printable(this.#store.name);
+    throw new NorthrootError('LEDGER_INVALID', `${name} is not valid: nothing can be decided upon it`, {
+      hint: 'verify it: its findings say what is wrong',
+    });
   }
 
   #views(): readonly View[] {
@@ -341,49 +325,48 @@ export class RunningVerification {
     return { trust, depth: isOwn ? this.depth : 'all' };
   }
 
-  /** Takes up what the cache has, and then what is stored beyond it. */
   async #readOn(): Promise<void> {
     await this.#load();
     for (const view of this.#views()) await this.#follow(view);
   }
 
-  /** Takes what the cache has, where that is further along than what is here. */
+  /** Loads cached states that are further along. */
   async #load(): Promise<void> {
     const { cache, signal } = this.#options;
     for (const view of this.#views()) {
-      const current = view.isSpoilt ? undefined : view.state;
+      const current = view.isStale ? undefined : view.state;
       let loaded: VerifyState | undefined;
       try {
         loaded = await cache.load(this.#viewOf(view), current);
       } catch (error) {
-        // Of the ledger, or of what is kept of it. That nothing can be kept at all costs a reading, and no record.
+        // Errors of the ledger and of damaged entries; a cache that fails otherwise costs a reading, not a record.
         if (signal?.aborted === true || error instanceof NorthrootError || error instanceof IndexFault)
           throw error;
-        view.isSpoilt = true;
+        view.isStale = true;
       }
       if (loaded === undefined || loaded === view.state) continue;
       view.state = loaded;
-      view.isSpoilt = false;
+      view.isStale = false;
       if (view.isOwn) await this.#takeOver(loaded);
     }
   }
 
-  /** What no state keeps, of one that comes from elsewhere. */
+  /** Completes a loaded state by what no state keeps. */
   async #takeOver(state: VerifyState): Promise<void> {
     this.#assertInOrder(state);
     this.#genesis ??= await this.#readGenesis();
     await this.#tellSkipped(positionOf(state));
   }
 
-  /** Reads what is stored beyond a view's state. */
+  /** Applies stored lines beyond a view's state. */
   async #follow(view: View): Promise<void> {
-    if (view.isSpoilt) {
+    if (view.isStale) {
       view.state = startVerification(view.trust, defaultBackend);
-      view.isSpoilt = false;
+      view.isStale = false;
     }
     const { state } = view;
     const { signal } = this.#options;
-    // What is kept is gone on from by everybody.
+    // Cached states are shared, so they need every signature.
     const isDeep = !view.isOwn || this.depth === 'all' || state.observer !== undefined;
     state.assumedSignatures = isDeep ? 'none' : 'ordinary';
     if (view.isOwn) this.#torn = undefined;
@@ -405,11 +388,10 @@ export class RunningVerification {
       if (view.isOwn && stored.kind === 'torn' && stored.isLast) this.#torn = stored;
     }
     await steps.flush();
-    // What is added was signed, or its signatures verified, when it was admitted.
+    // Our own records were verified on admission.
     state.assumedSignatures = 'all';
   }
 
-  /** A view as it is stepped over what others have stored. */
   #stepsOf(view: View): LineSteps {
     const { state, isOwn } = view;
     return {
@@ -427,7 +409,7 @@ export class RunningVerification {
     };
   }
 
-  /** What only the line itself tells, of one that was stored by somebody. */
+  /** Notes what the state does not keep of a stored line. */
   #noteStored(line: RawLine, ordinal: number, { examined, verdict, findings, eventId }: Stored): void {
     if (ordinal === 0) this.#genesis = parseGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
@@ -437,15 +419,15 @@ export class RunningVerification {
     this.#options.onOther?.({ seq, eventId, event, verdict, findings });
   }
 
-  /** @throws NorthrootError `SEGMENT_MISSING`, `SEGMENT_MISPLACED`. */
+  /** @throws NorthrootError `SEGMENT_MISSING`, `SEGMENT_MISPLACED` */
   #assertInOrder({ damage: { segment } }: VerifyState): void {
     if (segment === undefined) return;
-    // Who has it put in order is let go on.
-    this.forget();
+    // A corrected order is read again.
+    this.reset();
     throw misplacedSegment(segment.file, segment.expected);
   }
 
-  /** Refuses what cannot be built on; what a crash left is put aside first. */
+  /** Refuses a ledger that cannot be built on, after saving a torn tail. */
   async #settle(): Promise<void> {
     const { state } = this;
     const { lines, files } = state.damage;
@@ -479,7 +461,7 @@ export class RunningVerification {
     return undefined;
   }
 
-  /** Tells of what others appended and others judged: the state that was loaded has them already. */
+  /** Reports other writers' records that a loaded state skips. */
   async #tellSkipped(to: StorePosition): Promise<void> {
     const { onOther } = this.#options;
     const told = this.#toldSize;
@@ -508,7 +490,6 @@ export class RunningVerification {
   }
 }
 
-/** What a line in the store gave. */
 interface Stored extends Judged {
   readonly eventId: string | undefined;
   readonly examined: ExaminedLine | undefined;
@@ -519,22 +500,12 @@ interface Step extends Stored {
   readonly waiting: Finding | undefined;
 }
 
-/** @throws NorthrootError `LEDGER_INVALID`, when the evidence in a ledger is broken. */
-export function assertDecidable(state: VerifyState, path: string): void {
-  if (!state.hasInvalid) return;
-  throw new NorthrootError(
-    'LEDGER_INVALID',
-    `${printable(path)} is not valid: nothing can be decided upon it`,
-    { hint: 'verify it: its findings say what is wrong' },
-  );
-}
-
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, defaultBackend), isSpoilt: false };
+  return { isOwn, trust, state: startVerification(trust, defaultBackend), isStale: false };
 }
 
-/** Whether what was read is not stored any more. */
-export function isConflict(error: unknown): boolean {
+/** Whether known lines are no longer stored. */
+function isConflict(error: unknown): boolean {
   return (
     error instanceof NorthrootError && (error.code === 'LEDGER_CONFLICT' || error.code === 'FILE_CHANGED')
   );

@@ -1,7 +1,6 @@
 /**
- * Signs events in other threads, ahead of the group that they are written in: a signature is of the event alone, and not of its place.
- * Only where many wait; and whatever a thread does not give, because it has died or takes too long, the writer signs itself. So no
- * record hangs on a thread, and none goes without its signature.
+ * Signs events in other threads before their group: a signature does not depend on the event's place. Used only if many wait; what a thread
+ * does not deliver in time, the writer signs, so no record depends on a thread.
  */
 
 import { availableParallelism } from 'node:os';
@@ -12,15 +11,15 @@ import { MAX_HEAD_BYTES, writeEventMessage } from '../../format/signature/event-
 import { type Signer, signingKeyOf } from '../../format/signature/signer.js';
 import type { SigningResult, SigningTask } from './signing-worker.js';
 
-/** So many are signed at once; fewer than these are signed faster than they are handed over. */
+/** Events per task; fewer are signed faster than transferred. */
 const BATCH = 256;
-/** A thread that has not answered by then is given up. */
+/** A thread without an answer by then is abandoned. */
 const MAX_WAIT_MS = 5_000;
 const SIGNATURE_BYTES = 64;
 const PROGRAM = fromDist('log/writer/signing-worker.js');
 
-/** How many threads sign where nobody says: one keeps up with a writer. */
-export function defaultSigningThreads(): number {
+/** One thread keeps up with a writer. */
+function defaultSigningThreads(): number {
   return availableParallelism() > 1 ? 1 : 0;
 }
 
@@ -29,25 +28,25 @@ interface Batch {
   readonly settle: () => void;
 }
 
-/** See the head of this file. */
+/** Signing threads; see the head of this file. */
 export class SigningThreads {
   readonly #signer: Signer;
   readonly #threads: number;
   readonly #program: URL;
   readonly #maxWaitMs: number;
-  /** Waiting to be handed over. */
+  /** Not yet transferred. */
   #waiting: Uint8Array[] = [];
   #workers: Worker[] | undefined;
   #online: Worker[] = [];
-  /** Once a thread has failed none is asked any more. */
+  /** After a failure no thread is used. */
   #isBroken = false;
   #nextId = 0;
   readonly #batches = new Map<number, Batch>();
-  /** Of events that were handed over: when they are signed, or will not be. */
+  /** Per transferred event: resolves when it is signed, or will not be. */
   readonly #pending = new WeakMap<Uint8Array, Promise<void>>();
   readonly #signatures = new WeakMap<Uint8Array, string>();
 
-  /** @param program - For tests: what the threads run, and how long one of them may take. */
+  /** @param program - For tests, as `maxWaitMs` */
   constructor(signer: Signer, threads: number, program = PROGRAM, maxWaitMs = MAX_WAIT_MS) {
     this.#signer = signer;
     this.#threads = threads;
@@ -55,24 +54,24 @@ export class SigningThreads {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  /** Where threads can sign for a signer: it must be one that holds its key in memory. */
+  /** Undefined unless the signer holds its key in memory. */
   static of(signer: Signer | undefined, threads = defaultSigningThreads()): SigningThreads | undefined {
     if (signer === undefined || threads === 0 || signingKeyOf(signer) === undefined) return undefined;
     return new SigningThreads(signer, threads);
   }
 
-  /** An event was given, and will be asked for: by its canonical bytes, this very array. */
+  /** Announces an event by its canonical bytes, compared by identity. */
   expect(eventBytes: Uint8Array): void {
     if (this.#isBroken) return;
     this.#waiting.push(eventBytes);
     if (this.#waiting.length < BATCH) return;
     if (this.#workers === undefined) this.#start();
-    // Until a thread runs the writer is faster by itself.
+    // Until a thread runs, the writer signs faster.
     if (this.#online.length === 0) this.#waiting.shift();
     else this.#handOver(this.#waiting.splice(0));
   }
 
-  /** Settles when these are signed as far as they will be; what was not handed over by now will not be. */
+  /** Resolves when these are signed as far as they will be; untransferred ones will not be. */
   async ready(events: readonly Uint8Array[]): Promise<void> {
     const asked = new Set(events);
     this.#waiting = this.#waiting.filter((bytes) => !asked.has(bytes));
@@ -88,12 +87,11 @@ export class SigningThreads {
     clearTimeout(timer);
   }
 
-  /** Whether a thread has signed an event. */
   has(eventBytes: Uint8Array): boolean {
     return this.#signatures.has(eventBytes);
   }
 
-  /** The signature of an event, base64url, where a thread made it. */
+  /** The signature by a thread, base64url. */
   take(eventBytes: Uint8Array): string | undefined {
     return this.#signatures.get(eventBytes);
   }
@@ -132,7 +130,7 @@ export class SigningThreads {
     const signed = new Promise<void>((settle) => this.#batches.set(id, { events, settle }));
     for (const event of events) this.#pending.set(event, signed);
     const worker = this.#online[id % this.#online.length] as Worker;
-    // The program is not to end while it waits.
+    // The process MUST NOT end while it waits.
     worker.ref();
     const task: SigningTask = { id, bytes: bytes.buffer, ends };
     worker.postMessage(task, [bytes.buffer]);
@@ -155,7 +153,7 @@ export class SigningThreads {
     settle();
   }
 
-  /** Whatever is not signed by now the writer signs. */
+  /** The writer signs the rest. */
   #giveUp(): void {
     this.#isBroken = true;
     this.#waiting = [];

@@ -1,31 +1,30 @@
-/** What a thread that signs runs: messages in, signatures out, in their order. See `signing-threads.ts`. */
+/** The program of a signing thread; see `signing-threads.ts`. */
 
 import { type KeyObject, sign } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** With what a thread begins. */
-export interface SigningKey {
+interface SigningKey {
   readonly key: KeyObject;
   /** As `crypto.sign` takes it. */
   readonly digest: 'sha256' | null;
 }
 
-/** Some messages, one behind the other. */
+/** Concatenated messages. */
 export interface SigningTask {
   readonly id: number;
   readonly bytes: ArrayBuffer;
-  /** Where each ends. */
+  /** The end offset of each. */
   readonly ends: readonly number[];
 }
 
-/** Their signatures, 64 bytes each, one behind the other. */
+/** Concatenated signatures, 64 bytes each. */
 export interface SigningResult {
   readonly id: number;
   readonly signatures: ArrayBuffer;
 }
 
 const { key, digest } = workerData as SigningKey;
-// OpenSSL is asked most directly with the key alone.
+// The bare key is OpenSSL's fastest path.
 const options = digest === null ? key : ({ key, dsaEncoding: 'ieee-p1363' } as const);
 parentPort?.on('message', ({ id, bytes, ends }: SigningTask) => {
   const messages = new Uint8Array(bytes);

@@ -1,58 +1,49 @@
-/**
- * Where the state of a ledger's verification is kept between two turns, and from one process to the next. The default keeps it in
- * memory only; an index beside the ledger is another.
- */
+/** Keeps verification states between locks and processes: in memory by default, or in an index. */
 
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 
-/** Which signatures are verified when a ledger is read. */
 export type SignatureDepth =
-  /** All: the ledger may be sealed, and decided upon. */
+  /** All, as sealing and deciding require. */
   | 'all'
-  /** Those that decide what counts: not those of executions and of extension events, which are taken as they are. */
+  /** Those that decide what counts; those of executions and extension events are assumed. */
   | 'deciding';
 
-/** Which of the states of one ledger is meant: under a trust policy there are two, that of the ledger's own keys and the policy's. */
+/** A ledger's own state, or the one under a trust policy. */
 export interface StateView {
   readonly trust: TrustPolicy | undefined;
-  /** A state of `deciding` has not verified all signatures: it will not do where `all` is asked for. */
+  /** A `deciding` state cannot serve where `all` is required. */
   readonly depth: SignatureDepth;
 }
 
-/** See the head of this file. All is called with the store's turn held, but where it says otherwise. */
+/** All methods require the write lock, unless stated otherwise. */
 export interface StateCache {
   /**
-   * Called before the writer catches up on what is stored.
-   *
-   * @param view - Which state.
-   * @param current - The one that the writer goes on with otherwise; undefined where it has none, and would begin at the beginning.
-   * @returns A state at least as far along, or undefined. It is the writer's from then on, and changed by it. That it belongs to this
-   *   ledger is for the cache to prove.
+   * Called before the writer catches up.
+   * @param current - The writer's own state; undefined if it would start anew
+   * @returns A state at least as far along, owned and changed by the writer; the cache MUST check that it belongs to this ledger
    */
   load(view: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined>;
   /**
-   * Called without the turn, before the ledger is read for the first time: what takes long may be done while others append.
-   *
-   * @returns Whether a state will be loaded: otherwise the ledger is read now.
+   * Called without the write lock before the first read, for slow work.
+   * @returns Whether a state will be loaded; else the ledger is read now
    */
   prepare?(view: StateView): Promise<boolean>;
-  /** Called when the state that was loaded turns out to be damaged: what is kept is to be forgotten. */
+  /** Called when a loaded state turns out to be damaged. */
   discard?(reason: string): Promise<void>;
-  /** Called when what the state has seen is on disk, all of it: never with what was judged and not written. */
+  /** Called only when all that the state has applied is on disk. */
   save(view: StateView, state: VerifyState): Promise<void>;
   /**
-   * Called instead of `release` where the turn is given back and asked for again at once. Where it does not come at once, somebody else
-   * has it: `release` is called then, without the turn.
-   *
-   * @returns Whether anything is kept from others; `release` is called now where not.
+   * Called instead of `release` where the lock is released and requested again at once. If it is not reacquired at once, `release` follows
+   * without the lock.
+   * @returns Whether anything stays open; if not, `release` follows now
    */
   pause?(): boolean;
-  /** Called before the turn is given back, however the group ended. */
+  /** Called before the lock is released, in any case. */
   release(): Promise<void>;
 }
 
-/** Keeps nothing but what the writer has. */
+/** The default: keeps nothing. */
 export const memoryOnly: StateCache = {
   load: () => Promise.resolve(undefined),
   save: () => Promise.resolve(),

@@ -1,17 +1,16 @@
-/** What others append to a ledger that is open, for whoever wants to know of it: kept for each watcher up to a bound. */
+/** Delivers other writers' records to watchers, each with a bounded queue. */
 
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import type { OtherRecord } from './running-verification.js';
 
-/** How {@link Ledger.watch} works. */
 export interface WatchOptions {
-  /** Aborting ends it, without an error. */
+  /** Aborting ends the iteration without an error. */
   readonly signal?: AbortSignal | undefined;
-  /** How many records wait at most for who does not take them. Default 1,000. */
+  /** The longest queue. Default 1,000. */
   readonly limit?: number | undefined;
 }
 
-/** So many records were left out, since they were not taken in time; `seq` is the first one's. They can be read from the ledger. */
+/** Records dropped from a full queue, from `seq` on; they can be read from the ledger. */
 export interface MissedRecords {
   readonly missed: number;
   readonly seq: number;
@@ -19,10 +18,8 @@ export interface MissedRecords {
 
 const DEFAULT_LIMIT = 1_000;
 
-/** What {@link Ledger.watch} gives. */
 export type WatchedRecords = AsyncIterableIterator<OtherRecord | MissedRecords>;
 
-/** One who watches. */
 class Watcher implements WatchedRecords {
   readonly #limit: number;
   readonly #onEnd: (watcher: Watcher) => void;
@@ -78,7 +75,6 @@ class Watcher implements WatchedRecords {
   }
 }
 
-/** Those who watch one ledger. */
 export class Watchers {
   readonly #store: LedgerStore;
   readonly #position: () => StorePosition;
@@ -88,7 +84,7 @@ export class Watchers {
   #ending = new AbortController();
   #loop: Promise<void> | undefined;
 
-  /** @param look - Catches up on what others wrote, which tells of it. */
+  /** @param look - Catches up with other writers, which calls `tell` */
   constructor(store: LedgerStore, position: () => StorePosition, look: () => Promise<void>) {
     this.#store = store;
     this.#position = position;
@@ -100,13 +96,13 @@ export class Watchers {
     for (const listener of this.#listeners) listener(record);
   }
 
-  /** @returns Ends it. */
+  /** @returns An unsubscribe function */
   listen(listener: (record: OtherRecord) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** @throws RangeError for a limit that is none */
+  /** @throws RangeError for an invalid limit */
   watch({ signal, limit = DEFAULT_LIMIT }: WatchOptions): WatchedRecords {
     if (!(Number.isSafeInteger(limit) && limit > 0)) throw new RangeError('limit must be an integer above 0');
     const abort = (): void => watcher.end();
@@ -124,7 +120,6 @@ export class Watchers {
     return watcher;
   }
 
-  /** Ends every watch. */
   async close(): Promise<void> {
     for (const watcher of [...this.#watchers]) watcher.end();
     this.#ending.abort();
@@ -148,7 +143,7 @@ export class Watchers {
       if (!signal.aborted) for (const watcher of [...this.#watchers]) watcher.end({ error });
     } finally {
       this.#loop = undefined;
-      // Somebody may have come while the last one left.
+      // A watcher may have come while the last one left.
       if (signal.aborted && !this.#ending.signal.aborted && this.#watchers.size > 0)
         this.#loop = this.#follow();
     }

@@ -1,33 +1,24 @@
-/** Withdrawing what was asked of a ledger: what is not made yet when a signal aborts is not made, and its asker is told at once. */
+/** Withdraws requests that were not yet made when a signal aborts. */
 
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry } from './options.js';
 
-/** How something is asked of a ledger that is open. */
 export interface AskOptions {
-  /**
-   * Aborting withdraws what is still waiting, with the signal's reason. What is in a group already is written all the same, and
-   * acknowledged as ever.
-   */
+  /** Aborting withdraws a waiting request with its reason. What is in a group already is written and acknowledged. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How an event is decided on. */
 export interface DecideOptions extends AskOptions {
-  /**
-   * Makes what is to be on disk before the event, in the same group: what is decided rests on it already. Called as what makes the event
-   * is. Where one of these cannot be appended, nothing of them is decided.
-   */
+  /** Makes entries for the same group, before the event. If one cannot be appended, nothing is. */
   readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
 }
 
-/** One thing that was asked for with a signal. */
 export class Withdrawal {
   readonly #signal: AbortSignal;
   readonly #listener: () => void;
   #isTaken = false;
 
-  /** @param reject - Told the signal's reason when it is withdrawn. */
+  /** @param reject - Called with the signal's reason */
   constructor(signal: AbortSignal, reject: (reason: unknown) => void) {
     this.#signal = signal;
     this.#listener = () => {
@@ -36,14 +27,32 @@ export class Withdrawal {
     signal.addEventListener('abort', this.#listener);
   }
 
-  /** It is made now, and can be withdrawn no longer. @throws the signal's reason where it was withdrawn */
+  /** From now on it cannot be withdrawn. @throws the signal's reason if it was */
   take(): void {
     this.#signal.throwIfAborted();
     this.#isTaken = true;
   }
 
-  /** It is settled, one way or the other. */
   end(): void {
     this.#signal.removeEventListener('abort', this.#listener);
   }
+}
+
+export interface Promised<T> {
+  /** If it can be withdrawn. */
+  readonly withdrawal?: Withdrawal | undefined;
+  readonly resolve: (result: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Withdraws the request if the signal aborts before it is made. */
+export function ask<T>(signal: AbortSignal | undefined, add: (promised: Promised<T>) => void): Promise<T> {
+  if (signal === undefined) return new Promise((resolve, reject) => add({ resolve, reject }));
+  let withdrawal: Withdrawal | undefined;
+  const asked = new Promise<T>((resolve, reject) => {
+    signal.throwIfAborted();
+    withdrawal = new Withdrawal(signal, reject);
+    add({ withdrawal, resolve, reject });
+  });
+  return asked.finally(() => withdrawal?.end());
 }

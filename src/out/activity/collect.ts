@@ -45,8 +45,7 @@ import {
   isTooFine,
   unstatedUse,
 } from '../../log/read/counted.js';
-import { Subjects } from '../../log/read/subject.js';
-import { NamesAskedFor } from '../../log/read/unmatched.js';
+import { NamesAskedFor, Subjects } from '../../log/read/subject.js';
 import { balancesOf } from '../../rules/bounds/balance.js';
 import { type Action, chainIds, type Grant } from '../../rules/bounds/grant.js';
 import { listOpenStarts } from '../../rules/report/accounts.js';

@@ -10,7 +10,7 @@ import { type Checkpoint, parseCheckpoint } from '../../format/note/checkpoint.j
 import type { Signer } from '../../format/signature/signer.js';
 import { NodeStore } from '../../format/tree/node-store.js';
 import { inclusionRanges } from '../../format/tree/proof.js';
-import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
+import { assertReaches, forked } from '../../log/read/find-checkpoint.js';
 import type { LedgerInput } from '../../log/read/verify-ledger.js';
 import {
   type ExportOptions,

@@ -20,8 +20,8 @@ import type { Signer } from '../../format/signature/signer.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import { multiProofRanges, type PlacedLeaf } from '../../format/tree/multi-proof.js';
 import { RangeHasher } from '../../format/tree/proof.js';
-import { assertReaches, forked } from '../../log/read/held-checkpoint.js';
-import { NamesAskedFor } from '../../log/read/unmatched.js';
+import { assertReaches, forked } from '../../log/read/find-checkpoint.js';
+import { NamesAskedFor } from '../../log/read/subject.js';
 import {
   type ExportOptions,
   type ExportPass,
