@@ -89,9 +89,9 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
 }
 
 /** The worst first: missing records make every sum doubtful. */
-function whatIsBroken(report: ActivityReport): Line {
+function brokenWords(report: ActivityReport): Line {
   const { ledger, totals, selection } = report;
-  const ofLedger = whatIsBrokenOfAll(report);
+  const ofLedger = brokenLedger(report);
   if (ofLedger !== undefined) return ofLedger;
   const { invalid } = totals.verdicts;
   if (selection.is_whole && invalid > 0) {
@@ -100,8 +100,8 @@ function whatIsBroken(report: ActivityReport): Line {
   return [`something in the ledger's ${count(ledger.records, 'record')} cannot be relied on`];
 }
 
-/** Of the ledger as a whole, so that it concerns every part of it. */
-function whatIsBrokenOfAll(report: ActivityReport): Line | undefined {
+/** What is broken of the whole ledger, so that it concerns every part. */
+function brokenLedger(report: ActivityReport): Line | undefined {
   const missing = describeLoss(report);
   if (missing !== undefined) return missing;
   const of = report.problems.find(
@@ -127,7 +127,7 @@ function headlineOf(report: ActivityReport): Line {
           ]
         : [`the evidence is intact; some of ${of} went beyond what was allowed${here}`];
     case 'invalid':
-      return ['the evidence is broken: ', ...whatIsBroken(report), here];
+      return ['the evidence is broken: ', ...brokenWords(report), here];
     case 'undecided':
       return ['there is no record to verify'];
   }
@@ -188,8 +188,8 @@ function describeRuns({ selection, totals, principals, principals_total: total }
     ];
   const { success, failure, unknown } = totals.executions;
   const outcomes = [
-    ...(failure === 0 ? [] : [`${grouped(failure)} failed`]),
-    ...(unknown === 0 ? [] : [`of ${grouped(unknown)} nobody recorded the end`]),
+    ...when(failure > 0, `${grouped(failure)} failed`),
+    ...when(unknown > 0, `of ${grouped(unknown)} nobody recorded the end`),
   ];
   const how = success === ran ? '' : ` (${outcomes.join(', ')})`;
   return [
@@ -235,8 +235,8 @@ function describeAdjusted({ meters }: ActivityTotals): Line {
   const credits = amountsOf(meters, 'credited');
   const debits = amountsOf(meters, 'debited');
   const parts: Line[] = [
-    ...(credits.length === 0 ? [] : [['took off ', ...listAmounts(credits)]]),
-    ...(debits.length === 0 ? [] : [['added ', ...listAmounts(debits)]]),
+    ...when(credits.length > 0, ['took off ', ...listAmounts(credits)]),
+    ...when(debits.length > 0, ['added ', ...listAmounts(debits)]),
   ];
   return [
     ' That is after corrections: ',
@@ -256,26 +256,21 @@ function describeBounds(report: ActivityReport): Line {
     const more = codes.length > MAX_NAMED ? ' and more' : '';
     return codes.length === 0 ? '' : ` (${codes.slice(0, MAX_NAMED).join(', ')}${more})`;
   };
+  const beyond = `${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`;
+  const alone = `${those(unauthorized, 'execution', 'was', 'were')} authorized by nothing`;
+  const broken = `${those(invalid, 'record', 'is', 'are')} invalid and ${invalid === 1 ? 'proves' : 'prove'} nothing${codesOf('invalid')}`;
   const faults = [
-    ...(violation === 0
-      ? []
-      : [`${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`]),
-    ...(unauthorized === 0
-      ? []
-      : [`${those(unauthorized, 'execution', 'was', 'were')} authorized by nothing`]),
-    ...(invalid === 0
-      ? []
-      : [
-          `${those(invalid, 'record', 'is', 'are')} invalid and ${invalid === 1 ? 'proves' : 'prove'} nothing${codesOf('invalid')}`,
-        ]),
+    ...when(violation > 0, beyond),
+    ...when(unauthorized > 0, alone),
+    ...when(invalid > 0, broken),
   ];
   if (faults.length > 0)
     return [`Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`];
-  const broken = whatIsBrokenOfAll(report);
-  if (broken !== undefined) {
+  const ofLedger = brokenLedger(report);
+  if (ofLedger !== undefined) {
     return [
       'It cannot be shown that all of it was allowed, as the evidence is broken: ',
-      ...broken,
+      ...ofLedger,
       '. Of the records here none went beyond what was allowed.',
     ];
   }
@@ -305,9 +300,9 @@ function describeLeft({ open, executions, meters }: ActivityTotals): Line {
   const started = `${those(open.starts, 'start', 'has', 'have')} no recorded end`;
   const released = `${those(executions.released, 'reservation', 'was', 'were')} given back unused`;
   const parts: Line[] = [
-    ...(open.authorizations === 0 ? [] : [[isOpen, ...holding]]),
-    ...(open.starts === 0 ? [] : [[started]]),
-    ...(executions.released === 0 ? [] : [[released]]),
+    ...when(open.authorizations > 0, [isOpen, ...holding]),
+    ...when(open.starts > 0, [started]),
+    ...when(executions.released > 0, [released]),
   ];
   return parts.length === 0 ? [] : [' ', ...join(parts, '; '), '.'];
 }
@@ -828,6 +823,11 @@ function listAmounts(amounts: readonly Amount[]): Line {
 /** The units of which there is any. */
 function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited' | 'reserved'): Amount[] {
   return meters.flatMap(({ unit, [part]: amount }) => (amount === '0' ? [] : [{ unit, amount }]));
+}
+
+/** An item of a list, if it applies. */
+function when<T>(applies: boolean, item: T): T[] {
+  return applies ? [item] : [];
 }
 
 /** `1 start has`, `2 starts have`. */
