@@ -188,8 +188,8 @@ function describeRuns({ selection, totals, principals, principals_total: total }
     ];
   const { success, failure, unknown } = totals.executions;
   const outcomes = [
-    ...when(failure > 0, `${grouped(failure)} failed`),
-    ...when(unknown > 0, `of ${grouped(unknown)} nobody recorded the end`),
+    ...listIf(failure > 0, `${grouped(failure)} failed`),
+    ...listIf(unknown > 0, `of ${grouped(unknown)} nobody recorded the end`),
   ];
   const how = success === ran ? '' : ` (${outcomes.join(', ')})`;
   return [
@@ -235,8 +235,8 @@ function describeAdjusted({ meters }: ActivityTotals): Line {
   const credits = amountsOf(meters, 'credited');
   const debits = amountsOf(meters, 'debited');
   const parts: Line[] = [
-    ...when(credits.length > 0, ['took off ', ...listAmounts(credits)]),
-    ...when(debits.length > 0, ['added ', ...listAmounts(debits)]),
+    ...listIf(credits.length > 0, ['took off ', ...listAmounts(credits)]),
+    ...listIf(debits.length > 0, ['added ', ...listAmounts(debits)]),
   ];
   return [
     ' That is after corrections: ',
@@ -260,9 +260,9 @@ function describeBounds(report: ActivityReport): Line {
   const alone = `${those(unauthorized, 'execution', 'was', 'were')} authorized by nothing`;
   const broken = `${those(invalid, 'record', 'is', 'are')} invalid and ${invalid === 1 ? 'proves' : 'prove'} nothing${codesOf('invalid')}`;
   const faults = [
-    ...when(violation > 0, beyond),
-    ...when(unauthorized > 0, alone),
-    ...when(invalid > 0, broken),
+    ...listIf(violation > 0, beyond),
+    ...listIf(unauthorized > 0, alone),
+    ...listIf(invalid > 0, broken),
   ];
   if (faults.length > 0)
     return [`Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`];
@@ -300,9 +300,9 @@ function describeLeft({ open, executions, meters }: ActivityTotals): Line {
   const started = `${those(open.starts, 'start', 'has', 'have')} no recorded end`;
   const released = `${those(executions.released, 'reservation', 'was', 'were')} given back unused`;
   const parts: Line[] = [
-    ...when(open.authorizations > 0, [isOpen, ...holding]),
-    ...when(open.starts > 0, [started]),
-    ...when(executions.released > 0, [released]),
+    ...listIf(open.authorizations > 0, [isOpen, ...holding]),
+    ...listIf(open.starts > 0, [started]),
+    ...listIf(executions.released > 0, [released]),
   ];
   return parts.length === 0 ? [] : [' ', ...join(parts, '; '), '.'];
 }
@@ -826,7 +826,7 @@ function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited
 }
 
 /** An item of a list, if it applies. */
-function when<T>(applies: boolean, item: T): T[] {
+function listIf<T>(applies: boolean, item: T): T[] {
   return applies ? [item] : [];
 }
 
