@@ -81,8 +81,7 @@ export { type ACTIVITY_GROUPINGS, type ActivityGrouping } from '../out/activity/
 export { reportActivity, type ActivityOptions } from '../out/activity/report-activity.js';
 export { renderActivityCsv } from '../out/activity/csv.js';
 export { renderActivityHtml } from '../out/text/activity-html.js';
-export { renderActivityMarkdown } from '../out/text/activity-markdown.js';
-export { renderActivity } from '../out/text/activity-text.js';
+export { renderActivity, renderActivityMarkdown } from '../out/text/activity-document.js';
 export type { ActivityReport } from '../format/schema/generated/types.js';
 export { type NOT_CHECKED_CODES, requireChecks, type NotCheckedCode } from '../rules/report/not-checked.js';
 

@@ -5,7 +5,7 @@ import { withoutGroups } from '../../src/out/activity/limits.js';
 import { MAX_GROUPS } from '../../src/out/activity/groups.js';
 import { MAX_LONG_SUM_BYTES } from '../../src/out/activity/sums.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
-import { renderActivity } from '../../src/out/text/activity-text.js';
+import { renderActivity } from '../../src/out/text/activity-document.js';
 import { reportActivity, type ActivityOptions } from '../../src/out/activity/report-activity.js';
 import type { ActivityReport } from '../../src/format/schema/generated/types.js';
 import type { AnyEvent } from '../../src/api/index.js';

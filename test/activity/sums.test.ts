@@ -20,7 +20,7 @@ import {
 import { judgeNaively, valueOf, type Entry } from '../bounds/naive-checker.js';
 import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, FIXTURES, optionsOf, type LedgerCase } from '../fixtures/cases.js';
-import { renderActivity } from '../../src/out/text/activity-text.js';
+import { renderActivity } from '../../src/out/text/activity-document.js';
 import { validatorOf } from '../schema/ajv.js';
 
 /** The schema as anyone else would use it. */

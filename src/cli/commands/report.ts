@@ -7,8 +7,7 @@ import { ACTIVITY_GROUPINGS, type ActivityGrouping } from '../../out/activity/gr
 import { withoutGroups } from '../../out/activity/limits.js';
 import { reportActivity } from '../../out/activity/report-activity.js';
 import { renderActivityHtml } from '../../out/text/activity-html.js';
-import { renderActivityMarkdown } from '../../out/text/activity-markdown.js';
-import { renderActivity } from '../../out/text/activity-text.js';
+import { renderActivity, renderActivityMarkdown } from '../../out/text/activity-document.js';
 import type { Paint } from '../../out/text/paint.js';
 import type { Context, ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';

@@ -1,35 +1,24 @@
 /**
- * What was spent, allowed, refused and left open: added up record by record as a ledger is verified. It judges nothing itself; what
- * counts in the accounts counts here, and what counts in none of them is told apart.
+ * Sums of what was spent, allowed, refused and left open, record by record as a ledger is verified. Verification judges: what
+ * counts in the accounts counts here, and what counts in no account is reported apart.
  */
 
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import { toRational } from '../../base/value/quantity.js';
-import {
-  addRationals,
-  exceedsDenominatorLimit,
-  type Rational,
-  subtractRationals,
-  ZERO,
-} from '../../base/value/rational.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
-import { isToolName } from '../../base/value/tool.js';
 import { VERSION } from '../../base/version.js';
 import { basisOf } from '../../format/event/meter-basis.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
-import { describeFinding } from '../../format/finding/words.js';
 import type {
   ActivityAdjustment,
   ActivityBlocked,
   ActivityDecision,
   ActivityDenial,
-  ActivityGrant,
   ActivityKey,
   ActivityOpen,
-  ActivityProblem,
   ActivityReport,
   ActivitySigner,
   ActivityStart,
@@ -38,15 +27,8 @@ import type {
   ExecutionEvent,
   Key,
 } from '../../format/schema/generated/types.js';
-import {
-  countedAmounts,
-  countedUse,
-  isFirstOfItsId,
-  isTooFine,
-  unstatedUse,
-} from '../../log/read/counted.js';
+import { countedAmounts, isFirstOfItsId, isTooFine, unstatedUse } from '../../log/read/counted.js';
 import { NamesAskedFor, Subjects } from '../../log/read/subject.js';
-import { balancesOf } from '../../rules/bounds/balance.js';
 import { type Action, chainIds, type Grant } from '../../rules/bounds/grant.js';
 import { listOpenStarts } from '../../rules/report/accounts.js';
 import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
@@ -62,29 +44,17 @@ import type { VerificationResult } from '../../rules/verify/run-verification.js'
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { signersOf } from '../export/table/rows.js';
+import { given } from '../given.js';
 import { Evidence } from './evidence.js';
+import { GrantList } from './grants.js';
 import { type ActivityGrouping, Groups, MAX_GROUPS } from './groups.js';
-import { listLimits } from './limits.js';
+import { listLimits, MAX_LISTED } from './limits.js';
+import { Problems } from './problems.js';
 import { type Basis, startSumBudget, type SumPart } from './sums.js';
 import { Totals } from './totals.js';
 
-/** What an {@link ActivityCollector} adds up. */
-export interface ActivityScope {
-  /** Default: all records. An adjustment is whose execution it corrects, or else its grantee's, whoever made it. */
-  readonly selection?: RecordSelection | undefined;
-  /** Default: no groups. */
-  readonly by?: ActivityGrouping | undefined;
-}
-
-/** The most entries of each list of examples: denials, blocked attempts, open actions, starts, adjustments, problems. */
-export const MAX_LISTED = 100;
-/** Of each code that many of the listed problems. */
-const MAX_LISTED_PER_CODE = 10;
-/** Characters of the amounts of the grants that are listed; one grant may go beyond it. */
-export const MAX_GRANT_CHARACTERS = 64 * 1024 * 1024;
-/** Combinations of policy, code and decision that are told apart. */
+/** Combinations of policy, code and decision that are counted separately. */
 const MAX_DECISIONS = 1_000;
-const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
 
 /** What the end of a ledger shows of all of it, and of no record alone. */
@@ -94,17 +64,12 @@ const OF_LEDGER: ReadonlySet<FindingCode> = new Set([
   ...(['TAIL_UNSEALED', 'TILE_MISSING', 'TILE_MISMATCH', 'TILE_UNEXPECTED'] as const),
 ]);
 
-/** What is wrong with lines that are no records. */
+/** Findings of lines that are no records. */
 const NO_RECORD: ReadonlySet<FindingCode> = new Set(['LINE_TORN', 'LINE_BLANK']);
 
-/** What a grant's own record says beyond what verification remembers of it. */
-interface GrantWords {
-  readonly policyId: string;
-  readonly decisionCode: string;
-  readonly tools: readonly string[];
-  readonly toolsTotal: number;
-  readonly verdict: 'ok' | 'violation' | 'invalid';
-}
+type Signers = Pick<ActivityDenial, 'signers'>;
+/** Whose signers are known by keyid until the end. */
+type Unsigned<T extends Signers> = Omit<T, 'signers'> & { readonly keyids: readonly string[] };
 
 interface Period {
   first: string;
@@ -119,80 +84,77 @@ interface Counted {
   readonly codes: ReadonlySet<string>;
 }
 
-/** Takes every record of a ledger, in order; see the head of this file. */
+/** Sums the records of a ledger; see the head of this file. */
 export class ActivityCollector {
   readonly #selection: RecordSelection;
   readonly #subjects = new Subjects();
   readonly #names: NamesAskedFor;
   readonly #totals: Totals;
   readonly #groups: Groups | undefined;
+  readonly #grants = new GrantList();
+  readonly #evidence = new Evidence();
+  readonly #problems = new Problems();
   #ledgerPeriod: Period | undefined;
   #period: Period | undefined;
-  /** Records that no selection can take, as they do not say what they are. */
+  /** Records outside the selection that are not well-formed: they do not say what they are. */
   #unread = 0;
   #unsigned = 0;
   #seqGaps = 0;
   #chainBreaks = 0;
   readonly #principals = new Set<string>();
   #principalsBeyond = false;
-  readonly #touched = new Set<string>();
-  #grantsBeyond = false;
-  readonly #words = new Map<string, GrantWords>();
   readonly #decisions = new Map<string, ActivityDecision>();
   #decisionsBeyond = 0;
   readonly #signers = new Map<string, Omit<ActivitySigner, keyof ActivityKey>>();
-  readonly #evidence = new Evidence();
-  readonly #denied: (Omit<ActivityDenial, 'signers'> & { keyids: readonly string[] })[] = [];
-  /** Of each grant, what was used of a unit under those delegated from it. */
-  readonly #delegated = new Map<string, Map<string, Rational>>();
-  #delegatedLeftOut = 0;
+  readonly #denied: Unsigned<ActivityDenial>[] = [];
   readonly #blocked: ActivityBlocked[] = [];
-  readonly #adjustments: (Omit<ActivityAdjustment, 'signers'> & { keyids: readonly string[] })[] = [];
-  readonly #problems = new Map<string, ActivityProblem>();
-  #listedProblems = 0;
-  /** Executions of which only the end shows whether what they name comes later, by what they name. */
-  readonly #waiting = new Map<string, { readonly finding: Finding; records: number }>();
+  readonly #adjustments: Unsigned<ActivityAdjustment>[] = [];
 
-  constructor({ selection = {}, by }: ActivityScope = {}) {
+  /**
+   * @param selection - Default: all records. An adjustment belongs to the execution that it corrects, or else to its grantee.
+   * @param by - Default: no groups.
+   */
+  constructor(selection: RecordSelection = {}, by?: ActivityGrouping) {
     this.#selection = selection;
     this.#names = new NamesAskedFor(selection);
-    // What all records come to does not depend on whether they are grouped, too.
+    // Groups have a budget of their own, so that the sums of all records do not depend on them.
     this.#totals = new Totals(startSumBudget());
     this.#groups = by === undefined ? undefined : new Groups(by);
   }
 
-  /** To be called with each record as verification gives it (`onRecord`). */
+  /** Adds a record. MUST be called with every record, in order (`onRecord`). */
   take(record: VerifiedRecord): void {
-    const { examined, verdict, findings } = record;
-    const isFirst = isFirstOfItsId(record);
-    const occurredAt = examined?.occurredAt;
-    this.#ledgerPeriod = extend(this.#ledgerPeriod, occurredAt);
-    if (isFirst) this.#noteGrant(record);
-    if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
-    if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
-    if (isFirst) this.#noteDelegated(record);
+    const { examined } = record;
+    this.#takeOfLedger(record);
     const subject = this.#subjects.take(record);
     this.#names.take(subject);
-    if (!matchesSelection(subject, this.#selection)) {
-      if (examined?.wellFormed !== true) this.#unread += 1;
-      return;
-    }
-    this.#period = extend(this.#period, occurredAt);
+    if (matchesSelection(subject, this.#selection)) this.#takeSelected(record, subject);
+    else if (examined?.wellFormed !== true) this.#unread += 1;
+  }
+
+  /** What the report says of the whole ledger, whatever is selected. */
+  #takeOfLedger(record: VerifiedRecord): void {
+    const { examined, findings } = record;
+    this.#ledgerPeriod = extend(this.#ledgerPeriod, examined?.occurredAt);
+    if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
+    if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
+    if (isFirstOfItsId(record)) this.#grants.take(record);
+  }
+
+  #takeSelected(record: VerifiedRecord, subject: SelectableEvent): void {
+    const { examined, verdict, findings } = record;
+    const isCounted = examined?.wellFormed === true && isFirstOfItsId(record);
+    this.#period = extend(this.#period, examined?.occurredAt);
     const totals = this.#totalsOf(subject);
     for (const each of totals) {
       each.records += 1;
       each.verdicts[verdict] += 1;
-      if (examined?.wellFormed !== true || !isFirst) each.uncounted += 1;
+      if (!isCounted) each.uncounted += 1;
     }
-    this.#touch(subject.grantIds);
+    this.#grants.touch(subject.grantIds);
     const signers = this.#countSigners(record);
-    const found = new Set<string>();
-    for (const finding of findings) {
-      if (found.has(finding.code)) continue;
-      found.add(finding.code);
-      this.#addProblem(finding);
-    }
-    if (examined?.wellFormed !== true || !isFirst) return;
+    this.#problems.addRecord(findings);
+    if (!isCounted) return;
     if (examined.eventType.startsWith('x.')) this.#evidence.take(examined.json() ?? {});
     const codes = new Set(findings.map(({ code }) => code));
     const counted: Counted = { record, subject, totals, codes };
@@ -215,95 +177,46 @@ export class ActivityCollector {
   /** The report, when the ledger is verified to its end. */
   finish(result: VerificationResult, report: LazyReport = buildLazyReport(result)): ActivityReport {
     const { state, ending } = result;
+    const keyOf = keyReader(state);
     const open = this.#addOpen(state);
     const starts = this.#addStarts(state);
-    this.#settleWaiting(state);
-    this.#addLines(result.kept);
-    for (const finding of ending.findings) {
-      if (finding.code === 'AUTH_NOT_FOUND') continue;
-      const isOfLedger = OF_LEDGER.has(finding.code);
-      if (isOfLedger || this.#isMeant(finding)) this.#addProblem(finding, { isOfLedger });
-    }
+    this.#addEnding(result);
     const totals = this.#totals.toJson();
-    const selection = this.#selection;
-    const unmatched = this.#names.list().map(({ known, ...name }) => ({ ...name, known: [...known] }));
-    const isWholeLedger = isWhole(selection);
-    if (isWholeLedger) totals.verdicts = { ...report.counts.by_verdict };
-    const { leftOut: groupAmountsLeftOut = 0, ...groups } =
-      this.#groups?.toJson(
-        (id) => chainIds(state.links.grants.get(fromDigestText(id))),
-        (id) => state.links.grants.get(fromDigestText(id))?.place.seq ?? Infinity,
-      ) ?? {};
-    const pinned = new Set(state.policy?.keys.map(({ keyid }) => keyid));
-    const keyOf = (keyid: string): ActivityKey => {
-      const key = state.keyring.find(keyid)?.key;
-      return {
-        keyid,
-        ...given('name', key?.name),
-        ...given('owner', key && ownerOf(key)),
-        pinned: pinned.has(keyid),
-      };
-    };
-    const { grants, cut: grantsCut } = this.#listGrants(state, keyOf);
+    if (isWhole(this.#selection)) totals.verdicts = { ...report.counts.by_verdict };
+    const { leftOut: groupAmountsLeftOut = 0, ...groups } = this.#listGroups(state);
+    const { grants, total: grantsTotal, cut: grantsCut } = this.#grants.list(state, keyOf);
     const evidence = this.#evidence.list();
+    const sign = <T>({
+      keyids,
+      ...rest
+    }: T & { keyids: readonly string[] }): Omit<T, 'keyids'> & Signers => ({
+      ...rest,
+      signers: keyids.map(keyOf),
+    });
     const draft: Omit<ActivityReport, 'limits'> = {
       activity_version: '1',
       tool: { name: 'northroot', version: VERSION },
-      ledger: {
-        paths: [...report.ledger.paths],
-        origin: report.ledger.origin,
-        records: report.ledger.records,
-        bytes: report.ledger.bytes,
-        root: report.ledger.root,
-        checkpoints: report.checkpoints.count,
-        sealed: ending.sealedSize,
-        unsealed: ending.afterSealed,
-        anchors: ending.anchors
-          .filter(({ isPublished }) => !isPublished)
-          .map(({ name, note, relation }) => ({ path: name, tree_size: note.checkpoint.size, relation })),
-        seq_gaps: this.#seqGaps,
-        chain_breaks: this.#chainBreaks,
-        ...(this.#ledgerPeriod === undefined ? {} : { period: this.#ledgerPeriod }),
-      },
+      ledger: this.#describeLedger(result, report),
       verdict: report.verdict,
       exit_status: report.exit_status,
       trust: report.trust.mode,
-      selection: {
-        is_whole: isWholeLedger,
-        records: totals.records,
-        ...given('since', selection.since),
-        ...given('until', selection.until),
-        ...given('principal', selection.principal),
-        ...given('tool', selection.tool),
-        ...given('grant_event_id', selection.grantId),
-        ...given('events', selection.eventIds?.size),
-        ...given('period', this.#period),
-        ...(unmatched.length === 0 ? {} : { unmatched }),
-      },
+      selection: this.#describeSelection(totals.records),
       principals: [...this.#principals].slice(0, MAX_LISTED),
       principals_total: this.#principals.size,
       totals,
-      ...(this.#groups === undefined ? {} : { by: this.#groups.by, ...groups }),
+      ...groups,
       grants,
-      grants_total: this.#touchedGrants(state).length,
+      grants_total: grantsTotal,
       decisions: [...this.#decisions.values()].sort((a, b) => b.count - a.count),
-      signers: state.keyring.save().flatMap(({ key: { keyid } }) => {
-        const counts = this.#signers.get(keyid);
-        return counts === undefined ? [] : [{ ...keyOf(keyid), ...counts }];
-      }),
+      signers: this.#listSigners(state, keyOf),
       unsigned: this.#unsigned,
-      denied: this.#denied.map(({ keyids, ...denial }) => ({ ...denial, signers: keyids.map(keyOf) })),
+      denied: this.#denied.map(sign),
       blocked: this.#blocked,
       open,
       starts,
-      adjustments: this.#adjustments.map(({ keyids, ...adjustment }) => ({
-        ...adjustment,
-        signers: keyids.map(keyOf),
-      })),
+      adjustments: this.#adjustments.map(sign),
       ...(evidence.length === 0 ? {} : { evidence }),
-      problems: [...this.#problems.values()].sort(
-        (a, b) => (a.class === b.class ? 0 : a.class === 'invalid' ? -1 : 1) || b.records - a.records,
-      ),
+      problems: this.#problems.list(),
       not_checked: report.not_checked,
     };
     return {
@@ -314,14 +227,86 @@ export class ActivityCollector {
         brokenAnchors: ending.anchors.filter(({ relation }) => relation !== 'extends').length,
         late: Object.values(ending.uncovered).reduce((all, n) => all + n, 0),
         decisionsBeyond: this.#decisionsBeyond,
-        grantsBeyond: this.#grantsBeyond,
+        grantsBeyond: this.#grants.isCut,
         grantsCut,
         groupAmountsLeftOut,
-        delegatedLeftOut: this.#delegatedLeftOut,
+        delegatedLeftOut: this.#grants.delegatedLeftOut,
         principalsBeyond: this.#principalsBeyond,
         evidenceBeyond: this.#evidence.beyond,
       }),
     };
+  }
+
+  /** The problems that only the end shows, and those of lines that are no records: they concern the whole ledger. */
+  #addEnding({ state, ending, kept }: VerificationResult): void {
+    this.#problems.settle(state);
+    for (const finding of kept) {
+      if (!NO_RECORD.has(finding.code)) continue;
+      this.#problems.add(finding, { isOfLedger: true });
+      if (!isWhole(this.#selection)) this.#unread += 1;
+    }
+    for (const finding of ending.findings) {
+      // Noted when its record came.
+      if (finding.code === 'AUTH_NOT_FOUND') continue;
+      const isOfLedger = OF_LEDGER.has(finding.code);
+      if (isOfLedger || this.#isSelected(finding)) this.#problems.add(finding, { isOfLedger });
+    }
+  }
+
+  #listGroups(state: VerifyState): Pick<ActivityReport, 'by' | 'groups' | 'others'> & { leftOut?: number } {
+    if (this.#groups === undefined) return {};
+    const grantOf = (id: string): Grant | undefined => state.links.grants.get(fromDigestText(id));
+    const groups = this.#groups.toJson(
+      (id) => chainIds(grantOf(id)),
+      (id) => grantOf(id)?.place.seq ?? Infinity,
+    );
+    return { by: this.#groups.by, ...groups };
+  }
+
+  #describeLedger(
+    { ending }: VerificationResult,
+    { ledger, checkpoints }: LazyReport,
+  ): ActivityReport['ledger'] {
+    return {
+      paths: [...ledger.paths],
+      origin: ledger.origin,
+      records: ledger.records,
+      bytes: ledger.bytes,
+      root: ledger.root,
+      checkpoints: checkpoints.count,
+      sealed: ending.sealedSize,
+      unsealed: ending.afterSealed,
+      anchors: ending.anchors
+        .filter(({ isPublished }) => !isPublished)
+        .map(({ name, note, relation }) => ({ path: name, tree_size: note.checkpoint.size, relation })),
+      seq_gaps: this.#seqGaps,
+      chain_breaks: this.#chainBreaks,
+      ...given('period', this.#ledgerPeriod),
+    };
+  }
+
+  #describeSelection(records: number): ActivityReport['selection'] {
+    const selection = this.#selection;
+    const unmatched = this.#names.list().map(({ known, ...name }) => ({ ...name, known: [...known] }));
+    return {
+      is_whole: isWhole(selection),
+      records,
+      ...given('since', selection.since),
+      ...given('until', selection.until),
+      ...given('principal', selection.principal),
+      ...given('tool', selection.tool),
+      ...given('grant_event_id', selection.grantId),
+      ...given('events', selection.eventIds?.size),
+      ...given('period', this.#period),
+      ...(unmatched.length === 0 ? {} : { unmatched }),
+    };
+  }
+
+  #listSigners(state: VerifyState, keyOf: (keyid: string) => ActivityKey): ActivitySigner[] {
+    return state.keyring.save().flatMap(({ key: { keyid } }) => {
+      const counts = this.#signers.get(keyid);
+      return counts === undefined ? [] : [{ ...keyOf(keyid), ...counts }];
+    });
   }
 
   #totalsOf(subject: SelectableEvent): readonly Totals[] {
@@ -330,19 +315,11 @@ export class ActivityCollector {
       : [this.#totals, this.#groups.totalsOf(this.#within(subject))];
   }
 
-  /** Grants above the one that was asked for are nobody's question. */
+  /** Without the grants above the selected one. */
   #within(subject: SelectableEvent): SelectableEvent {
     const { grantId } = this.#selection;
     const index = grantId === undefined ? -1 : subject.grantIds.indexOf(grantId);
     return index === -1 ? subject : { ...subject, grantIds: subject.grantIds.slice(0, index + 1) };
-  }
-
-  #touch(grantIds: readonly string[]): void {
-    for (const id of grantIds) {
-      if (this.#touched.has(id)) continue;
-      if (this.#touched.size < MAX_GROUPS) this.#touched.add(id);
-      else this.#grantsBeyond = true;
-    }
   }
 
   #addAmount(
@@ -357,7 +334,7 @@ export class ActivityCollector {
 
   #addExecution(counted: Counted, event: ExecutionEvent): void {
     const { record, totals, codes } = counted;
-    const { state, verdict } = record;
+    const { state } = record;
     const id = event.auth_event_id.b64;
     const authorization = state.links.actions.get(id) ?? state.links.grants.get(id);
     const isSpent = authorization === undefined && state.events.find(id)?.kind === 'spent';
@@ -372,20 +349,28 @@ export class ActivityCollector {
       }));
       return;
     }
-    if (!isLinked && !codes.has('AUTH_NOT_AN_AUTHORIZATION')) this.#wait(record, id);
+    if (!isLinked && !codes.has('AUTH_NOT_AN_AUTHORIZATION')) this.#problems.wait(record, id);
     if (isSpent && !codes.has('AUTHORIZATION_REUSED') && hasFormOfRelease(event)) {
       for (const { executions } of totals) executions.released += 1;
       this.#addUnstated(counted);
       return;
     }
+    this.#addRun(counted, event, !isLinked || authorization?.decision === 'deny');
+  }
+
+  /** An execution that ran. */
+  #addRun(counted: Counted, event: ExecutionEvent, isUnauthorized: boolean): void {
+    const { record, totals } = counted;
     if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
     else this.#principalsBeyond ||= !this.#principals.has(event.principal_id);
-    const isUnauthorized = !isLinked || authorization?.decision === 'deny';
     for (const { executions } of totals) {
       executions[event.outcome] += 1;
       if (isUnauthorized) executions.unauthorized += 1;
     }
-    const rest: SumPart[] = [...wrongness(verdict), ...(isUnauthorized ? (['unauthorized'] as const) : [])];
+    const rest: SumPart[] = [
+      ...wrongness(record.verdict),
+      ...(isUnauthorized ? (['unauthorized'] as const) : []),
+    ];
     this.#addUnstated(counted);
     for (const [index, { unit, amount }] of event.meter_used.entries()) {
       if (!isTooFine(record, `/meter_used/${index}/amount`)) {
@@ -438,7 +423,7 @@ export class ActivityCollector {
     });
   }
 
-  /** As rule 11 applies it: what is refused counts for nothing. */
+  /** As SPEC §8 rule 11 applies it: a refused adjustment counts for nothing. */
   #addAdjustment(counted: Counted, event: AdjustmentEvent): void {
     const { record, totals } = counted;
     const isCredit = event.direction === 'credit';
@@ -476,7 +461,7 @@ export class ActivityCollector {
     }));
   }
 
-  /** What is allowed and not executed at the end of the ledger. */
+  /** Actions that are allowed and not executed at the end of the ledger. */
   #addOpen(state: VerifyState): ActivityOpen[] {
     const list: ActivityOpen[] = [];
     for (const action of state.links.actions.values()) {
@@ -526,109 +511,6 @@ export class ActivityCollector {
     return list;
   }
 
-  /** The policy and the code of a grant stand in its record alone. Verification remembers all grants, and so does this. */
-  #noteGrant({ examined, verdict }: VerifiedRecord): void {
-    if (examined?.type !== 'authorization') return;
-    const { authorization, decision, policy_id: policyId, decision_code: decisionCode } = examined.event();
-    if (authorization.kind !== 'grant' || decision !== 'allow') return;
-    const tools = authorization.bounds?.allowed_tools ?? [];
-    this.#words.set(toDigestText(examined.eventId), {
-      policyId,
-      decisionCode,
-      tools: tools.slice(0, MAX_PATTERNS),
-      toolsTotal: tools.length,
-      verdict: verdict === 'denied' ? 'ok' : verdict,
-    });
-  }
-
-  /** As the accounts have it: of every record, selected or not. */
-  #noteDelegated(record: VerifiedRecord): void {
-    const { examined, grantIds, state } = record;
-    if (grantIds.length < 2 || examined?.wellFormed !== true) return;
-    const add = (unit: string, amount: Rational): void => {
-      for (const id of grantIds.slice(1)) {
-        if (state.links.grants.get(fromDigestText(id))?.accounts.has(unit) !== true) continue;
-        let units = this.#delegated.get(id);
-        if (units === undefined) this.#delegated.set(id, (units = new Map<string, Rational>()));
-        const sum = addRationals(units.get(unit) ?? ZERO, amount);
-        if (exceedsDenominatorLimit(sum)) this.#delegatedLeftOut += 1;
-        else units.set(unit, sum);
-      }
-    };
-    for (const { unit, amount } of unstatedUse(record)) add(unit, amount);
-    if (examined.type === 'execution') {
-      const event = examined.event();
-      const counted = countedUse(record, event);
-      for (const [i, { unit, amount }] of event.meter_used.entries()) {
-        if (counted[i] === true) add(unit, toRational(amount));
-      }
-    } else if (examined.type === 'adjustment') {
-      const event = examined.event();
-      const counted = countedAmounts(record, event);
-      for (const [i, { unit, amount }] of event.meters.entries()) {
-        const exact = toRational(amount);
-        if (counted[i] !== true) continue;
-        add(unit, event.direction === 'credit' ? subtractRationals(ZERO, exact) : exact);
-      }
-    }
-  }
-
-  #touchedGrants(state: VerifyState): Grant[] {
-    return [...state.links.grants.values()].filter(
-      ({ decision, place }) => decision === 'allow' && this.#touched.has(place.eventId),
-    );
-  }
-
-  /** Those whose amounts are short enough together, in ledger order; and how many others there are. */
-  #listGrants(
-    state: VerifyState,
-    keyOf: (keyid: string) => ActivityKey,
-  ): { readonly grants: ActivityGrant[]; readonly cut: number } {
-    const grants: ActivityGrant[] = [];
-    let characters = 0;
-    let cut = 0;
-    for (const grant of this.#touchedGrants(state)) {
-      const { eventId, seq } = grant.place;
-      const words = this.#words.get(eventId);
-      if (words === undefined) continue;
-      if (characters > MAX_GRANT_CHARACTERS) {
-        cut += 1;
-        continue;
-      }
-      const listed: ActivityGrant = {
-        seq,
-        event_id: eventId,
-        occurred_at: grant.occurredAt,
-        principal_id: grant.principalId,
-        ...given('parent_event_id', grant.parent?.place.eventId),
-        ...given('not_before', grant.notBefore),
-        ...given('expires_at', grant.expiresAt),
-        allowed_tools: [...words.tools],
-        allowed_tools_total: words.toolsTotal,
-        policy_id: words.policyId,
-        decision_code: words.decisionCode,
-        verdict: words.verdict,
-        signers: grant.signers.map(keyOf),
-        executions: grant.executions,
-        action_caps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: formatExactly(amount) })),
-        meters: balancesOf(grant).map(({ unit, cap, used, estimated, reserved, left }) => ({
-          unit,
-          cap: formatExactly(toRational(cap)),
-          used: formatExactly(toRational(used)),
-          ...(estimated === undefined ? {} : { estimated: formatExactly(toRational(estimated)) }),
-          ...delegatedOf(this.#delegated.get(eventId)?.get(unit)),
-          reserved: formatExactly(toRational(reserved)),
-          left: formatExactly(toRational(left)),
-        })),
-      };
-      for (const meter of [...listed.meters, ...listed.action_caps]) {
-        for (const text of Object.values(meter)) characters += text.length;
-      }
-      grants.push(listed);
-    }
-    return { grants, cut };
-  }
-
   #countSigners(record: VerifiedRecord): Omit<ActivitySigner, keyof ActivityKey>[] {
     const keyids = signersOf(record);
     if (keyids.length === 0) this.#unsigned += 1;
@@ -643,95 +525,11 @@ export class ActivityCollector {
     });
   }
 
-  /** To be called with each code once a record. */
-  #addProblem(finding: Finding, { records = 1, isOfLedger = false } = {}): void {
-    if (finding.class === 'none') return;
-    const { code, at, seq, eventId, context } = finding;
-    let problem = this.#problems.get(code);
-    if (problem === undefined) {
-      problem = {
-        code,
-        class: finding.class,
-        records: 0,
-        first: [],
-      };
-      this.#problems.set(code, problem);
-    }
-    if (isOfLedger) problem.of_ledger = true;
-    problem.records += records;
-    if (problem.first.length >= MAX_LISTED_PER_CODE || this.#listedProblems >= MAX_LISTED) return;
-    this.#listedProblems += 1;
-    const { principalId, toolName } = context;
-    problem.first.push({
-      file: at.file,
-      line: at.line,
-      ...given('seq', seq),
-      ...given('event_id', eventId),
-      ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
-      ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
-      ...given('over', excessOf(finding)),
-      message: describeFinding(finding),
-    });
-  }
-
-  /** Whether the end's word is about a selected record; about no record it is only where all are. */
-  #isMeant({ context, eventId }: Finding): boolean {
+  /** Whether a finding is of a selected record; where all are selected, also of none. */
+  #isSelected({ context, eventId }: Finding): boolean {
     const { occurredAt, principalId, toolName, grantIds = [] } = context;
     const id = eventId === undefined ? undefined : fromDigestText(eventId);
     return matchesSelection({ occurredAt, principalId, toolName, eventId: id, grantIds }, this.#selection);
-  }
-
-  /** What an execution names has not come yet: its finding is told later, and perhaps folded under another. */
-  #wait(record: VerifiedRecord, id: string): void {
-    const known = this.#waiting.get(id);
-    if (known !== undefined) {
-      known.records += 1;
-      return;
-    }
-    const { examined, file, line, byteOffset, byteLength, ordinal } = record;
-    const finding: Finding = {
-      code: 'AUTH_NOT_FOUND',
-      severity: 'error',
-      class: 'invalid',
-      at: {
-        file,
-        line,
-        byteOffset,
-        byteLength,
-        pointer: examined?.layout === 'bare' ? '/auth_event_id' : '/event/auth_event_id',
-      },
-      seq: examined?.seq ?? ordinal,
-      eventId: examined?.eventId === undefined ? undefined : toDigestText(examined.eventId),
-      expected: 'the id of an earlier authorization',
-      actual: toDigestText(id),
-      context: {
-        ...given('principalId', examined?.principalId),
-        ...given('toolName', examined?.toolName),
-      },
-    };
-    // As many ids as groups; what the rest names is then not asked again.
-    const key = this.#waiting.size < MAX_GROUPS ? id : '';
-    const waiting = this.#waiting.get(key);
-    if (waiting === undefined) this.#waiting.set(key, { finding, records: 1 });
-    else waiting.records += 1;
-  }
-
-  /** What no record stands in is never taken: it is about the whole ledger. */
-  #addLines(findings: readonly Finding[]): void {
-    for (const finding of findings) {
-      if (!NO_RECORD.has(finding.code)) continue;
-      this.#addProblem(finding, { isOfLedger: true });
-      if (!isWhole(this.#selection)) this.#unread += 1;
-    }
-  }
-
-  #settleWaiting(state: VerifyState): void {
-    for (const [id, { finding, records }] of this.#waiting) {
-      const kind = state.events.find(id)?.kind;
-      const isElse = kind === 'other' || kind === 'execution';
-      const late: FindingCode = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
-      this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, { records });
-    }
   }
 }
 
@@ -743,18 +541,17 @@ function ownerOf({ roles, principals }: Key): string | undefined {
   return roles.includes('event') && !roles.includes('authority') ? only : undefined;
 }
 
-function delegatedOf(amount: Rational | undefined): { delegated?: string } {
-  return amount === undefined || amount.n === 0n ? {} : { delegated: formatExactly(amount) };
-}
-
-type Excess = NonNullable<ActivityProblem['first'][number]['over']>;
-
-/** As the rules of bounds word it: `usd at most 0.5 …`, `…: 0.05 over`. */
-function excessOf({ expected = '', actual = '', related }: Finding): Excess | undefined {
-  const [, unit] = /^(\S+) at most /.exec(expected) ?? [];
-  const [, amount] = /(\S+) over$/.exec(actual) ?? [];
-  if (unit === undefined || amount === undefined) return undefined;
-  return { unit, amount, ...given('grant_event_id', related?.[0]?.eventId) };
+function keyReader(state: VerifyState): (keyid: string) => ActivityKey {
+  const pinned = new Set(state.policy?.keys.map(({ keyid }) => keyid));
+  return (keyid) => {
+    const key = state.keyring.find(keyid)?.key;
+    return {
+      keyid,
+      ...given('name', key?.name),
+      ...given('owner', key && ownerOf(key)),
+      pinned: pinned.has(keyid),
+    };
+  };
 }
 
 function subjectOfAction({ place, occurredAt, principalId, toolName, grant }: Action): SelectableEvent {
@@ -774,7 +571,6 @@ function placeOf(
   };
 }
 
-/** What counts though it is wrong is told apart. */
 function wrongness(verdict: EventVerdict): SumPart[] {
   return verdict === 'violation' || verdict === 'invalid' ? [verdict] : [];
 }
@@ -789,8 +585,4 @@ function extend(period: Period | undefined, occurredAt: string | undefined): Per
 
 function pushBounded<T>(list: T[], make: () => T): void {
   if (list.length < MAX_LISTED) list.push(make());
-}
-
-function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
-  return (value === undefined ? {} : { [name]: value }) as { [P in K]?: T };
 }

@@ -4,43 +4,26 @@ import type { ActivityMeter, ActivityReport, ActivityTotals } from '../../format
 import { csvRow } from '../export/table/csv.js';
 
 const COLUMNS = [
-  'group_by',
-  'group',
-  'scope',
-  'unit',
-  'spent',
-  'used',
-  'debited',
-  'credited',
-  'measured',
-  'reported',
-  'estimated',
-  'billed',
-  'unstated',
-  'unauthorized',
-  'in_violation',
-  'in_invalid',
-  'reserved',
-  'executions',
-  'failed',
-  'denied',
-  'blocked',
-  'released',
-  'open',
-  'records_violation',
-  'records_invalid',
-  'ledger_verdict',
-  'ledger_records',
-  'selected_records',
-  'not_checked',
-  'limits',
-  'stated',
-] as const;
+  ...['group_by', 'group', 'scope', 'unit', 'spent', 'used', 'debited', 'credited'],
+  ...[
+    'measured',
+    'reported',
+    'estimated',
+    'billed',
+    'unstated',
+    'unauthorized',
+    'in_violation',
+    'in_invalid',
+  ],
+  ...['reserved', 'executions', 'failed', 'denied', 'blocked', 'released', 'open'],
+  ...['records_violation', 'records_invalid', 'ledger_verdict', 'ledger_records', 'selected_records'],
+  ...['not_checked', 'limits', 'stated'],
+];
 
 /**
- * The report as CSV, with a heading. `scope` is `all`, `group`, `with_delegated` (of a grant: with the sums of those delegated from it,
- * so that these rows are not to be added up) or `others`. What evidence states has rows of the scope `evidence`, with its type for the group, its name for the unit and its amount in a
- * column of its own. Records without an amount have a row without a unit. Amounts are exact.
+ * The report as CSV (RFC 4180), with a heading; amounts are exact. `scope` is `all`, `group`, `others`, `with_delegated` (a grant with
+ * those delegated from it: such rows MUST NOT be added up) or `evidence` (its type is the group, its name the unit, its amount is in
+ * `stated`). Records without an amount have a row without a unit.
  */
 export function renderActivityCsv(report: ActivityReport): string {
   const { by = '', groups = [], others, totals, evidence = [] } = report;

@@ -1,6 +1,6 @@
 /**
- * What evidence says that was used: amounts in events of extension types, as imports keep what other systems logged. Nothing authorizes
- * or accounts for them, and no sum of the report has them; they are told of apart, by the names that their source gives them.
+ * Use that evidence states: amounts in events of extension types, as imports keep what other systems logged. Nothing authorizes
+ * or accounts for them, and no sum of the report has them. They are reported apart, by the names that their source gives them.
  */
 
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
@@ -16,11 +16,11 @@ import {
 import type { ActivityEvidence } from '../../format/schema/generated/types.js';
 import { validateQuantity } from '../../format/schema/generated/validators.js';
 
-/** Types that are told apart, and names of amounts of each. Further ones are counted as left out. */
+/** Types that are listed, and names of amounts of each. Further ones are counted as left out. */
 export const MAX_EVIDENCE_TYPES = 100;
 export const MAX_EVIDENCE_NAMES = 64;
-/** Messages that may be stated again, and spans that others may lie below. What comes after is taken as it is stated. */
-export const MAX_KNOWN_STATEMENTS = 100_000;
+/** Messages and spans that are remembered, to count repeated and nested statements once. Later ones count as stated. */
+const MAX_KNOWN_STATEMENTS = 100_000;
 
 type Amounts = ReadonlyMap<string, Rational>;
 
@@ -46,7 +46,6 @@ interface StatedSpan {
   readonly amounts: Amounts;
 }
 
-/** See the head of this file. */
 export class Evidence {
   readonly #byType = new Map<string, Stated>();
   readonly #beyond = new Stated();
@@ -136,7 +135,7 @@ export class Evidence {
   }
 }
 
-/** What is more than before; a name that is not stated any more stays as it was. */
+/** The increase of each amount; a name that is not stated again keeps its amount. */
 function growth(before: Amounts, now: Amounts): Amounts {
   return new Map(
     [...now].map(([name, amount]) => [name, subtractRationals(amount, before.get(name) ?? ZERO)]),

@@ -13,19 +13,17 @@ export const ACTIVITY_GROUPINGS = ['principal', 'grant', 'tool', 'day'] as const
 
 export type ActivityGrouping = (typeof ACTIVITY_GROUPINGS)[number];
 
-/** Groups that are told apart; what comes after is summed together. */
+/** The most groups; later ones are summed together. */
 export const MAX_GROUPS = 10_000;
 
 const DAY_LENGTH = 'YYYY-MM-DD'.length;
 
-/** What is known of one group. */
 interface Group {
   readonly totals: Totals;
   /** Of a grant: of all that is under those delegated from it. */
   delegated: Sums | undefined;
 }
 
-/** See the head of this file. */
 export class Groups {
   readonly by: ActivityGrouping;
   /** What came after {@link MAX_GROUPS}. */
@@ -56,7 +54,7 @@ export class Groups {
    * By name; grants each before those delegated from it; and how many amounts are in no sum of a group.
    *
    * @param chainOf - A grant and those above it, nearest first.
-   * @param seqOf - Where a grant stands in the ledger.
+   * @param seqOf - The seq of a grant.
    */
   toJson(
     chainOf: (grantId: string) => readonly string[],
@@ -92,7 +90,7 @@ export class Groups {
   }
 }
 
-/** Names that are not of their form are nobody's. */
+/** Malformed names belong to no group. */
 function keyOf(
   by: ActivityGrouping,
   { principalId, toolName, occurredAt, grantIds }: SelectableEvent,

@@ -4,6 +4,9 @@ import type { ActivityReport, NotChecked } from '../../format/schema/generated/t
 import type { LazyReport } from '../../rules/report/report.js';
 import { MAX_GROUPS } from './groups.js';
 
+/** The most entries of each list of a report. */
+export const MAX_LISTED = 100;
+
 /** What only the collector knows. */
 export interface Collected {
   readonly report: LazyReport;
@@ -15,7 +18,7 @@ export interface Collected {
   readonly late: number;
   readonly decisionsBeyond: number;
   readonly grantsBeyond: boolean;
-  /** Grants whose amounts would be too many, or too long, to be listed. */
+  /** Grants that are not listed, as the amounts are too long together. */
   readonly grantsCut: number;
   /** Amounts that are in no sum of their group, or of the grants above it. */
   readonly groupAmountsLeftOut: number;
@@ -35,7 +38,7 @@ const OF_GROUPS = [
   'LATE_VERDICTS',
 ];
 
-/** A report without its groups, as it would be if none had been asked for; by day is left as it is. */
+/** A report without its groups, as if none had been requested. Groups by day stay. */
 export function withoutGroups(activity: ActivityReport): ActivityReport {
   const { by, limits } = activity;
   if (by === undefined || by === 'day') return activity;

@@ -36,7 +36,7 @@ export async function reportActivity(
   if (by !== undefined && !ACTIVITY_GROUPINGS.includes(by)) {
     throw new RangeError(`by: expected ${ACTIVITY_GROUPINGS.join(', ')}`);
   }
-  const collector = new ActivityCollector({ selection, by });
+  const collector = new ActivityCollector(selection, by);
   const result = await runVerification(await openVerifiable('reportActivity', ledger), {
     ...options,
     onRecord: (record) => {

@@ -16,7 +16,7 @@ export const BASES = ['measured', 'reported', 'estimated', 'billed', 'unstated']
 export type Basis = (typeof BASES)[number];
 
 /** Units that are summed, each once for each group; further ones are counted as left out. */
-export const MAX_SUMS = 100_000;
+const MAX_SUMS = 100_000;
 
 /**
  * Bytes that sums which are longer than {@link LONG} may have together. The sum of a few doubles may have a thousand digits; a report has
@@ -24,10 +24,9 @@ export const MAX_SUMS = 100_000;
  */
 export const MAX_LONG_SUM_BYTES = 4 * 1024 * 1024;
 
-/** Sums whose numerators and denominators are less than this cost little each, and have only their number bounded. */
+/** Below this a numerator or denominator is short: only the number of such sums is bounded. */
 const LONG = 1n << 256n;
 
-/** What is summed of one unit beside its bases. */
 const PARTS = ['debited', 'credited', 'unauthorized', 'violation', 'invalid', 'reserved'] as const;
 
 /** A part of a sum, or a basis. */
@@ -95,14 +94,14 @@ export class Sums {
     for (const [index, part] of parts.entries()) sum[part] = next[index] as Rational;
   }
 
-  /** Takes so many bytes more for long sums, or gives them back; false where there are not so many. */
+  /** Reserves bytes for long sums, or releases them; false if there are too few. */
   #takes(bytes: number): boolean {
     if (bytes > this.#budget.longBytes) return false;
     this.#budget.longBytes -= bytes;
     return true;
   }
 
-  /** These sums and others. Parts that become too fine only together are counted as left out of what is given. */
+  /** These sums and others. Parts that exceed the bounds only together are counted as left out of the result. */
   with(other: Sums): Sums {
     const both = new Sums({ left: Infinity, longBytes: Infinity });
     for (const sums of [this, other]) {

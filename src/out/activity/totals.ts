@@ -3,7 +3,7 @@
 import type { ActivityTotals } from '../../format/schema/generated/types.js';
 import { type SumBudget, Sums } from './sums.js';
 
-/** See the head of this file. Its members are counted up by whoever reads the records. */
+/** The caller increments the counts. */
 export class Totals {
   records = 0;
   readonly verdicts = { ok: 0, denied: 0, violation: 0, invalid: 0 };

@@ -96,9 +96,9 @@ export interface NewFindings {
 
 /** What a verification found beyond a baseline. */
 export interface BaselineOutcome<R extends LazyReport = Report> {
-  /** The report, with how the baseline stands to it; it lists only what is new, worst first. */
+  /** The report with its baseline counts; it lists new findings only, worst first. */
   readonly report: R;
-  /** What is acknowledged and was found again, in the order in which it was found. */
+  /** Acknowledged findings that were found again, in the order in which they were found. */
   readonly known: readonly FindingJson[];
   /**
    * Of the new ones, those that the baseline lists, and cannot acknowledge: more findings folded under them since, or what they are
@@ -133,7 +133,7 @@ export class BaselineMatch {
     this.#allowances = new Map([...baseline.allowances].map(([key, list]) => [key, [...list]]));
   }
 
-  /** Whether a finding is known; to be asked once of each. */
+  /** Whether a finding is known. MUST be called once for each. */
   readonly acknowledge = (finding: Finding): boolean => {
     const list = this.#allowances.get(fingerprintFinding(toFindingJson(finding))) ?? [];
     const index = list.findIndex((allowance) => !isWorse(finding, allowance));
@@ -156,7 +156,7 @@ export class BaselineMatch {
     const grown: FindingJson[] = [];
     const { origin, root } = this.#baseline.ledger;
     const isOfOther = report.ledger.origin !== origin;
-    // How many records are left is not which: others may stand in their place.
+    // The number of records is not their identity: others may be in their place.
     const isCutAnew = ({ code, eventId }: Finding): boolean =>
       code === 'TRUNCATED' && eventId === undefined && report.ledger.root !== root;
     for (const [finding, { folded }] of this.#acknowledged) {
@@ -165,7 +165,7 @@ export class BaselineMatch {
       if (hasGrown) this.#count(finding);
     }
     const findings = [...grown, ...report.findings].sort((a, b) => rankOf(a) - rankOf(b));
-    // Of very many faults of a tile tree only the first are told: no baseline can list the others.
+    // Of very many faults of a tile tree only the first are reported: no baseline can list the others.
     const untold = total - known.length - this.#seen;
     const { invalid } = this.#fresh;
     return {
@@ -217,7 +217,7 @@ type DecisiveReport = Pick<ReportJson, 'verdict' | 'exit_status' | 'not_checked'
  * 2 in place of 0 where something was not checked that `requireChecks` marks.
  *
  * @param warnings - How many findings are warnings.
- * @param outcome - Where there is a baseline: only what is new counts, besides that there must be something to verify.
+ * @param outcome - With a baseline: only new findings count. A ledger without records is undecided all the same.
  */
 export function decideExitStatus(
   report: DecisiveReport,

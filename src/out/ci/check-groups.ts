@@ -1,4 +1,4 @@
-/** What a verification checks, in a few groups: for formats that tell of checks rather than of findings. */
+/** The checks of a verification in groups, for formats that report checks rather than findings. */
 
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 

@@ -4,12 +4,13 @@ import { describeSubject } from '../../format/finding/words.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import { findFirstChanged, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
+import { given } from '../given.js';
 import { count, describeChange, grouped } from '../text/words.js';
 
 /** The path of what was read from a stream, as a file of its own name. */
 const STREAM = '-';
 
-/** How findings are told of in formats that point to files. */
+/** Options of formats that point to files. */
 export interface AnnotationOptions {
   /**
    * A file of the repository that findings point to, at its first line, since a ledger is rarely one of them; their text then names
@@ -28,7 +29,7 @@ export function nameOf(file: string): string {
   return file === STREAM ? 'stdin' : file;
 }
 
-/** Where a finding points to: a line that the file has, for hosts show nothing that stands behind the last one. */
+/** The file and line of a finding. Hosts show nothing after the last line, so the line is one that the file has. */
 export function pointOf(
   finding: FindingJson,
   anchor?: string,
@@ -38,7 +39,7 @@ export function pointOf(
   return { file: nameOf(file), line: isAtEnd(finding) ? Math.max(1, line - 1) : line };
 }
 
-/** A finding's message: whose act it is about, what was found, what folded under it and, where it points elsewhere, its own place. */
+/** A finding's message: its subject, what was found, the number folded under it and, with an anchor, its own place. */
 export function messageOf(finding: FindingJson, anchor?: string): string {
   const subject = subjectOf(finding);
   const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
@@ -49,16 +50,11 @@ export function messageOf(finding: FindingJson, anchor?: string): string {
 function subjectOf(finding: FindingJson): string | undefined {
   const { principal_id: principalId, tool_name: toolName, event_type: eventType, amounts } = finding;
   return describeSubject({
-    ...(principalId === undefined ? {} : { principalId }),
-    ...(toolName === undefined ? {} : { toolName }),
-    ...(eventType === undefined ? {} : { eventType }),
-    ...(amounts === undefined ? {} : { amounts }),
+    ...given('principalId', principalId),
+    ...given('toolName', toolName),
+    ...given('eventType', eventType),
+    ...given('amounts', amounts),
   });
-}
-
-/** How many findings there are to tell of: all, or with a baseline the new ones. */
-export function toTell({ baseline, findings_total: total }: LazyReport): number {
-  return baseline === undefined ? total : baseline.new;
 }
 
 /** Which record was changed first and what follows from that, where the listed findings show one. */
@@ -85,7 +81,7 @@ export function notCheckedOf({ not_checked: list }: LazyReport): string[] {
   ];
 }
 
-/** What the verdict is, of what, and how the findings stand to a baseline. */
+/** The verdict, the number of records, and the findings by baseline. */
 export function summaryOf(report: LazyReport): string {
   const { verdict, ledger, counts } = report;
   const { invalid, violation } = counts.by_verdict;

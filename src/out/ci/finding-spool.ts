@@ -1,4 +1,4 @@
-/** Findings of which there are too many to keep: put away as they are found, and read again in either order. */
+/** Findings that do not fit in memory: spilled as they are found, and read again in either order. */
 
 import type { Finding } from '../../format/finding/finding.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
@@ -6,10 +6,10 @@ import { toFindingJson } from '../../rules/report/report.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
 
 /** Where lines are put away, such as a `Spool`. */
-export interface LineStore {
-  /** Takes a line; it has no newline in it. */
+interface LineStore {
+  /** Appends a line, which MUST NOT have a newline. */
   add(line: string): void;
-  /** All lines in their order, as often as they are asked for. */
+  /** All lines in order. May be read more than once. */
   lines(): AsyncIterable<string>;
 }
 
@@ -28,7 +28,7 @@ export class FindingSpool {
     this.#limit = limit;
   }
 
-  /** Takes a finding, as `onFinding` of `runVerification` gives it. */
+  /** Adds a finding (`onFinding` of `runVerification`). */
   readonly add = (finding: Finding): void => {
     const rank = RANKS.indexOf(
       finding.severity === 'error' && finding.class !== 'none'

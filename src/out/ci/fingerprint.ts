@@ -32,7 +32,7 @@ const PASSING: Readonly<Record<string, RegExp>> = {
   FORKED: /, as .* says$| in .*$/s,
 };
 
-/** What is meant of the files beside a ledger is named by its file. */
+/** A fault in a file beside the ledger is identified by that file. */
 const NAMED_BY_FILE = /^TILE_/;
 
 /**

@@ -2,16 +2,8 @@
 
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { count } from '../text/words.js';
-import {
-  type AnnotationOptions,
-  changeOf,
-  messageOf,
-  notCheckedOf,
-  pointOf,
-  summaryOf,
-  toTell,
-} from './ci-words.js';
+import { count, toTell } from '../text/words.js';
+import { type AnnotationOptions, changeOf, messageOf, notCheckedOf, pointOf, summaryOf } from './ci-words.js';
 import { escapeCommandMessage, escapeCommandProperty } from './escape.js';
 
 /** The host shows so many errors, and so many warnings, of a step, and passes over the others. */

@@ -4,8 +4,8 @@ import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { count } from '../text/words.js';
-import { type AnnotationOptions, messageOf, nameOf, pointOf, toTell } from './ci-words.js';
+import { count, toTell } from '../text/words.js';
+import { type AnnotationOptions, messageOf, nameOf, pointOf } from './ci-words.js';
 import { shown } from './escape.js';
 import { fingerprintFinding } from './fingerprint.js';
 

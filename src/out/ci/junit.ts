@@ -5,9 +5,9 @@
 
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { count } from '../text/words.js';
+import { count, toTell } from '../text/words.js';
 import { CHECK_GROUPS, type CheckGroup, groupOf } from './check-groups.js';
-import { messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
+import { messageOf, nameOf, placeOf, summaryOf } from './ci-words.js';
 import { escapeXml } from './escape.js';
 
 /** How a report is written as JUnit XML. */

@@ -1,10 +1,10 @@
-/** A report as Markdown, for the summary of a job or a comment: what is from outside stands in code spans, and the size is bounded. */
+/** A report as Markdown for a job summary or a comment. Outside text is in code spans; the size is bounded. */
 
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import type { LazyReport } from '../../rules/report/report.js';
 import { markdownCode } from '../text/markdown.js';
-import { count, grouped } from '../text/words.js';
-import { changeOf, messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
+import { count, countsText, grouped, toTell } from '../text/words.js';
+import { changeOf, messageOf, nameOf, placeOf, summaryOf } from './ci-words.js';
 import { MAX_SHOWN } from './escape.js';
 
 /** The longest comment that GitHub takes, in characters; a job's summary may have 1 MiB. */
@@ -41,8 +41,8 @@ export function renderMarkdown(report: LazyReport): string {
     ...(change === undefined ? [] : [`**What began it:** ${codeOf(change)}`, '']),
     ...(ledger.origin === null ? [] : [`- origin: ${codeOf(ledger.origin)}`]),
     `- tree: ${count(ledger.tree_size, 'record')}, root ${codeOf(String(ledger.root))}`,
-    `- verdicts: ${countsOf(counts.by_verdict)}`,
-    `- signatures: ${countsOf(signatures)}; trusted: ${TRUST_WORDS[trust.mode]}`,
+    `- verdicts: ${countsText(counts.by_verdict)}`,
+    `- signatures: ${countsText(signatures)}; trusted: ${TRUST_WORDS[trust.mode]}`,
     `- checkpoints: ${grouped(checkpoints.count)}, ${count(checkpoints.unsealed, 'record')} after the last`,
     ...(baseline === undefined
       ? []
@@ -82,7 +82,7 @@ function markOf(report: LazyReport): string {
   return isAcknowledged(report) ? ACKNOWLEDGED : MARKS[verdict];
 }
 
-/** Whether all errors are acknowledged. What is new is listed worst first; what is not listed at all may be an error. */
+/** Whether all errors are acknowledged. New findings are listed worst first; an unlisted one may be an error. */
 function isAcknowledged({ verdict, baseline, findings }: LazyReport): boolean {
   if (baseline === undefined || verdict === 'ok' || verdict === 'undecided') return false;
   return baseline.new === 0 || (findings.length > 0 && findings[0]?.severity !== 'error');
@@ -104,9 +104,4 @@ function lineOf(finding: FindingJson): string {
   const { severity, code, seq } = finding;
   const at = `${codeOf(placeOf(finding))}${seq === null ? '' : ` (seq ${seq})`}`;
   return `- **${severity}** ${codeOf(code)} at ${at}: ${codeOf(messageOf(finding))}`;
-}
-
-function countsOf(counts: Readonly<Record<string, number>>): string {
-  const present = Object.entries(counts).filter(([, n]) => n > 0);
-  return present.map(([name, n]) => `${grouped(n)} ${name}`).join(', ') || 'none';
 }

@@ -1,5 +1,5 @@
 /**
- * Findings as SARIF 2.1.0, for code scanning. Every rule of the catalogue is declared; what was not checked is told as a
+ * Findings as SARIF 2.1.0, for code scanning. Every rule of the catalogue is declared. What was not checked is a
  * notification, so that a run that could not look everywhere does not look clean.
  */
 
@@ -12,16 +12,9 @@ import { CODE_PAGES, type CodePage } from '../../format/finding/catalog.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import { isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { count } from '../text/words.js';
-import {
-  type AnnotationOptions,
-  messageOf,
-  nameOf,
-  placeOf,
-  pointOf,
-  summaryOf,
-  toTell,
-} from './ci-words.js';
+import { given } from '../given.js';
+import { count, toTell } from '../text/words.js';
+import { type AnnotationOptions, messageOf, nameOf, placeOf, pointOf, summaryOf } from './ci-words.js';
 import { escapeSarif, shown, toUri } from './escape.js';
 import { fingerprintFinding } from './fingerprint.js';
 
@@ -30,10 +23,10 @@ export const MAX_SARIF_RUNS = 20;
 /** The most results that GitHub accepts in one run. */
 export const MAX_SARIF_RESULTS = 25_000;
 
-/** GitHub takes no larger file, in bytes, once it is compressed as it is when it is uploaded. */
-export const MAX_SARIF_COMPRESSED = 10_000_000;
+/** The largest file that GitHub accepts, compressed, in bytes. */
+const MAX_SARIF_COMPRESSED = 10_000_000;
 
-/** So many bytes are compressed at once to see what they come to. */
+/** Bytes that are compressed together to measure the file. */
 const MEASURED_BYTES = 256 * 1024;
 
 const LEVELS = { error: 'error', warning: 'warning', info: 'note' } as const;
@@ -68,16 +61,16 @@ export function writeSarif(sink: ByteSink, report: LazyReport, options: SarifOpt
   });
 }
 
-/** Asked for when it is used: zlib is loaded for nothing else. */
+/** Loaded lazily: nothing else needs zlib. */
 const compress = (bytes: Uint8Array): Promise<Uint8Array> => promisify(deflateRaw)(bytes);
 
-/** What a file comes to when it is compressed, piece by piece: never less than it will. */
+/** An upper bound of a file's compressed size, measured piece by piece. */
 class CompressedSize {
   #pieces: Uint8Array[] = [];
   #waiting = 0;
   #size = 0;
 
-  /** At most so much, of all that was added. */
+  /** Bytes. */
   get most(): number {
     // Deflate stores what it cannot compress, with a few bytes more.
     return this.#size + this.#waiting + 64;
@@ -182,7 +175,7 @@ function toolOf(report: LazyReport): object {
   };
 }
 
-/** What this format itself tells of. */
+/** Notifications of this format. */
 const OWN_NOTIFICATIONS = ['UNDECIDED', 'FINDINGS_OMITTED', 'BASELINE'] as const;
 
 /** Where readers learn what northroot is. */
@@ -266,7 +259,7 @@ function toResult(
   ];
   return {
     ruleId: code,
-    ...(ruleIndex === undefined ? {} : { ruleIndex }),
+    ...given('ruleIndex', ruleIndex),
     level: LEVELS[severity],
     message: { text: escapeSarif(messageOf(finding, anchor)) },
     locations: [{ physicalLocation, ...logicalLocations }],
@@ -280,9 +273,9 @@ function toResult(
     properties: {
       class: of,
       ...(at.pointer === undefined ? {} : { pointer: shown(at.pointer) }),
-      ...(principal === undefined ? {} : { principal_id: principal }),
-      ...(tool === undefined ? {} : { tool_name: tool }),
-      ...(folded === undefined ? {} : { folded }),
+      ...given('principal_id', principal),
+      ...given('tool_name', tool),
+      ...given('folded', folded),
     },
   };
 }

@@ -26,7 +26,7 @@ import type { VerifyState } from '../../rules/verify/state.js';
 export interface ReceiptsOptions extends Omit<ExportOptions, 'checkpoints'> {
   /** The log's key: ed25519 or p256. */
   readonly signer: Signer;
-  /** The note of a checkpoint that you hold, of whose tree the receipts are to be. Default: the last one that seals the ledger. */
+  /** The note of a held checkpoint: receipts are of its tree. Default: the last checkpoint that seals the ledger. */
   readonly checkpoint?: Uint8Array | undefined;
 }
 
@@ -131,7 +131,7 @@ function findTree(
   return { origin, size, root: tree.rootOf({ start: 0, end: size }) };
 }
 
-/** What is signed is the root, and so the same of every record. */
+/** Signs each message once: receipts of one tree sign the same root. */
 function signOnce(signer: Signer): Signer {
   let last: { readonly message: Uint8Array; readonly signature: Uint8Array } | undefined;
   return {

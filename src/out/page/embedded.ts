@@ -25,7 +25,6 @@ export interface EmbeddedSegment {
   readonly bytes: number;
 }
 
-/** See the head of this file. */
 export interface Embedded {
   readonly paths: readonly string[];
   readonly segments: readonly EmbeddedSegment[];

@@ -26,6 +26,7 @@ import {
   type VerificationResult,
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
+import { given } from '../given.js';
 import { CORE_ID, type Embedded, EMBEDDED_ID, type EmbeddedSegment, LEDGER_TYPE } from './embedded.js';
 
 /** What the ledger is verified against; all of it goes into the page. */
@@ -58,20 +59,20 @@ const BLOCK_BYTES = 768 * 1024;
 const ASSETS = fromDist('out/page/');
 
 /**
- * Writes the page of a ledger. The ledger is read once and in bounded memory; what is wrong with it is in the page, and in the
+ * Writes the page of a ledger. The ledger is read once and in bounded memory; its findings are in the page, and in the
  * report that is returned. The same ledger and options give the same bytes.
  *
- * @param sink - Gets the page's HTML in UTF-8; give it a file that appears whole or not at all (`writeThrough`).
+ * @param sink - Receives HTML in UTF-8. SHOULD be a file that appears whole or not at all (`writeThrough`).
  * @throws NorthrootError `USAGE` for a selection, and as `verifyLedger` for a ledger that cannot be read; TypeError and RangeError
  *   for a bad option; what `sink` rejects with.
  */
 export async function exportPage(
   ledger: LedgerInput,
   sink: ByteSink,
-  given: PageOptions = {},
+  options: PageOptions = {},
 ): Promise<PageExport> {
-  checkOptions('exportPage', given, PAGE_OPTIONS);
-  const { selection = {}, ...options } = given;
+  checkOptions('exportPage', options, PAGE_OPTIONS);
+  const { selection = {}, ...passed } = options;
   if (!isWhole(selection)) {
     throw new NorthrootError('USAGE', 'a page holds the whole ledger, and takes no selection of records', {
       hint: 'export it whole: the page has filters of its own',
@@ -85,7 +86,7 @@ export async function exportPage(
   const tapped = new Tapped(source, packer);
   let result: VerificationResult;
   try {
-    result = await runVerification(tapped.source, { ...options, now });
+    result = await runVerification(tapped.source, { ...passed, now });
     await packer.end();
   } catch (error) {
     packer.stop();
@@ -95,13 +96,13 @@ export async function exportPage(
   const embedded: Embedded = {
     paths: report.ledger.paths,
     segments: tapped.segments,
-    ...(options.trust === undefined ? {} : { trust: options.trust }),
-    ...(options.witnessPolicy === undefined ? {} : { witness_policy: options.witnessPolicy }),
+    ...given('trust', options.trust),
+    ...given('witness_policy', options.witnessPolicy),
     checkpoints: (options.checkpoints ?? []).map(toNote),
     ...(source.published === undefined ? {} : { published: toNote(source.published) }),
-    ...(tapped.faults === undefined ? {} : { faults: tapped.faults }),
-    ...(result.growth === undefined ? {} : { growth: result.growth }),
-    ...(now === undefined ? {} : { now }),
+    ...given('faults', tapped.faults),
+    ...given('growth', result.growth),
+    ...given('now', now),
     report,
   };
   await sink.write(
@@ -205,7 +206,7 @@ class Packer {
     });
   }
 
-  /** Takes a copy of `bytes`. */
+  /** Copies `bytes`. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== undefined) await this.#ended;
     if (this.#deflate.write(Uint8Array.from(bytes))) return;

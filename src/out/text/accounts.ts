@@ -1,4 +1,4 @@
-/** The accounts of a ledger as a table for people: per grant and unit what is capped, used, reserved and left. */
+/** Accounts as a table: cap, used, reserved and left of each grant and unit. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { shortenDigestText } from '../../base/value/digest.js';
@@ -14,7 +14,7 @@ export interface AccountRow {
   readonly expires_at?: string | undefined;
   /** The grant that it was delegated from. */
   readonly parent_event_id?: string | undefined;
-  /** Keyids of those who signed it, and were entitled to; not given where that is not asked. */
+  /** Keyids of entitled signers; left out if not requested. */
   readonly signers?: readonly string[];
   readonly executions: number;
   readonly meters: readonly {
@@ -36,7 +36,7 @@ const MAX_AMOUNT_LENGTH = 30;
 const MAX_NAME_LENGTH = 80;
 
 /** What a known key is called, by its keyid. */
-export type NameOfKey = (keyid: string) => string | undefined;
+type NameOfKey = (keyid: string) => string | undefined;
 
 /**
  * The lines of the table; `limit` grants at most, with a line that says how many are left out.
@@ -84,14 +84,12 @@ function renderActionCaps({ action_caps: caps = [] }: AccountRow): string[] {
   return [`    one action at most ${list.join(', ')}`];
 }
 
-/** Who signed, by keyid and name. */
 export function renderSigners(keyids: readonly string[], nameOf: NameOfKey): string {
   return (
     keyids.map((keyid) => keyText(keyid, nameOf(keyid))).join(', ') || 'nobody who is known and entitled'
   );
 }
 
-/** A key and what its entry calls it. */
 export function keyText(keyid: string, name: string | undefined): string {
   return name === undefined ? keyid : `${keyid} (${printable(name, MAX_NAME_LENGTH)})`;
 }

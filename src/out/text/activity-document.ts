@@ -10,16 +10,21 @@ import type {
 } from '../../format/schema/generated/types.js';
 import { shortId } from './accounts.js';
 import { describeEnd, describeLoss, describeMissing } from './activity-missing.js';
+import { documentMarkdown } from './document-markdown.js';
+import { documentText } from './document-text.js';
 import {
-  type Column,
   type Document,
   join,
   type Line,
+  names,
+  numbers,
   outside,
   type Section,
   type Table,
+  texts,
 } from './document.js';
 import { type Guide, notCheckedText } from './guide.js';
+import { type Paint, plainPaint } from './paint.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
@@ -37,7 +42,20 @@ const BASIS_WORDS = {
   unstated: 'basis not stated',
 } as const;
 
+type Row = Table['rows'][number];
+type ProblemPlace = ActivityReport['problems'][number]['first'][number];
+
 const BASES = ['estimated', 'reported', 'measured', 'billed', 'unstated'] as const;
+
+/** The activity report as lines of text, each ending in `\n`. Outside text is made printable. */
+export function renderActivity(report: ActivityReport, paint: Paint = plainPaint, guide: Guide = {}): string {
+  return documentText(describeActivity(report, guide), paint);
+}
+
+/** The activity report as Markdown. Outside text is in code spans, in which nothing is markup and no host links anything. */
+export function renderActivityMarkdown(report: ActivityReport, guide: Guide = {}): string {
+  return documentMarkdown(describeActivity(report, guide));
+}
 
 /** The document of a report. */
 export function describeActivity(report: ActivityReport, guide: Guide = {}): Document {
@@ -53,13 +71,7 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
     describeEvidence(report, guide),
   ];
   return {
-    title: [
-      'Activity report: ',
-      ...join(
-        ledger.paths.map((path) => [outside(path)]),
-        ', ',
-      ),
-    ],
+    title: ['Activity report: ', ...names(ledger.paths)],
     verdict: report.verdict,
     headline: headlineOf(report),
     summary: [
@@ -76,10 +88,10 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
   };
 }
 
-/** The worst first: what is missing makes every sum doubtful. */
-function whatIsBroken(report: ActivityReport): Line {
+/** The worst first: missing records make every sum doubtful. */
+function brokenWords(report: ActivityReport): Line {
   const { ledger, totals, selection } = report;
-  const ofLedger = whatIsBrokenOfAll(report);
+  const ofLedger = brokenLedger(report);
   if (ofLedger !== undefined) return ofLedger;
   const { invalid } = totals.verdicts;
   if (selection.is_whole && invalid > 0) {
@@ -88,8 +100,8 @@ function whatIsBroken(report: ActivityReport): Line {
   return [`something in the ledger's ${count(ledger.records, 'record')} cannot be relied on`];
 }
 
-/** Of the ledger as a whole, so that it concerns every part of it. */
-function whatIsBrokenOfAll(report: ActivityReport): Line | undefined {
+/** What is broken of the whole ledger, so that it concerns every part. */
+function brokenLedger(report: ActivityReport): Line | undefined {
   const missing = describeLoss(report);
   if (missing !== undefined) return missing;
   const of = report.problems.find(
@@ -115,7 +127,7 @@ function headlineOf(report: ActivityReport): Line {
           ]
         : [`the evidence is intact; some of ${of} went beyond what was allowed${here}`];
     case 'invalid':
-      return ['the evidence is broken: ', ...whatIsBroken(report), here];
+      return ['the evidence is broken: ', ...brokenWords(report), here];
     case 'undecided':
       return ['there is no record to verify'];
   }
@@ -143,16 +155,7 @@ function describeUnmatched({ selection: { unmatched = [] } }: ActivityReport): L
   return unmatched.map(({ of, pattern, known }) => [
     `The ledger never names the ${of} `,
     outside(pattern),
-    ...(known.length === 0
-      ? [`: it names no ${of}.`]
-      : [
-          '. It has ',
-          ...join(
-            known.map((name) => [outside(name)]),
-            ', ',
-          ),
-          '.',
-        ]),
+    ...(known.length === 0 ? [`: it names no ${of}.`] : ['. It has ', ...names(known), '.']),
   ]);
 }
 
@@ -174,9 +177,9 @@ function describeRuns({ selection, totals, principals, principals_total: total }
   const { period } = selection;
   const ran = ranOf(totals);
   const when = period === undefined ? '' : `Between ${timeText(period.first)} and ${timeText(period.last)}, `;
-  const named = principals.slice(0, MAX_NAMED).map((principal) => [outside(principal)]);
+  const named = principals.slice(0, MAX_NAMED);
   const more = total > named.length ? ` and ${grouped(total - named.length)} more` : '';
-  const who: Line = named.length === 0 ? ['nobody'] : [...join(named, ', '), more];
+  const who: Line = named.length === 0 ? ['nobody'] : [...names(named), more];
   if (ran === 0)
     return [
       when === '' ? 'In these records ' : when,
@@ -185,8 +188,8 @@ function describeRuns({ selection, totals, principals, principals_total: total }
     ];
   const { success, failure, unknown } = totals.executions;
   const outcomes = [
-    ...(failure === 0 ? [] : [`${grouped(failure)} failed`]),
-    ...(unknown === 0 ? [] : [`of ${grouped(unknown)} nobody recorded the end`]),
+    ...listIf(failure > 0, `${grouped(failure)} failed`),
+    ...listIf(unknown > 0, `of ${grouped(unknown)} nobody recorded the end`),
   ];
   const how = success === ran ? '' : ` (${outcomes.join(', ')})`;
   return [
@@ -227,18 +230,14 @@ function describeBasis({ meters }: ActivityTotals): Line {
 }
 
 function describeAdjusted({ meters }: ActivityTotals): Line {
-  const credits = meters.filter(({ credited }) => credited !== '0');
-  const debits = meters.filter(({ debited }) => debited !== '0');
-  if (credits.length + debits.length === 0) return [];
+  const changed = meters.filter(isCorrected);
+  if (changed.length === 0) return [];
+  const credits = amountsOf(meters, 'credited');
+  const debits = amountsOf(meters, 'debited');
   const parts: Line[] = [
-    ...(credits.length === 0
-      ? []
-      : [['took off ', ...listAmounts(credits.map(({ unit, credited }) => ({ unit, amount: credited })))]]),
-    ...(debits.length === 0
-      ? []
-      : [['added ', ...listAmounts(debits.map(({ unit, debited }) => ({ unit, amount: debited })))]]),
+    ...listIf(credits.length > 0, ['took off ', ...listAmounts(credits)]),
+    ...listIf(debits.length > 0, ['added ', ...listAmounts(debits)]),
   ];
-  const changed = meters.filter(({ debited, credited }) => debited !== '0' || credited !== '0');
   return [
     ' That is after corrections: ',
     ...listAmounts(changed.map(({ unit, used }) => ({ unit, amount: used }))),
@@ -257,26 +256,21 @@ function describeBounds(report: ActivityReport): Line {
     const more = codes.length > MAX_NAMED ? ' and more' : '';
     return codes.length === 0 ? '' : ` (${codes.slice(0, MAX_NAMED).join(', ')}${more})`;
   };
+  const beyond = `${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`;
+  const alone = `${those(unauthorized, 'execution', 'was', 'were')} authorized by nothing`;
+  const broken = `${those(invalid, 'record', 'is', 'are')} invalid and ${invalid === 1 ? 'proves' : 'prove'} nothing${codesOf('invalid')}`;
   const faults = [
-    ...(violation === 0
-      ? []
-      : [`${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`]),
-    ...(unauthorized === 0
-      ? []
-      : [`${count(unauthorized, 'execution')} ${unauthorized === 1 ? 'was' : 'were'} authorized by nothing`]),
-    ...(invalid === 0
-      ? []
-      : [
-          `${count(invalid, 'record')} ${invalid === 1 ? 'is' : 'are'} invalid and ${invalid === 1 ? 'proves' : 'prove'} nothing${codesOf('invalid')}`,
-        ]),
+    ...listIf(violation > 0, beyond),
+    ...listIf(unauthorized > 0, alone),
+    ...listIf(invalid > 0, broken),
   ];
   if (faults.length > 0)
     return [`Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`];
-  const broken = whatIsBrokenOfAll(report);
-  if (broken !== undefined) {
+  const ofLedger = brokenLedger(report);
+  if (ofLedger !== undefined) {
     return [
       'It cannot be shown that all of it was allowed, as the evidence is broken: ',
-      ...broken,
+      ...ofLedger,
       '. Of the records here none went beyond what was allowed.',
     ];
   }
@@ -294,40 +288,21 @@ function describeRefused({ grants, actions, executions }: ActivityTotals): strin
   const blocked =
     executions.blocked === 0
       ? ''
-      : `${denied === 0 ? '' : ', and '}${count(executions.blocked, 'attempt')} ${executions.blocked === 1 ? 'was' : 'were'} blocked by a denial`;
-  const refused = denied === 0 ? '' : `${count(denied, 'request')} ${denied === 1 ? 'was' : 'were'} denied`;
+      : `${denied === 0 ? '' : ', and '}${those(executions.blocked, 'attempt', 'was', 'were')} blocked by a denial`;
+  const refused = denied === 0 ? '' : `${those(denied, 'request', 'was', 'were')} denied`;
   return `${capital(`${refused}${blocked}`)}.`;
 }
 
 function describeLeft({ open, executions, meters }: ActivityTotals): Line {
-  const reserved = meters.filter((meter) => meter.reserved !== '0');
-  const holding: Line =
-    reserved.length === 0
-      ? []
-      : [
-          ', with ',
-          ...listAmounts(reserved.map((meter) => ({ unit: meter.unit, amount: meter.reserved }))),
-          ' still reserved',
-        ];
+  const reserved = amountsOf(meters, 'reserved');
+  const holding: Line = reserved.length === 0 ? [] : [', with ', ...listAmounts(reserved), ' still reserved'];
+  const isOpen = `${those(open.authorizations, 'authorization', 'is', 'are')} still open`;
+  const started = `${those(open.starts, 'start', 'has', 'have')} no recorded end`;
+  const released = `${those(executions.released, 'reservation', 'was', 'were')} given back unused`;
   const parts: Line[] = [
-    ...(open.authorizations === 0
-      ? []
-      : [
-          [
-            `${count(open.authorizations, 'authorization')} ${open.authorizations === 1 ? 'is' : 'are'} still open`,
-            ...holding,
-          ],
-        ]),
-    ...(open.starts === 0
-      ? []
-      : [[`${count(open.starts, 'start')} ${open.starts === 1 ? 'has' : 'have'} no recorded end`]]),
-    ...(executions.released === 0
-      ? []
-      : [
-          [
-            `${count(executions.released, 'reservation')} ${executions.released === 1 ? 'was' : 'were'} given back unused`,
-          ],
-        ]),
+    ...listIf(open.authorizations > 0, [isOpen, ...holding]),
+    ...listIf(open.starts > 0, [started]),
+    ...listIf(executions.released > 0, [released]),
   ];
   return parts.length === 0 ? [] : [' ', ...join(parts, '; '), '.'];
 }
@@ -381,11 +356,10 @@ function describeGaps(report: ActivityReport): Line {
   return [`${sealed}; `, ...describeEnd(report), '.'];
 }
 
-function describeSpending({ totals }: ActivityReport): Section {
-  const { meters } = totals;
+function describeSpending({ totals: { meters } }: ActivityReport): Section {
   const rows = meters.slice(0, MAX_ROWS);
-  const shown = BASES.filter((basis) => rows.some(({ basis: by }) => by[basis] !== undefined));
-  const isAdjusted = rows.some(({ debited, credited }) => debited !== '0' || credited !== '0');
+  const bases = BASES.filter((basis) => rows.some(({ basis: by }) => by[basis] !== undefined));
+  const isAdjusted = rows.some(isCorrected);
   const hasReserved = rows.some(({ reserved }) => reserved !== '0');
   const optional = [
     ['unauthorized', 'not authorized'],
@@ -393,40 +367,29 @@ function describeSpending({ totals }: ActivityReport): Section {
     ['in_invalid', 'by invalid records'],
   ] as const;
   const wrong = optional.filter(([name]) => rows.some((row) => row[name] !== undefined));
-  const columns: Column[] = [
-    { head: 'unit' },
-    { head: 'spent', isNumber: true },
-    ...(isAdjusted ? ['used', 'added', 'taken off'].map(number) : []),
-    ...shown.map((basis) => number(BASIS_WORDS[basis])),
-    ...wrong.map(([, head]) => number(head)),
-    ...(hasReserved ? [number('still reserved')] : []),
+  const columns = [
+    ...texts('unit'),
+    ...numbers('spent'),
+    ...(isAdjusted ? numbers('used', 'added', 'taken off') : []),
+    ...numbers(...bases.map((basis) => BASIS_WORDS[basis]), ...wrong.map(([, head]) => head)),
+    ...(hasReserved ? numbers('still reserved') : []),
   ];
-  const table: Table = {
-    columns,
-    rows: rows.map((meter) => ({
-      cells: [
-        [outside(meter.unit)],
-        amountCell(meter.spent),
-        ...(isAdjusted ? [meter.used, meter.debited, meter.credited].map(amountCell) : []),
-        ...shown.map((basis) => amountCell(meter.basis[basis] ?? '0')),
-        ...wrong.map(([name]) => amountCell(meter[name] ?? '0')),
-        ...(hasReserved ? [amountCell(meter.reserved)] : []),
-      ],
-      isBad: wrong.some(([name]) => meter[name] !== undefined),
-    })),
-    ...cutNote(rows.length, meters.length, 'unit'),
-  };
-  return {
-    title: 'What was spent',
-    lines: [
-      meters.length === 0
-        ? ['No amount is recorded.']
-        : [
-            'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is used + added − taken off; where it comes from (estimated, reported, …) is told of what was used and added.',
-          ],
+  const tables = listed(meters, { noun: 'unit', columns }, (meter) => ({
+    cells: [
+      [outside(meter.unit)],
+      amountCell(meter.spent),
+      ...(isAdjusted ? [meter.used, meter.debited, meter.credited].map(amountCell) : []),
+      ...bases.map((basis) => amountCell(meter.basis[basis] ?? '0')),
+      ...wrong.map(([name]) => amountCell(meter[name] ?? '0')),
+      ...(hasReserved ? [amountCell(meter.reserved)] : []),
     ],
-    tables: meters.length === 0 ? [] : [table],
-  };
+    isBad: wrong.some(([name]) => meter[name] !== undefined),
+  }));
+  const words =
+    meters.length === 0
+      ? 'No amount is recorded.'
+      : 'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is used + added − taken off; where it comes from (estimated, reported, …) is told of what was used and added.';
+  return { title: 'What was spent', lines: [[words]], tables };
 }
 
 /** What other systems logged, and nothing here accounts for. */
@@ -435,139 +398,125 @@ function describeEvidenceOfUse({ evidence = [] }: ActivityReport): Section[] {
     amounts.map(({ name, amount }, index) => ({ type, records, name, amount, isFirst: index === 0 })),
   );
   if (all.length === 0) return [];
-  const rows = all.slice(0, MAX_ROWS);
-  return [
-    {
-      title: 'What evidence says',
-      lines: [
-        [
-          'Amounts that other records state, as imports keep what other systems logged. No authorization stands for them, no grant accounts for them, and none of the sums above has them. Where an execution states the same use, it is in both. A message or span that is stated several times counts once. A part, such as the cached ones of the input, may be within its whole: names are not to be added up.',
-        ],
-      ],
-      tables: [
-        {
-          columns: [text('type of record'), number('records'), text('what'), number('amount')],
-          rows: rows.map(({ type, records, name, amount, isFirst }) => ({
-            cells: [
-              isFirst ? [outside(type)] : [],
-              isFirst ? [grouped(records)] : [],
-              [outside(name)],
-              amountCell(amount),
-            ],
-          })),
-          ...cutNote(rows.length, all.length, 'amount'),
-        },
-      ],
-    },
-  ];
+  const columns = [...texts('type of record'), ...numbers('records'), ...texts('what'), ...numbers('amount')];
+  const words =
+    'Amounts that other records state, as imports keep what other systems logged. No authorization stands for them, no grant accounts for them, and none of the sums above has them. Where an execution states the same use, it is in both. A message or span that is stated several times counts once. A part, such as the cached ones of the input, may be within its whole: names are not to be added up.';
+  const tables = listed(all, { noun: 'amount', columns }, ({ type, records, name, amount, isFirst }) => ({
+    cells: [
+      ...(isFirst ? [[outside(type)], [grouped(records)]] : [[], []]),
+      [outside(name)],
+      amountCell(amount),
+    ],
+  }));
+  return [{ title: 'What evidence says', lines: [[words]], tables }];
 }
 
 /** The same in a sentence, for readers of the first paragraph alone. */
 function describeStated({ evidence = [] }: ActivityReport): Line {
   const records = evidence.reduce((all, { records: n }) => all + n, 0);
-  return records === 0
-    ? []
-    : [
-        ` ${capital(count(records, 'further record'))} ${records === 1 ? 'states' : 'state'} amounts that nothing here accounts for, such as `,
-        ...join(
-          evidence
-            .flatMap(({ amounts }) => amounts)
-            .slice(0, MAX_UNITS)
-            .map(({ name, amount }) => [...amountCell(amount), ' ', outside(name)]),
-          ', ',
-        ),
-        ': see What evidence says.',
-      ];
+  if (records === 0) return [];
+  const first = evidence.flatMap(({ amounts }) => amounts).slice(0, MAX_UNITS);
+  return [
+    ` ${capital(count(records, 'further record'))} ${records === 1 ? 'states' : 'state'} amounts that nothing here accounts for, such as `,
+    ...join(
+      first.map(({ name, amount }) => [...amountCell(amount), ' ', outside(name)]),
+      ', ',
+    ),
+    ': see What evidence says.',
+  ];
 }
 
 const GROUP_WORDS = { principal: 'principal', grant: 'grant', tool: 'tool', day: 'day (UTC)' } as const;
+const NO_GROUP = {
+  principal: 'without a principal',
+  grant: 'under no grant',
+  tool: 'without a tool',
+  day: 'without a time',
+} as const;
 
 function describeGroups({ by, groups, others, totals, grants }: ActivityReport): Section[] {
   if (by === undefined || groups === undefined) return [];
-  const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
   const units = totals.meters.map(({ unit }) => unit);
   const isWide = units.length <= MAX_UNITS;
-  const rows: Table['rows'][number][] = [];
-  const addRow = (name: Line, counts: ActivityTotals | undefined, meters: readonly ActivityMeter[]): void => {
-    const isBad = counts !== undefined && counts.verdicts.invalid + counts.verdicts.violation > 0;
-    const numbers: Line[] =
-      counts === undefined
-        ? [[], [], []]
-        : [ranOf(counts), deniedOf(counts), counts.verdicts.invalid + counts.verdicts.violation].map((n) => [
-            n === 0 ? '0' : grouped(n),
-          ]);
-    const spent = new Map(meters.map((meter) => [meter.unit, meter.spent]));
-    if (isWide) {
-      rows.push({
-        cells: [name, ...numbers, ...units.map((unit) => amountCell(spent.get(unit) ?? ''))],
-        isBad,
-      });
-      return;
-    }
-    if (meters.length === 0) rows.push({ cells: [name, ...numbers, [], []], isBad });
-    for (const [index, { unit, spent: amount }] of meters.entries()) {
-      const first = index === 0 ? [name, ...numbers] : [[], [], [], []];
-      rows.push({ cells: [...first, [outside(unit)], amountCell(amount)], isBad });
-    }
-  };
-  // Whoever only wrote checkpoints is nobody's question.
+  const toRows = isWide ? wideRows(units) : longRows;
+  const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
+  // A principal that only wrote checkpoints is left out.
   const told = by === 'principal' ? groups.filter(({ totals: own }) => hasActed(own)) : groups;
-  for (const { key, totals: own, with_delegated: all } of told.slice(0, MAX_ROWS)) {
+  const rows = told.slice(0, MAX_ROWS).flatMap(({ key, totals: own, with_delegated: all }) => {
     const grant = by === 'grant' && key !== null ? byId.get(key) : undefined;
-    const indent = grant === undefined ? '' : '– '.repeat(depthOf(grant, byId));
-    addRow(key === null ? [noneOf(by)] : [indent, ...nameOfGroup(key, grant)], own, own.meters);
-    if (all !== undefined) addRow([indent, 'with those delegated from it'], undefined, all);
-  }
-  if (others !== undefined) addRow(['all others'], others, others.meters);
-  const table: Table = {
-    columns: [
-      { head: GROUP_WORDS[by] },
-      ...['executions', 'denied', 'wrong'].map(number),
-      ...(isWide
-        ? units.map((unit) => ({ head: unit, isNumber: true }))
-        : [{ head: 'unit' }, number('spent')]),
-    ],
-    rows,
-    ...cutNote(Math.min(told.length, MAX_ROWS), told.length, 'group'),
+    const indent = grant === undefined ? '' : indentOf(grant, byId);
+    const name = key === null ? [NO_GROUP[by]] : [indent, ...nameOfGroup(key, grant)];
+    return [
+      ...toRows(name, own, own.meters),
+      ...(all === undefined ? [] : toRows([indent, 'with those delegated from it'], undefined, all)),
+    ];
+  });
+  if (others !== undefined) rows.push(...toRows(['all others'], others, others.meters));
+  const columns = [
+    ...texts(GROUP_WORDS[by]),
+    ...numbers('executions', 'denied', 'wrong'),
+    ...(isWide ? numbers(...units) : [...texts('unit'), ...numbers('spent')]),
+  ];
+  const words =
+    'What was spent under a delegated grant stands at that grant; where others were delegated from a grant, its second row has the sum with theirs.';
+  return [
+    {
+      title: `By ${GROUP_WORDS[by]}`,
+      lines: by === 'grant' ? [[words]] : [],
+      tables: [{ columns, rows, ...cutNote(told.length, 'group') }],
+    },
+  ];
+}
+
+type GroupRows = (name: Line, counts: ActivityTotals | undefined, meters: readonly ActivityMeter[]) => Row[];
+
+/** One row, with a column for each unit. */
+function wideRows(units: readonly string[]): GroupRows {
+  return (name, counts, meters) => {
+    const spent = new Map(meters.map((meter) => [meter.unit, meter.spent]));
+    const amounts = units.map((unit) => amountCell(spent.get(unit) ?? ''));
+    return [{ cells: [name, ...countCells(counts), ...amounts], isBad: wrongOf(counts) > 0 }];
   };
-  const lines: Line[] =
-    by === 'grant'
-      ? [
-          [
-            'What was spent under a delegated grant stands at that grant; where others were delegated from a grant, its second row has the sum with theirs.',
-          ],
-        ]
-      : [];
-  return [{ title: `By ${GROUP_WORDS[by]}`, lines, tables: [table] }];
+}
+
+/** A row for each unit. */
+function longRows(name: Line, counts: ActivityTotals | undefined, meters: readonly ActivityMeter[]): Row[] {
+  const head = [name, ...countCells(counts)];
+  const isBad = wrongOf(counts) > 0;
+  if (meters.length === 0) return [{ cells: [...head, [], []], isBad }];
+  return meters.map(({ unit, spent }, index) => ({
+    cells: [...(index === 0 ? head : [[], [], [], []]), [outside(unit)], amountCell(spent)],
+    isBad,
+  }));
+}
+
+function countCells(counts: ActivityTotals | undefined): Line[] {
+  if (counts === undefined) return [[], [], []];
+  return [ranOf(counts), deniedOf(counts), wrongOf(counts)].map((n) => [grouped(n)]);
 }
 
 function describeAllowance(report: ActivityReport): Section {
-  const { problems } = report;
-  const rows = problems.slice(0, MAX_ROWS);
-  const table: Table = {
-    columns: [{ head: 'code' }, { head: 'what is wrong' }, number('records'), { head: 'first' }],
-    rows: rows.map(({ code, class: of, records, first }) => ({
-      cells: [
-        [code],
-        [`${of}: ${isFindingCode(code) ? CODE_PAGES[code].title : ''}`],
-        [grouped(records)],
-        first[0] === undefined ? [] : placeOf(first[0]),
-      ],
-      isBad: true,
-    })),
-    ...cutNote(rows.length, problems.length, 'code'),
-  };
+  const { problems, grants } = report;
+  const columns = [...texts('code', 'what is wrong'), ...numbers('records'), ...texts('first')];
   return {
     title: 'Was all of it allowed?',
     lines: [
       describeBounds(report),
       ...problems
         .slice(0, MAX_NAMED)
-        .flatMap(({ code, first }): Line[] =>
-          first[0] === undefined ? [] : [describeProblem(code, first[0], report.grants)],
+        .flatMap(({ code, first: [first] }) =>
+          first === undefined ? [] : [describeProblem(code, first, grants)],
         ),
     ],
-    tables: problems.length === 0 ? [] : [table],
+    tables: listed(problems, { noun: 'code', columns }, ({ code, class: of, records, first: [first] }) => ({
+      cells: [
+        [code],
+        [`${of}: ${isFindingCode(code) ? CODE_PAGES[code].title : ''}`],
+        [grouped(records)],
+        first === undefined ? [] : placeOf(first),
+      ],
+      isBad: true,
+    })),
   };
 }
 
@@ -579,11 +528,7 @@ const OVER: Readonly<Record<string, string>> = {
 };
 
 /** By how much, and of which grant, where that is known: else the finding's own words. */
-function describeProblem(
-  code: string,
-  first: ActivityReport['problems'][number]['first'][number],
-  grants: readonly ActivityGrant[],
-): Line {
+function describeProblem(code: string, first: ProblemPlace, grants: readonly ActivityGrant[]): Line {
   const { over, message } = first;
   const grant = over && grants.find(({ event_id: id }) => id === over.grant_event_id);
   const words = OVER[code];
@@ -600,257 +545,222 @@ function describeProblem(
   ];
 }
 
-function signersLine(signers: readonly ActivityKey[]): Line {
-  return signers.length === 0
-    ? ['nobody who counts']
-    : join(
-        signers.map((key) => keyLine(key)),
-        ', ',
-      );
-}
-
 function describeRefusals({ totals, denied, blocked }: ActivityReport): Section {
-  const requests = denied.slice(0, MAX_ROWS);
-  const attempts = blocked.slice(0, MAX_ROWS);
-  const table: Table = {
-    caption: 'Requests that were denied',
-    columns: [
-      number('seq'),
-      ...['time', 'principal', 'asked for', 'denied by', 'code', 'policy it names', 'failed checks'].map(
-        text,
-      ),
-    ],
-    rows: requests.map((each) => ({
-      cells: [
-        [String(each.seq)],
-        [timeText(each.occurred_at)],
-        [outside(each.principal_id)],
-        each.tool_name === undefined ? ['a grant'] : [outside(each.tool_name)],
-        signersLine(each.signers),
-        [each.decision_code],
-        [outside(each.policy_id)],
-        join(
-          each.failed_checks.map((check) => [outside(check)]),
-          ', ',
-        ),
-      ],
-    })),
-    ...cutNote(requests.length, totals.grants.denied + totals.actions.denied, 'request'),
-  };
-  const attempted: Table = {
-    caption: 'Attempts that were blocked',
-    columns: [number('seq'), ...['time', 'principal', 'tool', 'error code'].map(text)],
-    rows: attempts.map((each) => ({
-      cells: [
-        [String(each.seq)],
-        [timeText(each.occurred_at)],
-        [outside(each.principal_id)],
-        [outside(each.tool_name)],
-        [each.error_code ?? ''],
-      ],
-    })),
-    ...cutNote(attempts.length, totals.executions.blocked, 'attempt'),
-  };
+  const deniedColumns = [
+    ...numbers('seq'),
+    ...texts('time', 'principal', 'asked for', 'denied by', 'code', 'policy it names', 'failed checks'),
+  ];
+  const blockedColumns = [...numbers('seq'), ...texts('time', 'principal', 'tool', 'error code')];
+  const words =
+    'Denied: a request to which the answer was no, and whoever signed the denial gave it. Blocked: an attempt that was made all the same, and that the denial stopped before it ran.';
   return {
     title: 'What was refused: denied or blocked',
-    lines: [
-      [describeRefused(totals)],
-      ...(requests.length + attempts.length > 0
-        ? [
-            [
-              'Denied: a request to which the answer was no, and whoever signed the denial gave it. Blocked: an attempt that was made all the same, and that the denial stopped before it ran.',
-            ],
-          ]
-        : []),
+    lines: [[describeRefused(totals)], ...(denied.length + blocked.length > 0 ? [[words]] : [])],
+    tables: [
+      ...listed(
+        denied,
+        {
+          caption: 'Requests that were denied',
+          noun: 'request',
+          total: deniedOf(totals),
+          columns: deniedColumns,
+        },
+        (each) => ({
+          cells: [
+            ...placeCells(each),
+            each.tool_name === undefined ? ['a grant'] : [outside(each.tool_name)],
+            signersLine(each.signers),
+            [each.decision_code],
+            [outside(each.policy_id)],
+            names(each.failed_checks),
+          ],
+        }),
+      ),
+      ...listed(
+        blocked,
+        {
+          caption: 'Attempts that were blocked',
+          noun: 'attempt',
+          total: totals.executions.blocked,
+          columns: blockedColumns,
+        },
+        (each) => ({ cells: [...placeCells(each), [outside(each.tool_name)], [each.error_code ?? '']] }),
+      ),
     ],
-    tables: [...(requests.length === 0 ? [] : [table]), ...(attempts.length === 0 ? [] : [attempted])],
   };
 }
 
 function describeAuthority(report: ActivityReport): Section {
-  const { grants, grants_total: total, signers, decisions } = report;
+  return {
+    title: 'Who authorized it',
+    lines: report.grants.length > 0 ? [] : [describeGranters(report)],
+    tables: [...grantTable(report), ...signerTable(report), ...decisionTable(report)],
+  };
+}
+
+/** A row for each unit of each grant. */
+function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
+  if (grants.length === 0) return [];
   const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
   const shown = grants.slice(0, MAX_ROWS);
   const isDelegated = shown.some(({ meters }) => meters.some(({ delegated }) => delegated !== undefined));
   const hasActionCaps = shown.some(({ action_caps: caps }) => caps.length > 0);
-  const table: Table = {
-    caption: 'Grants: what was allowed, in the whole ledger',
-    columns: [
-      number('seq'),
-      ...['granted to', 'tools', 'unit'].map(text),
-      ...['cap', 'used'].map(number),
-      ...(isDelegated ? [number('of it delegated')] : []),
-      ...['reserved', 'left'].map(number),
-      ...(hasActionCaps ? [number('at most in one action')] : []),
-      ...['expires', 'signed by', 'policy it names'].map(text),
-    ],
-    rows: shown.flatMap((grant) => {
-      const depth = depthOf(grant, byId);
-      const name: Line = ['– '.repeat(depth), outside(grant.principal_id)];
-      const tools = join(
-        grant.allowed_tools.slice(0, MAX_NAMED).map((tool) => [outside(tool)]),
-        ', ',
-      );
-      const more =
-        grant.allowed_tools_total > MAX_NAMED
-          ? [` and ${grouped(grant.allowed_tools_total - MAX_NAMED)} more`]
-          : [];
-      const rest: Line[] = [
-        [grant.expires_at === undefined ? 'never' : timeText(grant.expires_at)],
-        signersLine(grant.signers),
-        [outside(grant.policy_id), ` ${grant.decision_code}`],
-      ];
-      const isBad = grant.verdict !== 'ok';
-      const meters = grant.meters.slice(0, MAX_UNITS);
-      const most = new Map(grant.action_caps.map((each) => [each.unit, each.amount]));
-      return meters.map(({ unit, cap, used, delegated = '0', reserved, left }, index) => ({
+  const columns = [
+    ...numbers('seq'),
+    ...texts('granted to', 'tools', 'unit'),
+    ...numbers('cap', 'used'),
+    ...(isDelegated ? numbers('of it delegated') : []),
+    ...numbers('reserved', 'left'),
+    ...(hasActionCaps ? numbers('at most in one action') : []),
+    ...texts('expires', 'signed by', 'policy it names'),
+  ];
+  const rows = shown.flatMap((grant) => {
+    const more = grant.allowed_tools_total - MAX_NAMED;
+    const head: Line[] = [
+      [String(grant.seq)],
+      [indentOf(grant, byId), outside(grant.principal_id)],
+      [
+        ...names(grant.allowed_tools.slice(0, MAX_NAMED)),
+        ...(more > 0 ? [` and ${grouped(more)} more`] : []),
+      ],
+    ];
+    const rest: Line[] = [
+      [grant.expires_at === undefined ? 'never' : timeText(grant.expires_at)],
+      signersLine(grant.signers),
+      [outside(grant.policy_id), ` ${grant.decision_code}`],
+    ];
+    const most = new Map(grant.action_caps.map((each) => [each.unit, each.amount]));
+    return grant.meters
+      .slice(0, MAX_UNITS)
+      .map(({ unit, cap, used, delegated = '0', reserved, left }, index) => ({
         cells: [
-          ...(index === 0 ? [[String(grant.seq)], name, [...tools, ...more]] : [[], [], []]),
+          ...(index === 0 ? head : [[], [], []]),
           [outside(unit)],
           ...[cap, used, ...(isDelegated ? [delegated] : []), reserved, left].map(amountCell),
           ...(hasActionCaps ? [amountCell(most.get(unit) ?? '')] : []),
           ...(index === 0 ? rest : [[], [], []]),
         ],
-        isBad: isBad || left.startsWith('-'),
+        isBad: grant.verdict !== 'ok' || left.startsWith('-'),
       }));
-    }),
-    ...cutNote(shown.length, total, 'grant'),
-  };
-  const signed: Table = {
-    caption: 'Who signed these records',
-    columns: [
-      text('key'),
-      text('known by'),
-      ...['records', 'grants', 'actions', 'executions', 'adjustments'].map(number),
+  });
+  return [
+    {
+      caption: 'Grants: what was allowed, in the whole ledger',
+      columns,
+      rows,
+      ...cutNote(total, 'grant', shown.length),
+    },
+  ];
+}
+
+function signerTable({ signers, unsigned }: ActivityReport): Table[] {
+  if (signers.length === 0 && unsigned === 0) return [];
+  const rows: Row[] = signers.slice(0, MAX_ROWS).map((signer) => ({
+    cells: [
+      keyLine(signer, true),
+      [signer.pinned ? 'your trust policy' : 'the ledger alone'],
+      ...[signer.records, signer.grants, signer.actions, signer.executions, signer.adjustments].map((n) => [
+        grouped(n),
+      ]),
     ],
-    rows: [
-      ...signers.slice(0, MAX_ROWS).map((signer) => ({
-        cells: [
-          keyLine(signer, true),
-          [signer.pinned ? 'your trust policy' : 'the ledger alone'],
-          ...[signer.records, signer.grants, signer.actions, signer.executions, signer.adjustments].map(
-            (n) => [grouped(n)],
-          ),
-        ],
-      })),
-      ...(report.unsigned === 0
-        ? []
-        : [{ cells: [['no signature that counts'], [], [grouped(report.unsigned)], [], [], [], []] }]),
+  }));
+  if (unsigned > 0) {
+    rows.push({ cells: [['no signature that counts'], [], [grouped(unsigned)], [], [], [], []] });
+  }
+  const columns = [
+    ...texts('key', 'known by'),
+    ...numbers('records', 'grants', 'actions', 'executions', 'adjustments'),
+  ];
+  return [{ caption: 'Who signed these records', columns, rows, ...cutNote(signers.length, 'key') }];
+}
+
+function decisionTable({ decisions }: ActivityReport): Table[] {
+  const columns = [...texts('decision', 'of', 'code', 'policy it names'), ...numbers('times')];
+  return listed(decisions, { caption: 'Decisions', noun: 'decision', columns }, (each) => ({
+    cells: [
+      [each.decision],
+      [each.kind],
+      [each.decision_code],
+      [outside(each.policy_id)],
+      [grouped(each.count)],
     ],
-    ...cutNote(Math.min(signers.length, MAX_ROWS), signers.length, 'key'),
-  };
-  const rows = decisions.slice(0, MAX_ROWS);
-  const decided: Table = {
-    caption: 'Decisions',
-    columns: [...['decision', 'of', 'code', 'policy it names'].map(text), number('times')],
-    rows: rows.map(({ decision, kind, policy_id: policy, decision_code: code, count: times }) => ({
-      cells: [[decision], [kind], [code], [outside(policy)], [grouped(times)]],
-    })),
-    ...cutNote(rows.length, decisions.length, 'decision'),
-  };
+  }));
+}
+
+/** What is open at the end, and what was corrected; nothing where there is neither. */
+function describeRest(report: ActivityReport): Section[] {
+  const { open, starts, adjustments } = report;
+  return [
+    ...(open.length + starts.length === 0 ? [] : [describeOpen(report)]),
+    ...(adjustments.length === 0 ? [] : [describeCorrections(report)]),
+  ];
+}
+
+function describeOpen({ totals, open, starts }: ActivityReport): Section {
+  const openColumns = [...numbers('seq'), ...texts('time', 'principal', 'tool', 'reserved')];
+  const startColumns = [...numbers('seq'), ...texts('started', 'principal', 'tool')];
   return {
-    title: 'Who authorized it',
-    lines: shown.length > 0 ? [] : [describeGranters(report)],
+    title: 'What is still open',
+    lines: [['Allowed and not executed, or started and without a recorded end, when the ledger ends.']],
     tables: [
-      ...(shown.length === 0 ? [] : [table]),
-      ...(signed.rows.length === 0 ? [] : [signed]),
-      ...(rows.length === 0 ? [] : [decided]),
+      ...listed(
+        open,
+        {
+          caption: 'Open authorizations',
+          noun: 'authorization',
+          total: totals.open.authorizations,
+          columns: openColumns,
+        },
+        (each) => ({ cells: [...placeCells(each), [outside(each.tool_name)], listAmounts(each.reserved)] }),
+      ),
+      ...listed(
+        starts,
+        {
+          caption: 'Started: running, or its recorder was stopped',
+          noun: 'start',
+          total: totals.open.starts,
+          columns: startColumns,
+        },
+        ({ started_at: at, ...each }) => ({
+          cells: [...placeCells({ ...each, occurred_at: at }), [outside(each.tool_name)]],
+        }),
+      ),
     ],
   };
 }
 
-/** What is open, and what was corrected; nothing where there is neither. */
-function describeRest({ totals, open, starts, adjustments }: ActivityReport): Section[] {
-  const sections: Section[] = [];
-  if (open.length + starts.length > 0) {
-    const actions = open.slice(0, MAX_ROWS);
-    const running = starts.slice(0, MAX_ROWS);
-    sections.push({
-      title: 'What is still open',
-      lines: [['Allowed and not executed, or started and without a recorded end, when the ledger ends.']],
-      tables: [
-        ...(actions.length === 0
-          ? []
-          : [
-              {
-                caption: 'Open authorizations',
-                columns: [number('seq'), ...['time', 'principal', 'tool', 'reserved'].map(text)],
-                rows: actions.map((each) => ({
-                  cells: [
-                    [String(each.seq)],
-                    [timeText(each.occurred_at)],
-                    [outside(each.principal_id)],
-                    [outside(each.tool_name)],
-                    listAmounts(each.reserved),
-                  ],
-                })),
-                ...cutNote(actions.length, totals.open.authorizations, 'authorization'),
-              },
-            ]),
-        ...(running.length === 0
-          ? []
-          : [
-              {
-                caption: 'Started: running, or its recorder was stopped',
-                columns: [number('seq'), ...['started', 'principal', 'tool'].map(text)],
-                rows: running.map((each) => ({
-                  cells: [
-                    [String(each.seq)],
-                    [timeText(each.started_at)],
-                    [outside(each.principal_id)],
-                    [outside(each.tool_name)],
-                  ],
-                })),
-                ...cutNote(running.length, totals.open.starts, 'start'),
-              },
-            ]),
-      ],
-    });
-  }
-  if (adjustments.length > 0) {
-    const rows = adjustments.slice(0, MAX_ROWS);
-    sections.push({
-      title: 'What was corrected',
-      lines: [],
-      tables: [
-        {
-          caption: 'Adjustments',
-          columns: [
-            number('seq'),
-            ...['time', 'by', 'what', 'amounts', 'reason', 'grant', 'execution', 'signed by'].map(text),
-          ],
-          rows: rows.map((each) => {
-            const isRefused = each.amounts.every(({ counted }) => !counted);
-            return {
-              cells: [
-                [String(each.seq)],
-                [timeText(each.occurred_at)],
-                [outside(each.principal_id)],
-                [
-                  each.direction === 'credit' ? 'taken off' : 'added',
-                  isRefused ? ' (not applied: counts for nothing)' : '',
-                ],
-                listAmounts(each.amounts),
-                [each.reason],
-                [each.grant_seq === undefined ? shortId(each.grant_event_id) : `seq ${each.grant_seq}`],
-                [
-                  each.execution_seq === undefined
-                    ? each.execution_event_id === undefined
-                      ? 'none named'
-                      : shortId(each.execution_event_id)
-                    : `seq ${each.execution_seq}`,
-                ],
-                signersLine(each.signers),
-              ],
-              isBad: isRefused,
-            };
-          }),
-          ...cutNote(rows.length, totals.adjustments.credits + totals.adjustments.debits, 'adjustment'),
-        },
-      ],
-    });
-  }
-  return sections;
+function describeCorrections({ totals, adjustments }: ActivityReport): Section {
+  const columns = [
+    ...numbers('seq'),
+    ...texts('time', 'by', 'what', 'amounts', 'reason', 'grant', 'execution', 'signed by'),
+  ];
+  const total = totals.adjustments.credits + totals.adjustments.debits;
+  const tables = listed(
+    adjustments,
+    { caption: 'Adjustments', noun: 'adjustment', total, columns },
+    (each) => {
+      const isRefused = each.amounts.every(({ counted }) => !counted);
+      const what = each.direction === 'credit' ? 'taken off' : 'added';
+      return {
+        cells: [
+          ...placeCells(each),
+          [what, isRefused ? ' (not applied: counts for nothing)' : ''],
+          listAmounts(each.amounts),
+          [each.reason],
+          [recordText(each.grant_seq, each.grant_event_id)],
+          [recordText(each.execution_seq, each.execution_event_id)],
+          signersLine(each.signers),
+        ],
+        isBad: isRefused,
+      };
+    },
+  );
+  return { title: 'What was corrected', lines: [], tables };
+}
+
+function recordText(seq: number | undefined, id: string | undefined): string {
+  if (seq !== undefined) return `seq ${seq}`;
+  return id === undefined ? 'none named' : shortId(id);
 }
 
 function describeEvidence(report: ActivityReport, guide: Guide): Section {
@@ -864,19 +774,30 @@ function describeEvidence(report: ActivityReport, guide: Guide): Section {
   const notes = (
     caption: string,
     list: readonly { readonly code: string; readonly message: string }[],
-  ): Table => ({
-    caption,
-    columns: ['code', 'what it means'].map(text),
-    rows: list.map((item) => ({ cells: [[item.code], [outside(notCheckedText(item, guide))]] })),
-  });
+  ): Table[] =>
+    list.length === 0
+      ? []
+      : [
+          {
+            caption,
+            columns: texts('code', 'what it means'),
+            rows: list.map((item) => ({ cells: [[item.code], [outside(notCheckedText(item, guide))]] })),
+          },
+        ];
   return {
     title: 'Is anything missing?',
     lines: [describeMissing(report), period],
-    tables: [
-      ...(open.length === 0 ? [] : [notes('Not checked', open)]),
-      ...(limits.length === 0 ? [] : [notes('What these numbers do not say', limits)]),
-    ],
+    tables: [...notes('Not checked', open), ...notes('What these numbers do not say', limits)],
   };
+}
+
+function signersLine(signers: readonly ActivityKey[]): Line {
+  return signers.length === 0
+    ? ['nobody who counts']
+    : join(
+        signers.map((key) => keyLine(key)),
+        ', ',
+      );
 }
 
 interface Amount {
@@ -897,6 +818,21 @@ function listAmounts(amounts: readonly Amount[]): Line {
   if (more > 0) return [...join(shown, ', '), ` and ${count(more, 'more unit')}`];
   const last = shown.pop() ?? [];
   return shown.length === 0 ? last : [...join(shown, ', '), ' and ', ...last];
+}
+
+/** The units of which there is any. */
+function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited' | 'reserved'): Amount[] {
+  return meters.flatMap(({ unit, [part]: amount }) => (amount === '0' ? [] : [{ unit, amount }]));
+}
+
+/** An item of a list, if it applies. */
+function listIf<T>(applies: boolean, item: T): T[] {
+  return applies ? [item] : [];
+}
+
+/** `1 start has`, `2 starts have`. */
+function those(n: number, noun: string, one: string, many: string): string {
+  return `${count(n, noun)} ${n === 1 ? one : many}`;
 }
 
 function amountText(amount: string): string {
@@ -927,13 +863,7 @@ function keyLine({ keyid, name, owner }: ActivityKey, isWhole = false): Line {
   return name === undefined ? [`key ${id}`] : [outside(name), ` (key ${id})`];
 }
 
-function placeOf({
-  seq,
-  file,
-  line,
-  principal_id: principal,
-  tool_name: tool,
-}: ActivityReport['problems'][number]['first'][number]): Line {
+function placeOf({ seq, file, line, principal_id: principal, tool_name: tool }: ProblemPlace): Line {
   return [
     ...(seq === undefined ? [outside(file), `:${line}`] : [`seq ${seq}`]),
     ...(principal === undefined ? [] : [', ', outside(principal)]),
@@ -945,25 +875,12 @@ function nameOfGroup(key: string, grant: ActivityGrant | undefined): Line {
   return grant === undefined ? [outside(key)] : [`seq ${grant.seq}, `, outside(grant.principal_id)];
 }
 
-function noneOf(by: NonNullable<ActivityReport['by']>): string {
-  return by === 'grant'
-    ? 'under no grant'
-    : by === 'tool'
-      ? 'without a tool'
-      : by === 'day'
-        ? 'without a time'
-        : 'without a principal';
-}
-
-/** Grants that are not listed end the way up. */
-function depthOf(grant: ActivityGrant, byId: ReadonlyMap<string, ActivityGrant>): number {
+/** A dash for each listed grant above this one. */
+function indentOf(grant: ActivityGrant, byId: ReadonlyMap<string, ActivityGrant>): string {
   let depth = 0;
-  for (let each = grant; each.parent_event_id !== undefined && depth < MAX_ROWS; depth += 1) {
-    const parent = byId.get(each.parent_event_id);
-    if (parent === undefined) return depth;
-    each = parent;
-  }
-  return depth;
+  let above = byId.get(grant.parent_event_id ?? '');
+  for (; above !== undefined && depth < MAX_ROWS; depth += 1) above = byId.get(above.parent_event_id ?? '');
+  return '– '.repeat(depth);
 }
 
 function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
@@ -981,18 +898,41 @@ function deniedOf({ grants, actions }: ActivityTotals): number {
   return grants.denied + actions.denied;
 }
 
-function cutNote(shown: number, total: number, noun: string): { readonly note?: string } {
+function wrongOf(counts: ActivityTotals | undefined): number {
+  return counts === undefined ? 0 : counts.verdicts.invalid + counts.verdicts.violation;
+}
+
+function isCorrected({ debited, credited }: ActivityMeter): boolean {
+  return debited !== '0' || credited !== '0';
+}
+
+function placeCells(at: {
+  readonly seq: number;
+  readonly occurred_at: string;
+  readonly principal_id: string;
+}): Line[] {
+  return [[String(at.seq)], [timeText(at.occurred_at)], [outside(at.principal_id)]];
+}
+
+/** A table of the first items; none where there are no items. `total`: how many there are, default: the items. */
+function listed<T>(
+  items: readonly T[],
+  {
+    noun,
+    total = items.length,
+    ...head
+  }: Pick<Table, 'caption' | 'columns'> & { noun: string; total?: number },
+  toRow: (item: T) => Row,
+): Table[] {
+  if (items.length === 0) return [];
+  const rows = items.slice(0, MAX_ROWS).map(toRow);
+  return [{ ...head, rows, ...cutNote(total, noun, rows.length) }];
+}
+
+function cutNote(total: number, noun: string, shown = Math.min(total, MAX_ROWS)): { readonly note?: string } {
   return shown >= total ? {} : { note: `${count(total - shown, `further ${noun}`)} not shown here.` };
 }
 
 function capital(sentence: string): string {
   return `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}`;
-}
-
-function text(head: string): Column {
-  return { head };
-}
-
-function number(head: string): Column {
-  return { head, isNumber: true };
 }

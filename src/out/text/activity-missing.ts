@@ -2,9 +2,7 @@
 
 import type { ActivityReport } from '../../format/schema/generated/types.js';
 import { type Line, outside } from './document.js';
-import { count, grouped } from './words.js';
-
-type Anchor = ActivityReport['ledger']['anchors'][number];
+import { count, grouped, longestAnchor } from './words.js';
 
 /** What shows that records are missing, or that some were changed. */
 interface Loss {
@@ -20,7 +18,7 @@ export function describeLoss(report: ActivityReport): Line | undefined {
 
 function findLoss({ ledger, problems }: ActivityReport): Loss | undefined {
   const { records, anchors, seq_gaps: gaps, chain_breaks: breaks } = ledger;
-  const shorter = longestOf(anchors, 'truncated');
+  const shorter = longestAnchor(anchors, 'truncated');
   if (shorter !== undefined) {
     const lost = shorter.tree_size - records;
     return {
@@ -37,7 +35,7 @@ function findLoss({ ledger, problems }: ActivityReport): Loss | undefined {
   if (gaps > 0) {
     return { words: [`the numbering of the records has ${count(gaps, 'gap')}`], isCertain: true };
   }
-  const forked = longestOf(anchors, 'forked');
+  const forked = longestAnchor(anchors, 'forked');
   if (forked !== undefined) {
     return {
       words: [
@@ -62,14 +60,14 @@ export function describeMissing(report: ActivityReport): Line {
   const loss = findLoss(report);
   if (loss !== undefined) return [loss.isCertain ? 'YES: ' : 'YES, or changed: ', ...loss.words, '.'];
   if (verdict === 'undecided') return ['That cannot be said: there is no record.'];
-  const other = longestOf(ledger.anchors, 'other-origin');
+  const other = longestAnchor(ledger.anchors, 'other-origin');
   if (other !== undefined) {
     return ['That cannot be said: ', outside(other.path), ' is a checkpoint of another ledger.'];
   }
   if (report.not_checked.some(({ code }) => code === 'CHAIN')) {
     return ['That cannot be said: bare events have no chain and no order.'];
   }
-  const held = longestOf(ledger.anchors, 'extends');
+  const held = longestAnchor(ledger.anchors, 'extends');
   if (held === undefined) {
     return [
       'That cannot be shown. The chain of these records has no gap, but nothing shows whether some were cut off at the end: no checkpoint kept elsewhere was given.',
@@ -86,10 +84,10 @@ export function describeMissing(report: ActivityReport): Line {
     : [`NO: ${whole}`, outside(held.path), ' covers are there, unchanged.'];
 }
 
-/** How the ledger stands to the checkpoints that the user holds, as a clause. */
+/** How the ledger relates to the held checkpoints, as a clause. */
 export function describeEnd({ ledger, not_checked: open }: ActivityReport): Line {
   const { anchors } = ledger;
-  const shorter = longestOf(anchors, 'truncated');
+  const shorter = longestAnchor(anchors, 'truncated');
   if (shorter !== undefined) {
     return [
       `the ledger is shorter than the checkpoint that you hold: ${grouped(ledger.records)} of at least ${count(shorter.tree_size, 'record')}`,
@@ -101,23 +99,10 @@ export function describeEnd({ ledger, not_checked: open }: ActivityReport): Line
   if (anchors.some(({ relation }) => relation === 'other-origin')) {
     return ['the checkpoint that you hold is of another ledger'];
   }
-  // Bare events have no order that a checkpoint could be held against.
+  // Bare events have no order that a checkpoint could match.
   const isOpen = open.some(({ code }) => code === 'TRUNCATION' || code === 'CHAIN');
   if (anchors.length > 0 && !isOpen) return ['the ledger extends the checkpoint that you hold'];
-  return longestOf(anchors, 'extends') === undefined || open.some(({ code }) => code === 'CHAIN')
+  return longestAnchor(anchors, 'extends') === undefined || open.some(({ code }) => code === 'CHAIN')
     ? ['nothing shows that no records were cut off at the end']
     : ['the ledger extends the checkpoint that you hold, and nothing shows that none were cut off after it'];
-}
-
-function longestOf(anchors: readonly Anchor[], relation: Anchor['relation']): Anchor | undefined {
-  return (
-    anchors
-      // A note of the empty tree says nothing of any ledger.
-      .filter((anchor) => anchor.relation === relation && anchor.tree_size > 0)
-      .reduce<Anchor | undefined>(
-        (longest, anchor) =>
-          longest === undefined || anchor.tree_size > longest.tree_size ? anchor : longest,
-        undefined,
-      )
-  );
 }

@@ -2,18 +2,13 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { BundleResult } from '../../format/schema/generated/types.js';
+import { notCheckedLines } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { renderFinding, VERDICT_STYLES } from './report.js';
-import { count, grouped, row } from './words.js';
+import { renderFinding, TRUST_WORDS, VERDICT_STYLES } from './report.js';
+import { count, countsText, grouped, row, selectionText } from './words.js';
 
-/** So many findings, contents and principals are shown. */
+/** The most findings, contents and principals that are shown. */
 const MAX_SHOWN = 20;
-
-const TRUST_WORDS = {
-  policy: 'pinned: the keys of your trust policy',
-  'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
-  none: 'none: no keys are known, and signatures were not checked',
-} as const;
 
 const KNOWN_WORDS = {
   'trust-policy': 'a key of your trust policy',
@@ -39,9 +34,9 @@ export function renderBundleResult(result: BundleResult, file: string, paint: Pa
       ? []
       : [
           row('trust', TRUST_WORDS[trust.mode]),
-          row('signatures', nonZero(trust.signatures)),
-          row('verdicts', nonZero(counts.by_verdict)),
-          row('events', nonZero(counts.by_type)),
+          row('signatures', countsText(trust.signatures)),
+          row('verdicts', countsText(counts.by_verdict)),
+          row('events', countsText(counts.by_type)),
         ]),
     ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
     ...(ledger.ledger_id === null ? [] : [row('ledger', ledger.ledger_id)]),
@@ -56,7 +51,7 @@ export function renderBundleResult(result: BundleResult, file: string, paint: Pa
     ),
     ...renderContents(result),
     ...renderClaim(result),
-    ...renderNotChecked(result, paint),
+    ...notCheckedLines(result.not_checked, paint),
     ...renderProblems(result, paint),
     ...renderFindings(result, paint),
   ];
@@ -102,24 +97,12 @@ function renderScope({ scope, records, selection, stretches }: BundleResult): st
     ...(hashes === 0 ? [] : [`${grouped(hashes)} as hashes only`]),
     ...(beyond === 0 ? [] : [`${grouped(beyond)} left out, which nothing proves yet`]),
   ];
-  const criteria = describeSelection(selection);
+  const criteria = selectionText(selection);
   return [
     row('records', parts.join(', ')),
     ...(criteria === '' ? [] : [row('selection', criteria)]),
     ...stretches.flatMap(renderStretch),
   ];
-}
-
-function describeSelection(selection: BundleResult['selection']): string {
-  const { since, until, principal, tool, grant_event_id: grant, event_ids: events } = selection;
-  return [
-    ...(principal === undefined ? [] : [`principal ${printable(principal)}`]),
-    ...(tool === undefined ? [] : [`tool ${printable(tool)}`]),
-    ...(grant === undefined ? [] : [`grant ${grant} and what is under it`]),
-    ...(since === undefined ? [] : [`since ${since}`]),
-    ...(until === undefined ? [] : [`until ${until}`]),
-    ...(events === undefined ? [] : [count(events.length, 'named event')]),
-  ].join(', ');
 }
 
 function renderStretch(stretch: BundleResult['stretches'][number]): string[] {
@@ -204,16 +187,6 @@ function renderClaim({ report_at_export: claim }: BundleResult): string[] {
   ];
 }
 
-function renderNotChecked({ not_checked: list }: BundleResult, paint: Paint): string[] {
-  if (list.length === 0) return [];
-  const width = Math.max(...list.map(({ code }) => code.length));
-  return [
-    '',
-    paint('bold', 'not checked'),
-    ...list.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`),
-  ];
-}
-
 function renderProblems({ problems }: BundleResult, paint: Paint): string[] {
   if (problems.length === 0) return [];
   const lines = problems.flatMap(({ code, kind, expected, actual }) => {
@@ -236,9 +209,4 @@ function renderFindings({ findings, findings_total: total }: BundleResult, paint
     ...shown.flatMap((finding) => renderFinding(finding, paint)),
     ...(rest > 0 ? [`… and ${grouped(rest)} more`] : []),
   ];
-}
-
-function nonZero(counts: Readonly<Record<string, number>>): string {
-  const present = Object.entries(counts).filter(([, n]) => n > 0);
-  return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ') || 'none';
 }

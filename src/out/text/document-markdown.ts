@@ -1,4 +1,4 @@
-/** A document as Markdown. Outside text stands in spans of code, in which nothing is markup and no host links anything. */
+/** A document as Markdown. Outside text is in code spans, in which nothing is markup and no host links anything. */
 
 import type { Document, Line, Table } from './document.js';
 import { escapeMarkdown, markdownCode } from './markdown.js';

@@ -11,8 +11,14 @@ const WIDTH = 100;
 const MAX_VALUE = 1_000;
 const MAX_CELL = 60;
 
-/** The document's lines, without line feeds. */
-export function documentLines(document: Document, paint: Paint): string[] {
+/** The document as lines, each ending in `\n`. */
+export function documentText(document: Document, paint: Paint): string {
+  return documentLines(document, paint)
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+function documentLines(document: Document, paint: Paint): string[] {
   const { verdict } = document;
   return [
     paint('bold', lineText(document.title, MAX_VALUE)),

@@ -1,7 +1,7 @@
-/** A document for people, before it is text, Markdown or HTML: what is outside text in it is told apart from the project's own words. */
+/** A document before it is text, Markdown or HTML. Outside text is marked. */
 
 /** Words, or text from outside: from a ledger, a file's name, a command line. */
-export type Piece = string | { readonly value: string };
+type Piece = string | { readonly value: string };
 
 export type Line = readonly Piece[];
 
@@ -39,6 +39,12 @@ export interface Document {
   readonly footer: Line;
 }
 
+interface Place {
+  readonly file: string;
+  readonly line?: number;
+  readonly pointer?: string;
+}
+
 /** Outside text. */
 export function outside(value: string): Piece {
   return { value };
@@ -47,4 +53,37 @@ export function outside(value: string): Piece {
 /** Pieces with something between them. */
 export function join(lines: readonly Line[], separator: string): Piece[] {
   return lines.flatMap((line, index) => (index === 0 ? [...line] : [separator, ...line]));
+}
+
+/** A section of one table. */
+export function tableSection(
+  title: string,
+  columns: readonly Column[],
+  rows: Table['rows'],
+  note = '',
+): Section {
+  return { title, lines: [], tables: [{ columns, rows, ...(note === '' ? {} : { note }) }] };
+}
+
+/** A file, and where in it. */
+export function placeText({ file, line, pointer = '' }: Place): string {
+  return `${file}${line === undefined ? '' : `:${line}`}${pointer === '' ? '' : ` ${pointer}`}`;
+}
+
+/** Texts from outside, with commas between them. */
+export function names(values: readonly string[]): Piece[] {
+  return join(
+    values.map((value) => [outside(value)]),
+    ', ',
+  );
+}
+
+/** Columns of text. */
+export function texts(...heads: readonly string[]): Column[] {
+  return heads.map((head) => ({ head }));
+}
+
+/** Columns of numbers. */
+export function numbers(...heads: readonly string[]): Column[] {
+  return heads.map((head) => ({ head, isNumber: true }));
 }

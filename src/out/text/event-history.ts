@@ -2,7 +2,6 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { listBases } from '../../format/event/meter-basis.js';
 import type {
   EventHistory,
@@ -14,6 +13,7 @@ import type {
 } from '../../log/read/event-history.js';
 import { keyText, renderBalances, renderSigners } from './accounts.js';
 import type { Guide } from './guide.js';
+import { checkTexts, digest, list, object, quantityText, string } from './json.js';
 import type { Paint } from './paint.js';
 import { renderFinding } from './report.js';
 
@@ -88,18 +88,13 @@ function renderAuthorization({ event, seq, event_id: id }: HistoryEvent, paint: 
 
 function decision(event: JsonObject): string[] {
   if (event['event_type'] !== 'authorization') return [];
-  const checks = list(event['checks']).map((each) => {
-    const { check, result, code } = object(each);
-    return `${text(check)} ${text(result)}${code === undefined ? '' : ` (${text(code)})`}`;
-  });
   return [
     ...row('decision', `${text(event['decision'])}, ${text(event['decision_code'])}`),
     ...row('policy', `${text(event['policy_id'])}, ${digest(event['policy_digest'])}`),
-    ...row('checks', checks.join(', ')),
+    ...row('checks', checkTexts(event).join(', ')),
   ];
 }
 
-/** Each signature with its own outcome. */
 function signatures(all: readonly HistorySignature[]): string[] {
   if (all.length === 0) return row('signed by', 'nobody');
   return all.flatMap((each, index) => row(index === 0 ? 'signed by' : '', signature(each)));
@@ -130,14 +125,13 @@ function signers(keys: readonly HistoryKey[]): string[] {
   );
 }
 
-/** Of a genesis: the ledger that it goes on from. */
+/** The ledger that a genesis continues. */
 function continuation(event: JsonObject): string[] {
   const { ledger_id: ledger, tree_size: size, root } = object(event['continues']);
   const id = digest(ledger);
   return row('continues', id === '' ? '' : `${id}, its first ${Number(size)} records, root ${digest(root)}`);
 }
 
-/** What an adjustment says beside its amounts. */
 function correction(event: JsonObject): string[] {
   if (event['event_type'] !== 'adjustment') return [];
   return [
@@ -164,13 +158,11 @@ function renderAdjustment(
   ];
 }
 
-/** Where imported evidence comes from. */
 function source(event: JsonObject): string {
   const { system, id, digest: bytes } = object(event['source']);
   return [text(system), text(id), digest(bytes)].filter((part) => part !== '').join(' ');
 }
 
-/** What a grant allows. */
 function bounds(event: JsonObject): string[] {
   const allowed = object(object(event['authorization'])['bounds']);
   const limit = allowed['concurrency_limit'];
@@ -214,7 +206,7 @@ function renderExecution(
   ];
 }
 
-/** What an event is about, in one line. */
+/** The event in one line. */
 function what(event: JsonObject): string {
   const grant = object(event['authorization']);
   const action = object(grant['action']);
@@ -239,7 +231,6 @@ function what(event: JsonObject): string {
     .join(' ');
 }
 
-/** What else an action or an execution says of itself. */
 function details(event: JsonObject): string[] {
   const action = object(object(event['authorization'])['action']);
   const touched = list(event['resources_touched']).map((each) => {
@@ -251,12 +242,7 @@ function details(event: JsonObject): string[] {
     ...row('model', [text(event['provider']), text(event['model_id'])].join(' ').trim()),
     ...row('output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])),
     ...row('touched', touched.join(', ')),
-    ...row(
-      'basis',
-      listBases(event)
-        .map((each) => printable(each))
-        .join(', '),
-    ),
+    ...row('basis', listBases(event).join(', ')),
     ...row('source', source(event)),
   ];
 }
@@ -277,32 +263,11 @@ function times(event: JsonObject): string {
     : `${text(started)} to ${text(ended) || '?'}, recorded ${text(occurred)}`;
 }
 
-function quantityText(value: JsonValue | undefined): string {
-  try {
-    return formatQuantity(value as unknown as Quantity);
-  } catch {
-    return '?';
-  }
-}
-
-function digest(value: JsonValue | undefined): string {
-  const { alg, b64 } = object(value);
-  return typeof alg === 'string' && typeof b64 === 'string' ? `${alg}:${b64}` : '';
-}
-
 /** One line, or none where there is nothing to say. */
 function row(name: string, content: string): string[] {
   return content === '' ? [] : [`  ${name.padEnd(10)} ${printable(content, 400)}`];
 }
 
 function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? printable(value) : '';
-}
-
-function list(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function object(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  return printable(string(value));
 }

@@ -1,6 +1,13 @@
-/** What a program that shows a text says in it of itself: how more is seen, and what to do. Without it the texts say what is. */
+/** Words of the calling program in texts: how to see more, and what to do. */
 
 import type { FindingCode } from '../../format/finding/catalog.js';
+import type { Paint } from './paint.js';
+
+interface NotChecked {
+  readonly code: string;
+  readonly message: string;
+  readonly required?: boolean;
+}
 
 /** Words of a program for the texts of reports. What it does not say is left out. */
 export interface Guide {
@@ -22,15 +29,23 @@ export interface Guide {
   };
 }
 
-/** Says where there is more, where somebody knows. */
+/** Where there is more, if the program says so. */
 export function moreOf(words: string | undefined, before: string, after = ''): string {
   return words === undefined ? '' : `${before}${words}${after}`;
 }
 
 /** What was not checked, and what would have it checked. */
-export function notCheckedText(
-  item: { readonly code: string; readonly message: string; readonly required?: boolean },
-  guide: Guide,
-): string {
+export function notCheckedText(item: NotChecked, guide: Guide): string {
   return `${item.required === true ? 'required: ' : ''}${item.message}${moreOf(guide.notChecked?.(item.code), ' (', ')')}`;
+}
+
+/** A heading and a line for each thing that was not checked; nothing where there is none. */
+export function notCheckedLines(list: readonly NotChecked[], paint: Paint, guide: Guide = {}): string[] {
+  if (list.length === 0) return [];
+  const width = Math.max(...list.map(({ code }) => code.length));
+  return [
+    '',
+    paint('bold', 'not checked'),
+    ...list.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`),
+  ];
 }

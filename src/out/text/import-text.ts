@@ -7,15 +7,20 @@ import type {
   ImportRule,
 } from '../../format/schema/generated/types.js';
 import { documentMarkdown } from './document-markdown.js';
-import { documentLines } from './document-text.js';
+import { documentText } from './document-text.js';
 import {
   type Column,
   type Document,
   join,
   type Line,
+  names,
+  numbers,
   outside,
+  placeText,
   type Section,
   type Table,
+  tableSection,
+  texts,
 } from './document.js';
 import { type Paint, plainPaint } from './paint.js';
 import { count, grouped } from './words.js';
@@ -23,17 +28,15 @@ import { count, grouped } from './words.js';
 /** The most rows of a table, and files in the title. */
 const MAX_ROWS = 50;
 const MAX_NAMED = 3;
-/** The most findings of one kind that are told. */
+/** The most findings of one kind that are listed. */
 const MAX_ALIKE = 5;
 
 /** The report as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
 export function renderImport(report: ImportReport, paint: Paint = plainPaint): string {
-  return documentLines(describeImport(report), paint)
-    .map((line) => `${line}\n`)
-    .join('');
+  return documentText(describeImport(report), paint);
 }
 
-/** The report as Markdown. Outside text stands in spans of code. */
+/** The report as Markdown. Outside text is in code spans. */
 export function renderImportMarkdown(report: ImportReport): string {
   return documentMarkdown(describeImport(report));
 }
@@ -58,16 +61,10 @@ function describeImport(report: ImportReport): Document {
 
 /** Archives by their own name, and the first few. */
 function nameFiles(files: readonly ImportFile[]): Line {
-  const names = [...new Set(files.map(({ name }) => name.replace(/!.*$/s, '')))];
-  if (names.length === 0) return ['no items'];
-  const more = names.length - MAX_NAMED;
-  return [
-    ...join(
-      names.slice(0, MAX_NAMED).map((name) => [outside(name)]),
-      ', ',
-    ),
-    ...(more > 0 ? [` and ${grouped(more)} more`] : []),
-  ];
+  const all = [...new Set(files.map(({ name }) => name.replace(/!.*$/s, '')))];
+  if (all.length === 0) return ['no items'];
+  const more = all.length - MAX_NAMED;
+  return [...names(all.slice(0, MAX_NAMED)), ...(more > 0 ? [` and ${grouped(more)} more`] : [])];
 }
 
 /** What the names of all files begin with, up to a folder: a table need not say it in every row. */
@@ -122,10 +119,7 @@ function describeEvents({ events }: ImportReport): Line[] {
 }
 
 function describeFiles(files: readonly ImportFile[]): Section {
-  const columns: Column[] = [
-    { head: 'file' },
-    ...['items', 'mapped', 'evidence', 'repeated', 'dropped'].map((head) => ({ head, isNumber: true })),
-  ];
+  const columns = [...texts('file'), ...numbers('items', 'mapped', 'evidence', 'repeated', 'dropped')];
   const folder = commonFolder(files);
   const rows = files.slice(0, MAX_ROWS).map(({ name, items, mapped, evidence, repeated, dropped }) => ({
     cells: [
@@ -135,36 +129,33 @@ function describeFiles(files: readonly ImportFile[]): Section {
     isBad: dropped > 0,
   }));
   const lines: Line[] = folder === '' ? [] : [['in ', outside(folder)]];
-  return { title: 'Files', lines, tables: [table(columns, rows, files.length)] };
+  return { ...cutSection('Files', columns, rows, files.length), lines };
 }
 
 function describeReasons({ reasons }: ImportReport): Section[] {
   if (reasons.length === 0) return [];
-  const columns = [{ head: 'reason' }, { head: 'items', isNumber: true }];
   const rows = reasons.slice(0, MAX_ROWS).map(({ reason, items }) => ({
     cells: [[outside(reason)], [grouped(items)]],
   }));
-  return [{ title: 'Dropped or repeated', lines: [], tables: [table(columns, rows, reasons.length)] }];
+  const columns = [...texts('reason'), ...numbers('items')];
+  return [cutSection('Dropped or repeated', columns, rows, reasons.length)];
 }
 
 /** Usage that is in no sum: why, and how much. */
 function describeLeftOut({ left_out: leftOut }: ImportReport): Section[] {
   if (leftOut.length === 0) return [];
-  const columns = [{ head: 'reason' }, { head: 'items', isNumber: true }, { head: 'amounts' }];
   const rows = leftOut.slice(0, MAX_ROWS).map(({ reason, items, amounts }) => ({
     cells: [
       [outside(reason)],
       [grouped(items)],
-      join(
-        amounts.map(({ unit, amount }): Line => [outside(`${amount} ${unit}`)]),
-        ', ',
-      ),
+      names(amounts.map(({ unit, amount }) => `${amount} ${unit}`)),
     ],
   }));
-  return [{ title: 'Usage left out', lines: [], tables: [table(columns, rows, leftOut.length)] }];
+  const columns = [...texts('reason'), ...numbers('items'), ...texts('amounts')];
+  return [cutSection('Usage left out', columns, rows, leftOut.length)];
 }
 
-/** Alike findings stand together: how many, and the first few of them. */
+/** Findings grouped by rule and code: the number, and the first few. */
 function describeFindings({ findings, findings_total: total }: ImportReport): Section {
   const alike = new Map<string, ImportFinding[]>();
   for (const finding of findings) {
@@ -173,12 +164,7 @@ function describeFindings({ findings, findings_total: total }: ImportReport): Se
     if (group === undefined) alike.set(key, [finding]);
     else group.push(finding);
   }
-  const columns = [
-    { head: 'rule' },
-    { head: 'severity' },
-    { head: 'what' },
-    { head: 'findings', isNumber: true },
-  ];
+  const columns = [...texts('rule', 'severity', 'what'), ...numbers('findings')];
   const groups = [...alike.values()].slice(0, MAX_ROWS);
   const rows = groups.map((group) => {
     const { rule, severity, code } = group[0] as ImportFinding;
@@ -189,24 +175,22 @@ function describeFindings({ findings, findings_total: total }: ImportReport): Se
       .slice(0, MAX_ALIKE)
       .map((finding): Line => [
         `${finding.rule}, `,
-        outside(placeOf(finding)),
+        outside(placeText(finding.at)),
         ': ',
         outside(finding.message),
       ]),
     ...(group.length > MAX_ALIKE ? [[`… and ${grouped(group.length - MAX_ALIKE)} more alike`]] : []),
   ]);
-  const listed =
-    total > findings.length ? `the first ${grouped(findings.length)} of ${grouped(total)}` : undefined;
-  const summary = { columns, rows, ...(listed === undefined ? {} : { note: listed }) };
-  return { title: 'Findings', lines, tables: [summary] };
+  const note = total > findings.length ? `the first ${grouped(findings.length)} of ${grouped(total)}` : '';
+  return { ...tableSection('Findings', columns, rows, note), lines };
 }
 
-/** Rules that the files do not decide are named, so that nobody takes them for held. */
+/** Undecided rules are listed, so that they are not taken for kept. */
 function describeRules({ rules }: ImportReport): Section {
   const decided = rules.filter(({ undecidable }) => undecidable === undefined);
   const broken = decided.filter(({ findings }) => findings > 0);
   const open = rules.filter(({ undecidable }) => undecidable !== undefined);
-  const columns = [{ head: 'rule' }, { head: 'what must hold' }];
+  const columns = texts('rule', 'what must hold');
   const toRow = ({ id, statement, undecidable }: ImportRule): { cells: Line[] } => ({
     cells: [[id], [statement, ...(undecidable === undefined ? [] : [` (not decided: ${undecidable})`])]],
   });
@@ -221,11 +205,7 @@ function describeRules({ rules }: ImportReport): Section {
   };
 }
 
-function table(columns: readonly Column[], rows: Table['rows'], total: number): Table {
+function cutSection(title: string, columns: readonly Column[], rows: Table['rows'], total: number): Section {
   const more = total - rows.length;
-  return { columns, rows, ...(more > 0 ? { note: `${grouped(more)} more` } : {}) };
-}
-
-function placeOf({ at: { file, line, pointer } }: ImportFinding): string {
-  return `${file}${line === undefined ? '' : `:${line}`}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
+  return tableSection(title, columns, rows, more > 0 ? `${grouped(more)} more` : '');
 }

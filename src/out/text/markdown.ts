@@ -4,7 +4,7 @@ import { printable } from '../../base/bytes/printable.js';
 
 /**
  * The project's own words, so that nothing in them is markup. Not for outside text: hosts look for mentions, addresses and numbers of
- * issues in what is left when Markdown is read. That is what {@link markdownCode} is for.
+ * issues after Markdown is parsed. Use {@link markdownCode} for that.
  */
 export function escapeMarkdown(text: string): string {
   return printable(text, Infinity)

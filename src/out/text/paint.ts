@@ -1,6 +1,6 @@
 /** Colours of a terminal. */
 
-/** Wraps text in a terminal style, or leaves it as it is. */
+/** Wraps text in a terminal style, or returns it unchanged. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
 
 /** No colours. */

@@ -1,13 +1,14 @@
 /** What was found of a proof, for people: the verdict first, then what it rests on, and what it leaves open. */
 
 import { printable } from '../../base/bytes/printable.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import type { JsonValue } from '../../base/json/value.js';
 import type { CheckpointSigners, ProofProblem } from '../../proof/proof-keys.js';
 import type { StatementResult } from '../../proof/statement/verify-statement.js';
 import type { ConsistencyResult } from '../../proof/verify-consistency.js';
-import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-proof.js';
+import type { ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-proof.js';
 import type { ReceiptResult } from '../../proof/verify-receipt.js';
-import type { Guide } from './guide.js';
+import { type Guide, notCheckedLines } from './guide.js';
+import { object } from './json.js';
 import type { Paint } from './paint.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
@@ -19,7 +20,7 @@ export function renderProofResult(
   paint: Paint,
   guide: Guide = {},
 ): string {
-  const { verdict, origin, index, tree, entry, event, event_id: id, event_signatures: signatures } = result;
+  const { verdict, origin, index, tree, entry } = result;
   const isRecord = entry?.kind === 'record';
   const log = printable(origin ?? '');
   const proven = isRecord
@@ -27,13 +28,10 @@ export function renderProofResult(
     : `${log} has this entry, which is not a record of this format, at index ${index} of its ${tree?.tree_size} entries`;
   return toText([
     renderHead(verdict, file, proven, paint),
-    ...(origin === null ? [] : [row('origin', printable(origin))]),
-    ...(index === null ? [] : [row(isRecord ? 'seq' : 'index', String(index))]),
-    ...(entry === null || isRecord ? [] : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
-    ...renderTree('tree', tree),
+    ...renderPlace(result, isRecord ? 'seq' : 'index'),
     ...renderSigners('signed by', result.checkpoint_signers),
-    ...renderEvent(event, id, signatures),
-    ...renderGaps(result.not_checked, paint),
+    ...renderEvent(result),
+    ...notCheckedLines(result.not_checked, paint),
     ...renderProblems(result.problems, paint, guide),
   ]);
 }
@@ -45,20 +43,15 @@ export function renderReceiptResult(
   paint: Paint,
   guide: Guide = {},
 ): string {
-  const { verdict, origin, index, tree, entry } = result;
+  const { verdict, origin, entry } = result;
   const log = origin === null ? 'the log of this key' : printable(origin);
   const what = entry?.kind === 'record' ? 'this record' : 'this entry, which is not a record of this format,';
   return toText([
     renderHead(verdict, file, `${log} has ${what} in its tree (COSE receipt)`, paint),
-    ...(origin === null ? [] : [row('origin', printable(origin))]),
-    ...(index === null ? [] : [row('index', String(index))]),
-    ...(entry === null || entry.kind === 'record'
-      ? []
-      : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
-    ...renderTree('tree', tree),
+    ...renderPlace(result, 'index'),
     ...result.receipt_signers.map((keyid) => row('signed by', printable(keyid))),
-    ...renderEvent(result.event, result.event_id, result.event_signatures),
-    ...renderGaps(result.not_checked, paint),
+    ...renderEvent(result),
+    ...notCheckedLines(result.not_checked, paint),
     ...renderProblems(result.problems, paint, guide),
   ]);
 }
@@ -79,12 +72,12 @@ export function renderConsistencyResult(
     ...renderSigners('signed by', result.old_checkpoint_signers),
     ...renderTree('tree', tree),
     ...renderSigners('signed by', result.checkpoint_signers),
-    ...renderGaps(result.not_checked, paint),
+    ...notCheckedLines(result.not_checked, paint),
     ...renderProblems(result.problems, paint, guide),
   ]);
 }
 
-/** So many of what a statement lists are shown. */
+/** The most entries of each list of a statement. */
 const MAX_LISTED = 8;
 
 /** The result of an in-toto statement as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
@@ -95,9 +88,9 @@ export function renderStatementResult(
   guide: Guide = {},
 ): string {
   const { verdict, statement, signers, problems, not_checked: gaps } = result;
-  const predicate = toObject(statement?.['predicate']);
+  const predicate = object(statement?.['predicate']);
   const said = predicate['verificationResult'];
-  const own = toObject(predicate['northroot']);
+  const own = object(predicate['northroot']);
   const isHeld = gaps.every(({ code }) => code !== 'SUBJECT');
   const subject = isHeld ? 'the ledger' : 'the ledger that it names';
   const isRefused = problems.length > 0 && problems.every(({ code }) => code === 'NOT_PASSED');
@@ -119,7 +112,7 @@ export function renderStatementResult(
   const optional = (name: string, value: JsonValue | undefined): string[] =>
     value === undefined ? [] : [row(name, text(value))];
   const notChecked = own['not_checked'];
-  const codes = Array.isArray(notChecked) ? notChecked.map((each) => text(toObject(each)['code'])) : [];
+  const codes = Array.isArray(notChecked) ? notChecked.map((each) => text(object(each)['code'])) : [];
   return toText([
     renderHead(verdict, file, `the signer says that ${subject} ${text(said)}`, paint, broken),
     ...(statement === null
@@ -127,14 +120,14 @@ export function renderStatementResult(
       : [
           ...listed('subject', statement['subject'], describeResource),
           row('result', `${text(said)}${own['verdict'] === undefined ? '' : `, ${text(own['verdict'])}`}`),
-          ...optional('verifier', toObject(predicate['verifier'])['id']),
+          ...optional('verifier', object(predicate['verifier'])['id']),
           ...optional('when', predicate['timeVerified']),
           ...listed('level', predicate['verifiedLevels'], text),
           ...listed('held to', predicate['inputAttestations'], describeResource),
           ...(codes.length === 0 ? [] : [row('left open', codes.slice(0, MAX_LISTED).join(' '))]),
         ]),
     ...signers.map((keyid) => row('signed by', printable(keyid))),
-    ...renderGaps(gaps, paint),
+    ...notCheckedLines(gaps, paint),
     ...renderProblems(problems, paint, {
       proof: (code) => guide.proof?.(code) ?? SIGNER_MISSING[code],
     }),
@@ -147,13 +140,9 @@ const SIGNER_MISSING: Readonly<Record<string, string>> = {
 
 /** A name or a URI, and the digest. */
 function describeResource(value: JsonValue): string {
-  const { name, uri, digest } = toObject(value);
-  const { sha256 } = toObject(digest);
+  const { name, uri, digest } = object(value);
+  const { sha256 } = object(digest);
   return `${text(name ?? uri)}${sha256 === undefined ? '' : `  sha256 ${text(sha256)}`}`;
-}
-
-function toObject(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
 function renderHead(
@@ -172,11 +161,26 @@ function renderHead(
   return `${head}  ${printable(file)}: ${words[verdict]}`;
 }
 
-function renderEvent(
-  event: ProofResult['event'],
-  id: string | null,
-  signatures: ProofResult['event_signatures'],
+/** The log, and the place of the entry in it. */
+function renderPlace(
+  { origin, index, entry, tree }: Pick<ProofResult, 'origin' | 'index' | 'entry' | 'tree'>,
+  label: 'seq' | 'index',
 ): string[] {
+  return [
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...(index === null ? [] : [row(label, String(index))]),
+    ...(entry === null || entry.kind === 'record'
+      ? []
+      : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
+    ...renderTree('tree', tree),
+  ];
+}
+
+function renderEvent({
+  event,
+  event_id: id,
+  event_signatures: signatures,
+}: Pick<ProofResult, 'event' | 'event_id' | 'event_signatures'>): string[] {
   if (event === null) return [];
   return [
     row('event', `${text(event['event_type'])}  ${id ?? 'without an id'}`),
@@ -204,13 +208,6 @@ function renderSigners(name: string, { log, witnesses, unverified }: CheckpointS
       ? []
       : [row('unverified', `${unverified} signatures of the checkpoint by unknown keys`)]),
   ];
-}
-
-function renderGaps(gaps: readonly ProofGap[], paint: Paint): string[] {
-  if (gaps.length === 0) return [];
-  const width = Math.max(...gaps.map(({ code }) => code.length));
-  const lines = gaps.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`);
-  return ['', paint('bold', 'not checked'), ...lines];
 }
 
 /** What would decide it. */

@@ -3,12 +3,22 @@
 import type {
   ReconcileCall,
   ReconcileFinding,
-  ReconcilePlace,
   ReconcileReport,
 } from '../../format/schema/generated/types.js';
 import { documentMarkdown } from './document-markdown.js';
-import { documentLines } from './document-text.js';
-import { type Column, type Document, join, type Line, outside, type Section } from './document.js';
+import { documentText } from './document-text.js';
+import {
+  type Document,
+  join,
+  type Line,
+  names,
+  numbers,
+  outside,
+  placeText,
+  type Section,
+  tableSection,
+  texts,
+} from './document.js';
 import { type Paint, plainPaint } from './paint.js';
 import { count, grouped } from './words.js';
 
@@ -17,12 +27,10 @@ const MAX_ROWS = 50;
 
 /** The report as lines of text, each ending in `\n`. Everything that comes from outside is made printable. */
 export function renderReconciliation(report: ReconcileReport, paint: Paint = plainPaint): string {
-  return documentLines(describe(report), paint)
-    .map((line) => `${line}\n`)
-    .join('');
+  return documentText(describe(report), paint);
 }
 
-/** The report as Markdown. Outside text stands in spans of code. */
+/** The report as Markdown. Outside text is in code spans. */
 export function renderReconciliationMarkdown(report: ReconcileReport): string {
   return documentMarkdown(describe(report));
 }
@@ -49,15 +57,9 @@ function describe(report: ReconcileReport): Document {
   return {
     title: [
       'Reconciliation of ',
-      ...join(
-        ledger.paths.slice(0, 1).map((path) => [outside(path)]),
-        ', ',
-      ),
+      ...names(ledger.paths.slice(0, 1)),
       ' with ',
-      ...join(
-        sources.map(({ name }) => [outside(name)]),
-        ', ',
-      ),
+      ...names(sources.map(({ name }) => name)),
     ],
     verdict,
     headline: [HEADLINES[verdict]],
@@ -70,16 +72,11 @@ function describe(report: ReconcileReport): Document {
       ...describeExpected(report),
       ...describeFindings(report),
       ...describeListed(report),
-      {
-        title: 'Not checked',
-        lines: [],
-        tables: [
-          {
-            columns: [{ head: 'code' }, { head: 'what' }],
-            rows: report.not_checked.map(({ code, message }) => ({ cells: [[code], [outside(message)]] })),
-          },
-        ],
-      },
+      tableSection(
+        'Not checked',
+        texts('code', 'what'),
+        report.not_checked.map(({ code, message }) => ({ cells: [[code], [outside(message)]] })),
+      ),
     ],
     footer: [`${tool.name} ${tool.version}`],
   };
@@ -97,73 +94,46 @@ function describeStates({ calls }: ReconcileReport): Section {
     cells: [[state.replace('_', ' ')], [grouped(calls[state])], [words]] as Line[],
     isBad: calls[state] > 0 && (state === 'contradicted' || state === 'invalid'),
   }));
-  return {
-    title: 'Calls',
-    lines: [],
-    tables: [
-      { columns: [{ head: 'state' }, { head: 'calls', isNumber: true }, { head: 'what it means' }], rows },
-    ],
-  };
+  return tableSection('Calls', [...texts('state'), ...numbers('calls'), ...texts('what it means')], rows);
 }
 
 function describeSources({ sources }: ReconcileReport): Section {
-  const columns: Column[] = [
-    { head: 'source' },
-    { head: 'verdict' },
-    ...['items', 'calls', 'executed', 'left out'].map((head) => ({ head, isNumber: true })),
-    { head: 'files' },
+  const columns = [
+    ...texts('source', 'verdict'),
+    ...numbers('items', 'calls', 'executed', 'left out'),
+    ...texts('files'),
   ];
-  const rows = sources.map(
-    ({ name, verdict, items, calls, executions, outside: left, left_out: leftOut, files }) => ({
+  const rows = sources.map(({ name, verdict, items, calls, executions, outside: left, ...rest }) => {
+    const leftOut = rest.left_out.reduce((sum, each) => sum + each.items, left);
+    return {
       cells: [
         [outside(name)],
         [verdict],
-        ...[items, calls, executions, leftOut.reduce((sum, each) => sum + each.items, left)].map(
-          (n): Line => [grouped(n)],
-        ),
-        join(
-          files.slice(0, 3).map((file) => [outside(file.name)]),
-          ', ',
-        ),
+        ...[items, calls, executions, leftOut].map((n): Line => [grouped(n)]),
+        names(rest.files.slice(0, 3).map((file) => file.name)),
       ],
       isBad: verdict === 'invalid' || verdict === 'violation',
-    }),
-  );
-  return { title: 'Sources', lines: [], tables: [{ columns, rows }] };
+    };
+  });
+  return tableSection('Sources', columns, rows);
 }
 
 function describeMeters({ meters, meters_left_out: leftOut }: ReconcileReport): Section[] {
   if (meters.length === 0) return [];
-  const columns: Column[] = [
-    { head: 'unit' },
-    { head: 'source' },
-    ...['ledger', 'source', 'difference', 'difference of shared calls'].map((head) => ({
-      head,
-      isNumber: true,
-    })),
+  const columns = [
+    ...texts('unit', 'source'),
+    ...numbers('ledger', 'source', 'difference', 'difference of shared calls'),
   ];
   const all = meters.flatMap(({ unit, ledger, sources }) =>
     sources.map(({ source, amount, difference, compared_difference: shared }) => ({
-      cells: [
-        [outside(unit)],
-        [outside(source)],
-        ...[ledger, amount, difference, shared].map((text): Line => [outside(text)]),
-      ],
+      cells: [unit, source, ledger, amount, difference, shared].map((text): Line => [outside(text)]),
       isBad: shared !== '0',
     })),
   );
-  const notes = [
-    ...(all.length > MAX_ROWS ? [`${grouped(all.length - MAX_ROWS)} more`] : []),
-    ...(leftOut > 0 ? [`${count(leftOut, 'amount')} could not be summed`] : []),
-  ];
-  const rows = all.slice(0, MAX_ROWS);
-  return [
-    {
-      title: 'Sums',
-      lines: [],
-      tables: [{ columns, rows, ...(notes.length === 0 ? {} : { note: notes.join('; ') }) }],
-    },
-  ];
+  const more = moreNote(all.length - MAX_ROWS);
+  const unsummed = leftOut > 0 ? `${count(leftOut, 'amount')} could not be summed` : '';
+  const note = [more, unsummed].filter((part) => part !== '').join('; ');
+  return [tableSection('Sums', columns, all.slice(0, MAX_ROWS), note)];
 }
 
 /** Usage that sources state and no sum has. */
@@ -174,70 +144,40 @@ function describeLeftOut({ sources }: ReconcileReport): Section[] {
         [outside(name)],
         [outside(reason)],
         [grouped(items)],
-        join(
-          amounts.map(({ unit, amount }): Line => [outside(`${amount} ${unit}`)]),
-          ', ',
-        ),
+        names(amounts.map(({ unit, amount }) => `${amount} ${unit}`)),
       ],
     })),
   );
   if (all.length === 0) return [];
-  const columns = [
-    { head: 'source' },
-    { head: 'reason' },
-    { head: 'items', isNumber: true },
-    { head: 'amounts' },
-  ];
-  const more = all.length - MAX_ROWS;
-  return [
-    {
-      title: 'Usage left out of the sums',
-      lines: [],
-      tables: [
-        {
-          columns,
-          rows: all.slice(0, MAX_ROWS),
-          ...(more > 0 ? { note: `${grouped(more)} more` } : {}),
-        },
-      ],
-    },
-  ];
+  const columns = [...texts('source', 'reason'), ...numbers('items'), ...texts('amounts')];
+  const note = moreNote(all.length - MAX_ROWS);
+  return [tableSection('Usage left out of the sums', columns, all.slice(0, MAX_ROWS), note)];
 }
 
 function describeExpected({ expected }: ReconcileReport): Section[] {
   if (expected === undefined) return [];
-  const { tools, counts, sequences } = expected;
-  const range = (min: number | undefined, max: number | undefined): string =>
-    `${grouped(min ?? 0)} to ${max === undefined ? 'any number' : grouped(max)}`;
-  const all = [
-    ...tools.map(({ tool, min, max, calls }) => ({
-      what: tool,
-      promised: range(min, max),
-      there: grouped(calls),
-    })),
-    ...counts.map(({ of, min, max, calls }) => ({
-      what: `calls of ${of}`,
-      promised: range(min, max),
-      there: grouped(calls),
-    })),
-    ...sequences.map(({ of, prefix = '', first, last, there, missing }) => ({
-      what: `numbers of ${of}`,
-      promised: `${prefix}${first} to ${prefix}${last}`,
-      there: `${grouped(there)}, ${grouped(missing)} missing`,
-    })),
+  const range = (min = 0, max?: number): string =>
+    `${grouped(min)} to ${max === undefined ? 'any number' : grouped(max)}`;
+  const all: (readonly [what: string, promised: string, there: string])[] = [
+    ...expected.tools.map(({ tool, min, max, calls }) => [tool, range(min, max), grouped(calls)] as const),
+    ...expected.counts.map(
+      ({ of, min, max, calls }) => [`calls of ${of}`, range(min, max), grouped(calls)] as const,
+    ),
+    ...expected.sequences.map(
+      ({ of, prefix = '', first, last, there, missing }) =>
+        [
+          `numbers of ${of}`,
+          `${prefix}${first} to ${prefix}${last}`,
+          `${grouped(there)}, ${grouped(missing)} missing`,
+        ] as const,
+    ),
   ];
   if (all.length === 0) return [];
-  const columns: Column[] = [{ head: 'promised' }, { head: 'how many' }, { head: 'there' }];
   const rows = all
     .slice(0, MAX_ROWS)
-    .map(({ what, promised, there }) => ({ cells: [[outside(what)], [outside(promised)], [there]] }));
-  const more = all.length - rows.length;
+    .map(([what, promised, there]) => ({ cells: [[outside(what)], [outside(promised)], [there]] }));
   return [
-    {
-      title: 'Promised',
-      lines: [],
-      tables: [{ columns, rows, ...(more > 0 ? { note: `${grouped(more)} more` } : {}) }],
-    },
+    tableSection('Promised', texts('promised', 'how many', 'there'), rows, moreNote(all.length - MAX_ROWS)),
   ];
 }
 
@@ -263,7 +203,7 @@ function placeOf({ ledger = [], at }: ReconcileFinding): Line {
   const records = ledger.map(({ seq }) => `#${seq}`).join(', ');
   const places = [
     ...(records === '' ? [] : [[`ledger ${records}`]]),
-    ...(at === undefined ? [] : [[outside(textOf(at))]]),
+    ...(at === undefined ? [] : [[outside(placeText(at))]]),
   ];
   return places.length === 0 ? [] : [...join(places, ' and '), ': '];
 }
@@ -277,24 +217,14 @@ function describeListed({ listed, calls }: ReconcileReport): Section[] {
       [outside(id)],
       [outside(tool)],
       [ledger.map(({ seq }) => `#${seq}`).join(', ')],
-      join(
-        sources.flatMap(({ at }) => at.slice(0, 2).map((place): Line => [outside(textOf(place))])),
-        ', ',
-      ),
+      names(sources.flatMap(({ at }) => at.slice(0, 2).map(placeText))),
     ],
     isBad: state === 'contradicted' || state === 'invalid',
   }));
-  const more = calls.total - rows.length;
-  const columns = ['state', 'call', 'tool', 'records', 'in the sources'].map((head) => ({ head }));
-  return [
-    {
-      title: 'Each call',
-      lines: [],
-      tables: [{ columns, rows, ...(more > 0 ? { note: `${grouped(more)} more` } : {}) }],
-    },
-  ];
+  const columns = texts('state', 'call', 'tool', 'records', 'in the sources');
+  return [tableSection('Each call', columns, rows, moreNote(calls.total - rows.length))];
 }
 
-function textOf({ file, line, pointer }: ReconcilePlace): string {
-  return `${file}${line === undefined ? '' : `:${line}`}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
+function moreNote(more: number): string {
+  return more > 0 ? `${grouped(more)} more` : '';
 }

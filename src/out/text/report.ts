@@ -7,9 +7,9 @@ import type { FindingJson, RevokedKeyJson } from '../../format/schema/generated/
 import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
 import { renderAccounts } from './accounts.js';
-import { type Guide, moreOf, notCheckedText } from './guide.js';
+import { type Guide, moreOf, notCheckedLines } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { count, describeChange, grouped, row } from './words.js';
+import { count, countsText, describeChange, grouped, row, toTell } from './words.js';
 
 /** The most grants and open authorizations that the summary lists. */
 const MAX_GRANTS = 10;
@@ -26,7 +26,8 @@ export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', u
 
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
 
-const TRUST_WORDS = {
+/** The keys by which signatures were judged. */
+export const TRUST_WORDS = {
   policy: 'pinned: the keys of your trust policy',
   'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
   none: 'none: no keys are known, and signatures were not checked',
@@ -62,9 +63,9 @@ export function renderReport(report: LazyReport, paint: Paint = plainPaint, guid
     ...renderFirstChanged(report),
     ...renderBaseline(report),
     row('trust', TRUST_WORDS[trust.mode]),
-    row('signatures', nonZero(trust.signatures) || 'none'),
-    row('verdicts', nonZero(counts.by_verdict) || 'none'),
-    row('events', nonZero(counts.by_type) || 'none'),
+    row('signatures', countsText(trust.signatures)),
+    row('verdicts', countsText(counts.by_verdict)),
+    row('events', countsText(counts.by_type)),
     ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
     ...renderContinuation(ledger),
     row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
@@ -77,8 +78,7 @@ export function renderReport(report: LazyReport, paint: Paint = plainPaint, guid
       ),
     ),
     ...(trust.revoked ?? []).map(renderRevoked),
-    ...(report.not_checked.length === 0 ? [] : ['', paint('bold', 'not checked')]),
-    ...renderNotChecked(report.not_checked, paint, guide),
+    ...notCheckedLines(report.not_checked, paint, guide),
     ...renderBudgets(report, paint, guide),
   ];
   if (toTell(report) > 0) lines.push('', ...renderFindings(report, paint, guide));
@@ -86,7 +86,7 @@ export function renderReport(report: LazyReport, paint: Paint = plainPaint, guid
 }
 
 /**
- * One finding: where, its code, what was expected and found; whose record it is, and how to see it; then what to do.
+ * One finding: place, code and message; its record, and how to show it; then a hint.
  *
  * @param ledger - The path by which the record can be shown; without it only what it is is said.
  */
@@ -140,7 +140,7 @@ function renderContinuation({ continues }: LazyReport['ledger']): string[] {
   return [row('continues', `${id}, of ${count(size, 'record')}: ${words}`)];
 }
 
-/** How far the ledger is sealed, by whom, and how it stands to the checkpoints that the user holds. */
+/** How far the ledger is sealed, by whom, and how it relates to the held checkpoints. */
 function renderCheckpoints({ checkpoints }: LazyReport): string[] {
   const { count: total, last_tree_size: size, unsealed, signers = [], anchors = [] } = checkpoints;
   const last =
@@ -170,7 +170,7 @@ function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }:
   return row('revoked', `${keyid} at seq ${seq}${rests}`);
 }
 
-/** What the grants allowed and what is left; what is still open. */
+/** Grants with their accounts, and what is open. */
 function renderBudgets(report: LazyReport, paint: Paint, guide: Guide): string[] {
   const { grants, open_authorizations: open, open_starts: starts = [], counts } = report;
   const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
@@ -178,24 +178,21 @@ function renderBudgets(report: LazyReport, paint: Paint, guide: Guide): string[]
   const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
   const { denied } = counts.by_verdict;
   if (denied > 0) lines.push('', `${count(denied, 'event')} denied${moreOf(guide.more?.denied, ' (', ')')}`);
-  const total = open.length;
-  if (total > 0) {
-    const list = firstOf(open, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
-    const more = total > MAX_OPEN ? `, … ${total - MAX_OPEN} more` : '';
-    lines.push(
-      '',
-      `${count(total, 'authorization')} open (allowed, not executed): ${list.join(', ')}${more}`,
-    );
-  }
-  if (starts.length > 0) {
-    const list = starts.slice(0, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
-    const more = starts.length > MAX_OPEN ? `, … ${starts.length - MAX_OPEN} more` : '';
-    lines.push(
-      '',
-      `${count(starts.length, 'start')} not recorded (running, or killed): ${list.join(', ')}${more}`,
-    );
-  }
-  return lines;
+  const list = (words: string, of: Iterable<OpenRecord> & { readonly length: number }): string[] => {
+    const names = firstOf(of, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
+    const more = of.length > MAX_OPEN ? `, … ${of.length - MAX_OPEN} more` : '';
+    return of.length === 0 ? [] : ['', `${words}: ${names.join(', ')}${more}`];
+  };
+  return [
+    ...lines,
+    ...list(`${count(open.length, 'authorization')} open (allowed, not executed)`, open),
+    ...list(`${count(starts.length, 'start')} not recorded (running, or killed)`, starts),
+  ];
+}
+
+interface OpenRecord {
+  readonly seq: number;
+  readonly tool_name: string;
 }
 
 function firstOf<T>(list: Iterable<T>, limit: number): T[] {
@@ -204,12 +201,7 @@ function firstOf<T>(list: Iterable<T>, limit: number): T[] {
   return first;
 }
 
-function renderNotChecked(list: LazyReport['not_checked'], paint: Paint, guide: Guide): string[] {
-  const width = Math.max(...list.map(({ code }) => code.length));
-  return list.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`);
-}
-
-/** Each hint stands once, after the first run of findings that it is for. */
+/** Each hint is printed once, after the first run of findings that it is for. */
 function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[] {
   const { findings, baseline } = report;
   const total = toTell(report);
@@ -240,12 +232,7 @@ function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[
   return lines;
 }
 
-/** How many findings there are to tell of: with a baseline, those that are new. */
-function toTell({ baseline, findings_total: total }: LazyReport): number {
-  return baseline?.new ?? total;
-}
-
-/** How the findings stand to those of an earlier report. */
+/** The findings by baseline. */
 function renderBaseline({ baseline }: LazyReport): string[] {
   if (baseline === undefined) return [];
   const { known, new: fresh, gone, unlisted } = baseline;
@@ -255,7 +242,7 @@ function renderBaseline({ baseline }: LazyReport): string[] {
   return [row('baseline', `${words}${cut}`)];
 }
 
-/** Where to begin, for whoever looks into it. */
+/** The first bad record. */
 function renderFirstBad(report: LazyReport): string[] {
   const first = findFirstBad(report.findings);
   if (first === undefined) return [];
@@ -265,7 +252,7 @@ function renderFirstBad(report: LazyReport): string[] {
   return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
 }
 
-/** One change has many findings: whoever looks into them is told so. */
+/** The first changed record: one change causes many findings. */
 function renderFirstChanged({ findings }: LazyReport): string[] {
   const changed = findFirstChanged(findings);
   if (changed === undefined) return [];
@@ -310,9 +297,4 @@ function renderHint(hint: string, paint: Paint): string {
 function hintOf({ code, severity }: FindingJson, guide: Guide): string | undefined {
   if (severity === 'info' || !isFindingCode(code)) return undefined;
   return guide.finding?.(code) ?? CODE_PAGES[code].remedy;
-}
-
-function nonZero(counts: Readonly<Record<string, number>>): string {
-  const present = Object.entries(counts).filter(([, n]) => n > 0);
-  return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ');
 }

@@ -3,7 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import type { LedgerStatus, ScarceMeter, StatusKey } from '../../log/read/status.js';
-import { type Guide, moreOf, notCheckedText } from './guide.js';
+import { type Guide, moreOf, notCheckedLines } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
 import { VERDICT_STYLES } from './report.js';
 import { count, grouped, row } from './words.js';
@@ -15,7 +15,7 @@ const MAX_NAMED = 5;
 
 /** The status as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
 export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint, guide: Guide = {}): string {
-  const { ledger, verdict, period, checkpoints, keys, grants, scarce, not_checked: open } = status;
+  const { ledger, verdict, period, checkpoints, keys, grants, scarce } = status;
   const { last_tree_size: sealed, unsealed } = checkpoints;
   const current = keys.filter(({ revoked_at_seq: revoked }) => revoked === null);
   const revoked = keys.length - current.length;
@@ -42,14 +42,8 @@ export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint, gu
     ...renderOpen('open', 'authorization', 'allowed, not executed', status.open_authorizations),
     ...renderOpen('started', 'start', 'running, or killed', status.open_starts),
     ...renderFindings(status, paint, guide),
+    ...notCheckedLines(status.not_checked, paint, guide),
   ];
-  if (open.length > 0) {
-    const width = Math.max(...open.map(({ code }) => code.length));
-    lines.push('', paint('bold', 'not checked'));
-    lines.push(
-      ...open.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`),
-    );
-  }
   return lines.map((line) => `${line}\n`).join('');
 }
 

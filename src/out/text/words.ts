@@ -1,18 +1,45 @@
 /** How the texts of reports write rows and numbers. */
 
+import { printable } from '../../base/bytes/printable.js';
+import type { BundleResult } from '../../format/schema/generated/types.js';
 import type { ChangedRecord } from '../../rules/report/causes.js';
+import type { LazyReport } from '../../rules/report/report.js';
 
-/** A labelled row. */
 export function row(name: string, text: string): string {
   return `  ${name.padEnd(11)} ${text}`;
 }
 
 /** `1 record`, `2,000 records`. */
-export function count(n: number, noun: string): string {
-  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
+export function count(n: number, noun: string, plural = `${noun}s`): string {
+  return `${grouped(n)} ${n === 1 ? noun : plural}`;
 }
 
-/** That a record was changed, and what is of that. */
+/** `3 valid, 1 invalid`: what there is any of. */
+export function countsText(counts: Readonly<Record<string, number>>): string {
+  const present = Object.entries(counts).filter(([, n]) => n > 0);
+  return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ') || 'none';
+}
+
+/** What a bundle was selected by; empty for all records. */
+export function selectionText(selection: BundleResult['selection']): string {
+  const { since, until, principal, tool, grant_event_id: grant, event_ids: events } = selection;
+  return [
+    principal === undefined ? '' : `principal ${printable(principal)}`,
+    tool === undefined ? '' : `tool ${printable(tool)}`,
+    grant === undefined ? '' : `grant ${printable(grant)} and what is under it`,
+    since === undefined ? '' : `since ${printable(since)}`,
+    until === undefined ? '' : `until ${printable(until)}`,
+    events === undefined ? '' : count(events.length, 'named event'),
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+/** The number of findings to report: all, or with a baseline the new ones. */
+export function toTell({ baseline, findings_total: total }: LazyReport): number {
+  return baseline?.new ?? total;
+}
+
 export function describeChange({ own, consequences }: ChangedRecord): string {
   const follow =
     consequences === 0
@@ -24,4 +51,17 @@ export function describeChange({ own, consequences }: ChangedRecord): string {
 /** With thousands separators, the same in every locale. */
 export function grouped(n: number): string {
   return String(n).replace(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** The largest checkpoint with a relation to the ledger. One of the empty tree says nothing of any ledger. */
+export function longestAnchor<A extends { readonly relation: string; readonly tree_size: number }>(
+  anchors: readonly A[],
+  relation: A['relation'],
+): A | undefined {
+  return anchors
+    .filter((anchor) => anchor.relation === relation && anchor.tree_size > 0)
+    .reduce<A | undefined>(
+      (longest, anchor) => (anchor.tree_size > (longest?.tree_size ?? 0) ? anchor : longest),
+      undefined,
+    );
 }

@@ -13,8 +13,7 @@ import { digestFromBase64url, isDigest } from '../../../base/value/digest.js';
 import { identifyEvent, identifyPayload } from '../../../format/event/identity.js';
 
 /** An event that a journal holds; its id is right by the journal's rule. */
-export interface JournalEvent {
-  /** As it stands in the journal. */
+interface JournalEvent {
   readonly event: JsonObject;
   /** 43 characters of base64url. */
   readonly eventId: string;

@@ -12,12 +12,12 @@ import { concatBytes } from '../../../base/bytes/concat.js';
 import { encodeLatin1 } from '../../../base/bytes/text.js';
 import { NorthrootError } from '../../../base/error.js';
 
-/** So many bytes tell a journal from JSON. */
+/** Bytes that distinguish a journal from JSON. */
 export const JOURNAL_START_BYTES = 4;
 /** The largest payload that the format has, in bytes; of frames of other kinds too. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 /** The largest payload of an event that is read, in bytes: no ledger takes a larger one. */
-export const MAX_JOURNAL_EVENT_BYTES = 1024 * 1024;
+const MAX_JOURNAL_EVENT_BYTES = 1024 * 1024;
 
 const MAGIC = encodeLatin1('NRJ1');
 const HEADER = concatBytes([MAGIC, Uint8Array.of(1, 0), new Uint8Array(10)]);
@@ -126,7 +126,7 @@ class Input {
         this.#rest = concatBytes(pieces);
         return undefined;
       }
-      // What is given in chunks may be used again by who gives it.
+      // The caller may reuse its chunks.
       const piece = this.#rest.slice(0, missing);
       this.#rest = this.#rest.subarray(piece.length);
       pieces.push(piece);

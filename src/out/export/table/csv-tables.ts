@@ -16,7 +16,6 @@ import {
   type Row,
 } from './rows.js';
 
-/** Where {@link exportCsv} writes. */
 export interface CsvSinks {
   /** A row for each record. */
   readonly events: ByteSink;

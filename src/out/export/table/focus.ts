@@ -1,6 +1,6 @@
 /**
  * A verified ledger as cost rows of FOCUS 1.2 (FinOps Open Cost and Usage Specification). What a ledger does not know is null where
- * FOCUS allows that, and `docs/reference/exports.md` says what stands where it does not. Columns that begin with `x_` are northroot's.
+ * FOCUS allows that; `docs/reference/exports.md` lists the other values. Columns that begin with `x_` are northroot's.
  */
 
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
@@ -30,7 +30,7 @@ import { CURRENCIES, currencyOf } from './currencies.js';
 import { codesOf } from './rows.js';
 
 /** The columns of {@link exportFocus}, in order: all that FOCUS 1.2 demands of every dataset, some of the others, and northroot's. */
-export const FOCUS_COLUMNS = [
+const FOCUS_COLUMNS = [
   'BilledCost',
   'BillingAccountId',
   'BillingAccountName',
@@ -78,7 +78,7 @@ export const FOCUS_COLUMNS = [
 ] as const;
 
 /** The version of FOCUS that the rows are of. */
-export const FOCUS_VERSION = '1.2';
+const FOCUS_VERSION = '1.2';
 
 type FocusRow = Readonly<Partial<Record<(typeof FOCUS_COLUMNS)[number], string | number | undefined>>>;
 
@@ -223,7 +223,7 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
   return [...costs, ...quantities];
 }
 
-/** What counts as used and nobody stated is a cost all the same, and a guess. */
+/** Use that counts and is not stated is an estimated cost. */
 function unstatedRows(
   record: VerifiedRecord,
   toCurrency: CurrencyLookup,
@@ -255,7 +255,7 @@ function unstatedRows(
   });
 }
 
-/** What is refused counts for nothing, so it is no charge. It is whose execution it corrects, so that charges and credits meet. */
+/** A refused adjustment is no charge. Others belong to the execution that they correct, so that charges and credits meet. */
 function adjustmentRows(
   record: VerifiedRecord,
   event: AdjustmentEvent,

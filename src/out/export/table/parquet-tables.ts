@@ -23,9 +23,8 @@ import {
 
 /** A group of rows has at most this many, and about as many characters of text. */
 export const MAX_GROUP_ROWS = 16_384;
-export const MAX_GROUP_CHARACTERS = 16 * 1024 * 1024;
+const MAX_GROUP_CHARACTERS = 16 * 1024 * 1024;
 
-/** Where {@link exportParquet} writes. */
 export interface ParquetSinks {
   /** A row for each record. */
   readonly events: ByteSink;
@@ -35,7 +34,7 @@ export interface ParquetSinks {
 
 /**
  * Writes the selected records, and every amount that they name, as Parquet. The metadata of both files says what was verified and
- * what was not, under names that begin with `northroot.`. Outside text is in them as it is: what shows it has to escape it.
+ * what was not, under names that begin with `northroot.`. Outside text is not escaped: viewers MUST escape it.
  *
  * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; what a sink rejects with.
  */
@@ -44,7 +43,7 @@ export async function exportParquet(
   sinks: ParquetSinks,
   options: ExportOptions = {},
 ): Promise<TableExport> {
-  // Loaded when it is asked for: no other command needs it.
+  // Loaded lazily: no other command needs it.
   const library = await import('hyparquet-writer');
   const events = new ParquetTable(EVENT_COLUMNS, sinks.events, library);
   const meters = new ParquetTable(METER_COLUMNS, sinks.meters, library);
@@ -128,7 +127,7 @@ class ParquetTable<C extends Columns> {
     await this.#drain();
   }
 
-  /** Gives on what is written, and begins again: `offset` goes on counting. */
+  /** Passes the written bytes on, and reuses the buffer; the writer's `offset` continues. */
   async #drain(): Promise<void> {
     await this.#sink.write(this.#bytes.getBytes());
     this.#bytes.index = 0;

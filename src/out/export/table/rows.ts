@@ -17,7 +17,7 @@ import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
 /**
  * What a column holds: text; a whole number below 2^53; true or false; an exact decimal, as a bigint that is so many
  * 10^−{@link DECIMAL_SCALE}; an instant, as a bigint of microseconds since 1970. A value that a decimal or an instant cannot hold
- * exactly is left out of it, and stands in the column of text beside it.
+ * exactly is left out of it, and is in the column of text beside it.
  */
 export type ColumnKind = 'text' | 'integer' | 'boolean' | 'decimal' | 'instant';
 
@@ -108,7 +108,7 @@ const DECIMAL_UNIT = 10n ** BigInt(DECIMAL_SCALE);
 const DECIMAL_LIMIT = 10n ** BigInt(DECIMAL_PRECISION);
 
 /** What a meter's amount is to the ledger. */
-export type MeterRole = 'used' | 'unstated' | 'reserved' | 'cap' | 'action_cap' | 'rate' | 'credit' | 'debit';
+type MeterRole = 'used' | 'unstated' | 'reserved' | 'cap' | 'action_cap' | 'rate' | 'credit' | 'debit';
 
 /** `r` in units of 10^−{@link DECIMAL_SCALE}; undefined where that is not exact, or has more than 38 digits. */
 export function toDecimal({ n, d }: Rational): bigint | undefined {
@@ -198,7 +198,7 @@ interface AmountCells {
 /**
  * A row for each amount of a record; none for one whose event is not well-formed.
  *
- * @param whose - Who ran what an adjustment corrects; default: who made it.
+ * @param whose - The party of the execution that an adjustment corrects. Default: its own.
  */
 export function meterRows(record: VerifiedRecord, whose?: Party): Row<typeof METER_COLUMNS>[] {
   const { examined, ordinal, verdict, grantIds } = record;

@@ -9,6 +9,7 @@ import type { WellFormedLine } from '../../../format/record/examine-line.js';
 import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/read/write-records.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
+import { given } from '../../given.js';
 import { describeExport } from '../about.js';
 import { meterRows, signersOf } from '../table/rows.js';
 import { safeJson } from './safe-json.js';
@@ -34,7 +35,7 @@ const SEVERITY = {
   undecided: [0, 'Unknown'],
 } as const;
 
-/** So many findings of a record are told with their words; their codes are all there. */
+/** The most findings of a record that are listed; `findings_total` counts all. */
 const MAX_TOLD_FINDINGS = 16;
 
 /** What an event says of the activity itself. */
@@ -86,12 +87,12 @@ function toEvent(record: VerifiedRecord, time: number): object {
     time,
     message: `${principal || 'nobody'}: ${activity.name} ${activity.operation}, ${STATUS[activity.status].toLowerCase()}; ${verdict}`,
     status_detail: statusDetail(record),
-    ...(activity.code === undefined ? {} : { status_code: activity.code }),
+    ...given('status_code', activity.code),
     metadata: {
       version: OCSF_VERSION,
       profiles: ['ai_operation'],
       product: PRODUCT,
-      ...(state.origin === undefined ? {} : { log_name: state.origin }),
+      ...given('log_name', state.origin),
       ...(id === undefined ? {} : { uid: id, original_event_uid: id }),
       ...(examined?.eventType === undefined ? {} : { event_code: examined.eventType }),
       ...(examined?.seq === undefined ? {} : { sequence: examined.seq }),
@@ -113,13 +114,13 @@ function toEvent(record: VerifiedRecord, time: number): object {
             uid: principal,
             name: principal.slice('agent:'.length),
             type_id: 0,
-            ...(model === undefined ? {} : { ai_model: model }),
+            ...given('ai_model', model),
           },
         }
       : model === undefined
         ? {}
         : { ai_model: model }),
-    ...(context === undefined ? {} : { message_context: context }),
+    ...given('message_context', context),
     ...resourcesOf(record),
     enrichments: enrichmentsOf(record, principal, activity),
   };
@@ -228,8 +229,8 @@ function messageContext({ examined }: VerifiedRecord, uid: string | undefined): 
   return {
     uid,
     service: { name: provider },
-    ...(prompt === undefined ? {} : { prompt_tokens: prompt }),
-    ...(completion === undefined ? {} : { completion_tokens: completion }),
+    ...given('prompt_tokens', prompt),
+    ...given('completion_tokens', completion),
   };
 }
 
@@ -247,70 +248,74 @@ function statusDetail({ verdict, findings }: VerifiedRecord): string {
     : `verdict ${verdict}: ${first.code}, ${describeFinding(first)}`;
 }
 
-/** What OCSF has no attribute for. `name` is the attribute that it belongs to. */
+interface Enrichment {
+  /** The attribute that it belongs to. */
+  readonly name: string;
+  readonly value: string;
+  readonly type: string;
+  readonly desc?: string;
+  readonly data: object;
+}
+
+/** What OCSF has no attribute for. */
 function enrichmentsOf(record: VerifiedRecord, principal: string, { operation }: Activity): object[] {
-  const { examined, verdict, findings, grantIds } = record;
-  const provider = 'northroot';
-  const list: object[] = [
-    {
-      name: 'status_detail',
-      value: verdict,
-      type: 'verification',
-      provider,
-      data: {
-        verdict,
-        findings: findings.slice(0, MAX_TOLD_FINDINGS).map((finding) => ({
-          code: finding.code,
-          severity: finding.severity,
-          class: finding.class,
-          message: describeFinding(finding),
-        })),
-        findings_total: findings.length,
-        signers: signersOf(record),
-      },
-    },
+  const { verdict } = record;
+  const meters = meterRows(record).map(({ role, unit, amount, basis, estimated, counted }) => {
+    return { role, unit, amount, basis, estimated, counted };
+  });
+  const list: Enrichment[] = [
+    { name: 'status_detail', value: verdict, type: 'verification', data: verificationData(record) },
+    ...delegationOf(record, principal),
+    ...(meters.length === 0
+      ? []
+      : [{ name: 'api.operation', value: operation, type: 'meters', data: meters }]),
+    ...unprovidedModel(record),
   ];
+  return list.map(({ name, value, type, ...rest }) => ({
+    name,
+    value,
+    type,
+    provider: 'northroot',
+    ...rest,
+  }));
+}
+
+function verificationData(record: VerifiedRecord): object {
+  const { verdict, findings } = record;
+  return {
+    verdict,
+    findings: findings.slice(0, MAX_TOLD_FINDINGS).map((finding) => ({
+      code: finding.code,
+      severity: finding.severity,
+      class: finding.class,
+      message: describeFinding(finding),
+    })),
+    findings_total: findings.length,
+    signers: signersOf(record),
+  };
+}
+
+function delegationOf(record: VerifiedRecord, principal: string): Enrichment[] {
+  const { grantIds } = record;
   const parent = parentGrantOf(record);
-  if (grantIds.length > 0 || parent !== undefined) {
-    list.push({
+  if (grantIds.length === 0 && parent === undefined) return [];
+  return [
+    {
       name: 'actor.user.uid',
       value: principal,
       type: 'delegation',
-      provider,
       desc: 'the grants that the actor acts under, nearest first',
-      data: { grants: grantIds, ...(parent === undefined ? {} : { grant_event_id: parent }) },
-    });
-  }
-  const meters = meterRows(record);
-  if (meters.length > 0) {
-    list.push({
-      name: 'api.operation',
-      value: operation,
-      type: 'meters',
-      provider,
-      data: meters.map(({ role, unit, amount, basis, estimated, counted }) => ({
-        role,
-        unit,
-        amount,
-        basis,
-        estimated,
-        counted,
-      })),
-    });
-  }
-  if (examined?.type === 'execution') {
-    const { model_id: model, provider: stated } = examined.event();
-    if (model !== undefined && stated === undefined) {
-      list.push({
-        name: 'ai_agent.ai_model.name',
-        value: model,
-        type: 'model',
-        provider,
-        data: { model_id: model },
-      });
-    }
-  }
-  return list;
+      data: { grants: grantIds, ...given('grant_event_id', parent) },
+    },
+  ];
+}
+
+/** A model without a provider. */
+function unprovidedModel({ examined }: VerifiedRecord): Enrichment[] {
+  if (examined?.type !== 'execution') return [];
+  const { model_id: model, provider } = examined.event();
+  if (model === undefined || provider !== undefined) return [];
+  return [{ name: 'ai_agent.ai_model.name', value: model, type: 'model', data: { model_id: model } }];
 }
 
 function parentGrantOf({ examined }: VerifiedRecord): string | undefined {
@@ -320,7 +325,7 @@ function parentGrantOf({ examined }: VerifiedRecord): string | undefined {
   return parent === undefined ? undefined : toDigestText(parent.b64);
 }
 
-/** Milliseconds since 1970, as OCSF has it; what is finer is in `metadata.original_time`. */
+/** Milliseconds since 1970. `metadata.original_time` has the exact time. */
 function timeOf({ examined }: VerifiedRecord): number | undefined {
   const started = examined?.type === 'execution' ? examined.event().started_at : undefined;
   const text = started ?? examined?.occurredAt;

@@ -1,6 +1,6 @@
 /** JSON for logs: the same values, in characters that end no line and show nothing else than they are. */
 
-/** What JSON leaves as it is, though readers of lines, terminals and viewers take it for more than text. */
+/** Characters that JSON does not escape, and that line readers, terminals or viewers interpret. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{DI}]/gu;
 
 /** Printable ASCII. */

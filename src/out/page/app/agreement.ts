@@ -4,7 +4,7 @@ import type { ReportJson } from '../../../format/schema/generated/types.js';
 import type { Report } from '../../../rules/report/report.js';
 
 /** One thing that the two reports say differently. */
-export interface Difference {
+interface Difference {
   readonly what: string;
   readonly own: string;
   readonly exporter: string;

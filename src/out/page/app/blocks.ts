@@ -12,13 +12,13 @@ export function decodeBlock(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The text that bytes of raw deflate stand for. */
+/** Decompresses raw deflate. */
 export async function inflateText(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
   return new Response(stream).text();
 }
 
-/** What the page holds: what is to be verified, and the exporter's report. @throws Error where the page is damaged */
+/** The embedded ledger and the exporter's report. @throws Error for a damaged page */
 export function readEmbedded(): { readonly embedded: Embedded; readonly inputs: Inputs } {
   const embedded = JSON.parse(document.getElementById(EMBEDDED_ID)?.textContent ?? '') as Embedded;
   const parts: Blob[] = [];

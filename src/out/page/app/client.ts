@@ -78,12 +78,12 @@ export class Client {
     });
   }
 
-  /** Whether nothing is asked that is not answered. */
+  /** Whether no call is pending. */
   get isIdle(): boolean {
     return this.#waiting.size === 0;
   }
 
-  /** Ends it, whatever it does. What was asked about a ledger that is not shown any more gets no answer. */
+  /** Ends the worker. Pending calls get no answer. */
   stop(): void {
     this.#worker?.terminate();
     for (const [id, { method }] of this.#waiting) if (!method.startsWith('verify')) this.#waiting.delete(id);
@@ -111,7 +111,7 @@ export class Client {
     };
   }
 
-  /** Some browsers refuse a worker at once, some tell of it later: it has started when it answers. */
+  /** Some browsers refuse a worker at once, others later: it has started once it answers. */
   async #startWorker(url: string): Promise<void> {
     const worker = new Worker(scripts.createScriptURL(url));
     this.#worker = worker;

@@ -1,4 +1,4 @@
-/** What the worker runs: the engine, behind messages. Where there is no worker, the page loads it and gives it a port. */
+/** The worker: the engine behind messages. Without workers the page loads it and gives it a port. */
 
 import { NorthrootError } from '../../../base/error.js';
 import { Engine } from '../model/engine.js';
@@ -6,7 +6,7 @@ import type { HostCrypto } from '../model/native-signatures.js';
 import type { Bytes } from '../model/protocol.js';
 import type { Answer, Question, Serve } from './messages.js';
 
-/** Progress is told no more often, in milliseconds. */
+/** The least time between reports of progress, in milliseconds. */
 const PROGRESS_MS = 100;
 
 /** Unpacked bytes are handed to the browser in parts of so many, which keeps them elsewhere than in this process. */
@@ -28,7 +28,7 @@ async function inflate(bytes: Bytes, size: number): Promise<Blob> {
     waiting.push(part.value);
     waitingBytes += part.value.length;
     total += part.value.length;
-    // What is too much is too much: the rest of it is not waited for.
+    // Too large already: the rest is not read.
     if (total > size) {
       await reader.cancel();
       break;

@@ -1,6 +1,6 @@
 /** Elements and texts: the only way in which the page shows anything. No text is ever parsed as HTML. */
 
-/** What may stand in an element. */
+/** A child of an element, or a list of children. */
 export type Child = Node | string | undefined | false | readonly Child[];
 
 /** Attributes of an element; a function is a listener. */
@@ -10,38 +10,42 @@ export type Attributes = Readonly<
 
 const SVG = 'http://www.w3.org/2000/svg';
 
+/** What an element is made of: its attributes, where it has any, then its children. */
+type Parts = readonly [Attributes, ...Child[]] | readonly Child[];
+
 /** An element of HTML. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: readonly Child[]
-): HTMLElementTagNameMap[K] {
-  return fill(document.createElement(tag), attributes, children);
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, ...parts: Parts): HTMLElementTagNameMap[K] {
+  return fill(document.createElement(tag), parts);
 }
 
 /** An element of SVG. */
-export function s<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: readonly Child[]
-): SVGElementTagNameMap[K] {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
+export function s<K extends keyof SVGElementTagNameMap>(tag: K, ...parts: Parts): SVGElementTagNameMap[K] {
+  return fill(document.createElementNS(SVG, tag), parts);
 }
 
-/** Replaces what stands in an element. */
+/** Replaces the children of an element. */
 export function show(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren();
   append(element, children);
 }
 
-function fill<T extends Element>(element: T, attributes: Attributes, children: readonly Child[]): T {
-  for (const [name, value] of Object.entries(attributes)) {
+function fill<T extends Element>(element: T, parts: Parts): T {
+  const [first, ...rest] = parts;
+  if (!isAttributes(first)) {
+    append(element, parts as readonly Child[]);
+    return element;
+  }
+  for (const [name, value] of Object.entries(first)) {
     if (value === undefined || value === false) continue;
     if (typeof value === 'function') element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? '' : String(value));
   }
-  append(element, children);
+  append(element, rest as readonly Child[]);
   return element;
+}
+
+function isAttributes(part: Attributes | Child): part is Attributes {
+  return typeof part === 'object' && !Array.isArray(part) && !(part instanceof Node);
 }
 
 function append(element: Element, children: readonly Child[]): void {

@@ -1,4 +1,4 @@
-/** What somebody drops on the page or chooses: which of it is a ledger, a bundle, a policy, a checkpoint. */
+/** Files that the user drops or chooses: which is a ledger, a bundle, a policy, a checkpoint. */
 
 import { printable } from '../../../base/bytes/printable.js';
 import { recogniseOtherFile } from '../../../log/fs/other-file.js';
@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<string, FileKind>> = {
 };
 
 /** What was given. */
-export interface GivenFiles extends Omit<Against, 'now'> {
+interface GivenFiles extends Omit<Against, 'now'> {
   /** Undefined: none of the files is a ledger's or a bundle. */
   readonly inputs: Inputs | BundleInputs | undefined;
 }

@@ -1,4 +1,4 @@
-/** Small pictures that stand beside words, never instead of them. */
+/** Icons, always beside words. */
 
 import type { EventVerdict } from '../../../rules/verify/line-result.js';
 import { h, s } from './dom.js';
@@ -22,20 +22,11 @@ export function icon(shape: Shape): SVGElement {
   );
 }
 
-/** What verdicts are called. */
-export const VERDICT_WORDS: Readonly<Record<EventVerdict, string>> = {
-  ok: 'ok',
-  denied: 'denied',
-  violation: 'violation',
-  invalid: 'invalid',
-};
-
 export function badge(verdict: EventVerdict | 'undecided'): HTMLElement {
-  const words = verdict === 'undecided' ? verdict : VERDICT_WORDS[verdict];
-  return h('span', { class: `badge ${verdict}` }, icon(verdict), words);
+  return h('span', { class: `badge ${verdict}` }, icon(verdict), verdict);
 }
 
-/** A record, as a link that opens what is known of it. */
+/** A link that opens a record. */
 export function recordLink(ordinal: number, words = `#${ordinal}`): HTMLElement {
   return h('a', { href: `#seq-${ordinal}`, class: 'record' }, words);
 }

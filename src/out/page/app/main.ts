@@ -7,6 +7,7 @@ import { type Agreement, compareReports } from './agreement.js';
 import { readEmbedded } from './blocks.js';
 import { Client, ClientError } from './client.js';
 import { h, show } from './dom.js';
+import { muted } from './parts.js';
 import { readGiven } from './files.js';
 import {
   BUNDLE_SECTIONS,
@@ -41,7 +42,7 @@ const SECTIONS = [
   ['#figures', 'Ledger'],
 ] as const;
 
-/** What a program that drives the page is told of a verification. */
+/** The result of a verification, for programs that drive the page. */
 interface Outcome {
   readonly verdict: string;
   readonly exit_status: number;
@@ -51,7 +52,7 @@ interface Outcome {
   readonly error?: string;
 }
 
-/** What a program that drives the page gives. */
+/** The input from programs that drive the page. */
 interface Given {
   readonly ledger?: readonly File[];
   readonly predecessor?: File;
@@ -91,7 +92,7 @@ show(
   h(
     'header',
     { class: 'top' },
-    h('div', { class: 'brand' }, h('strong', {}, 'northroot'), ' audit page ', subject),
+    h('div', { class: 'brand' }, h('strong', 'northroot'), ' audit page ', subject),
     h(
       'div',
       { class: 'top-actions' },
@@ -105,10 +106,7 @@ show(
   main,
   h(
     'footer',
-    {},
-    h(
-      'p',
-      { class: 'muted' },
+    muted(
       'Drop a ledger, a bundle, a trust policy or a checkpoint anywhere on this page, and it is verified too. Nothing leaves this browser: the page may not use the network.',
     ),
   ),
@@ -130,7 +128,7 @@ function readHeld(): ReturnType<typeof readEmbedded> | undefined {
 }
 
 async function take(files: readonly File[]): Promise<void> {
-  // What is given last counts, whatever is still read or verified.
+  // The last input wins, whatever is still being read or verified.
   const own = (turn += 1);
   try {
     const { inputs, trust, witnessPolicy, checkpoints } = await readGiven(files);
@@ -139,7 +137,7 @@ async function take(files: readonly File[]): Promise<void> {
       await verify(inputs);
       return;
     }
-    // Policies and checkpoints are for what is shown.
+    // Policies and checkpoints apply to the ledger that is shown.
     if (current === undefined) throw new Error('there is no ledger here that this could be held against');
     await verify({
       ...current,
@@ -187,7 +185,7 @@ async function verify(inputs: Inputs | BundleInputs): Promise<Outcome> {
   document.documentElement.dataset['state'] = 'working';
   main.setAttribute('aria-busy', 'true');
   const bar = h('progress', { 'aria-label': 'Verified so far' });
-  const words = h('p', { class: 'muted' }, `Reading the ${noun}…`);
+  const words = muted(`Reading the ${noun}…`);
   show(
     main,
     h(
@@ -324,7 +322,7 @@ function fail(message: string): void {
       'section',
       { class: 'hero undecided', role: 'alert', 'aria-labelledby': 'failed' },
       h('h1', { id: 'failed' }, 'This could not be verified.'),
-      h('p', {}, printable(message, 2_000)),
+      h('p', printable(message, 2_000)),
     ),
   );
   done();

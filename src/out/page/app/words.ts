@@ -1,13 +1,12 @@
 /** How the page writes numbers, times and lists. */
 
-/** `1,234`. */
-export function grouped(n: number): string {
-  return String(n).replace(/\B(?=(?:\d{3})+$)/g, ',');
-}
+import { count } from '../../text/words.js';
 
-/** `1 record`, `2,000 records`. */
-export function count(n: number, noun: string, plural = `${noun}s`): string {
-  return `${grouped(n)} ${n === 1 ? noun : plural}`;
+export { count, countsText, grouped } from '../../text/words.js';
+
+/** `2 grants`, `1 action`: what there is any of. */
+export function counted(...counts: readonly (readonly [n: number, noun: string])[]): string[] {
+  return counts.filter(([n]) => n > 0).map(([n, noun]) => count(n, noun));
 }
 
 /** `a, b and c`; of long lists the first ones. */
@@ -18,7 +17,7 @@ export function listOf(items: readonly string[], limit = 4): string {
   return shown.length === 0 ? last : `${shown.join(', ')} and ${last}`;
 }
 
-/** `2026-03-01 12:00:05`; what is no timestamp as it is. */
+/** `2026-03-01 12:00:05`; other text unchanged. */
 export function timeText(timestamp: string): string {
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(timestamp);
   return match === null ? timestamp : `${match[1]} ${match[2]}`;

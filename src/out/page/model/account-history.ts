@@ -3,10 +3,9 @@
 import type { Rational } from '../../../base/value/rational.js';
 import type { Grant } from '../../../rules/bounds/grant.js';
 
-/** So many amounts are kept in all; what comes after is known only at the end. */
-export const MAX_HISTORY = 2_000_000;
+/** The most amounts that are kept; later ones are known only at the end. */
+const MAX_HISTORY = 2_000_000;
 
-/** What one capped unit held. */
 export interface Held {
   readonly used: Rational;
   readonly reserved: Rational;
@@ -17,7 +16,6 @@ interface Step {
   readonly held: readonly Held[];
 }
 
-/** Of one grant. */
 export interface GrantHistory {
   readonly grant: Grant;
   readonly ordinal: number;
@@ -26,11 +24,10 @@ export interface GrantHistory {
   readonly steps: readonly Step[];
 }
 
-/** See the head of this file. */
 export class AccountHistory {
   readonly #grants = new Map<string, GrantHistory & { readonly steps: Step[] }>();
   #kept = 0;
-  /** The first place of which nothing is kept any more. */
+  /** The first record after the history ended. */
   endsAt: number | undefined;
 
   /** Begins the history of a grant, which has just been added. */
@@ -42,7 +39,7 @@ export class AccountHistory {
     this.note(id, ordinal);
   }
 
-  /** To be called after each record under a grant. */
+  /** MUST be called after each record under a grant. */
   note(id: string, ordinal: number): void {
     const history = this.#grants.get(id);
     if (history === undefined) return;

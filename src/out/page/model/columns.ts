@@ -58,7 +58,7 @@ export class Texts {
   }
 }
 
-/** Which entries name which as their parent, found when it is asked for first. */
+/** The children of each entry. */
 export class Children {
   readonly #starts: Int32Array;
   readonly #children: Int32Array;

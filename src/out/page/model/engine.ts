@@ -15,27 +15,26 @@ import { LedgerModel } from './ledger-model.js';
 import { type HostCrypto, isExact, NativeSignatures } from './native-signatures.js';
 import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
 
-/** So much is verified in one go, so that what waits for it is not kept waiting; the first piece is the first line alone. */
+/** Bytes that are verified between pauses. The first piece is the first line alone. */
 const PIECE_BYTES = 256 * 1024;
 
-/** For so long in milliseconds nothing else has its turn where there is no worker. */
+/** Milliseconds between pauses without a worker. */
 const SLICE_MS = 40;
 
 const NEWLINE = 0x0a;
 
-/** What the engine needs of where it runs. */
+/** The environment of the engine. */
 export interface Host {
   readonly crypto: HostCrypto | undefined;
   /** Unpacks raw deflate: all of it, or where that is more than `size` bytes, some that are more. */
   inflate(bytes: Bytes, size: number): Promise<Bytes>;
   /** Milliseconds. */
   readonly now: () => number;
-  /** Lets others have their turn; undefined where nobody else has one. */
+  /** Yields to the event loop; undefined in a worker. */
   readonly pause: (() => Promise<void>) | undefined;
   onProgress(progress: Progress): void;
 }
 
-/** See the head of this file. */
 export class Engine implements Methods {
   readonly #host: Host;
   #model: LedgerModel | undefined;
@@ -119,7 +118,7 @@ export class Engine implements Methods {
     return { ...overview, seconds: (now() - begun) / 1_000 };
   }
 
-  /** Where others wait: gives them their turn, when it is time. */
+  /** Without a worker: pauses when it is time. */
   #takeTurns(): () => Promise<void> | undefined {
     const { now, pause } = this.#host;
     let slice = now();
@@ -178,7 +177,7 @@ async function* segmentsOf(
   }
 }
 
-/** The bytes in pieces of whole lines, whose signatures the host has been asked for. */
+/** The bytes in pieces of whole lines, whose signatures the host has verified. */
 async function* readPieces(
   bytes: Bytes,
   native: NativeSignatures | undefined,

@@ -1,4 +1,4 @@
-/** Witness policies as the page has them: a file's text, or what the exporter read of one, which anybody may have changed since. */
+/** Witness policies of the page: a file's text, or the exporter's JSON, which may have been changed since. */
 
 import { NorthrootError } from '../../../base/error.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
@@ -7,7 +7,7 @@ import {
   parseWitnessPolicy,
   type WitnessPolicy,
 } from '../../../rules/trust/witness-policy.js';
-import { object } from './words.js';
+import { object } from '../../text/json.js';
 
 /** @throws NorthrootError `WITNESS_POLICY_INVALID`; of keys that are none the codes of `parseNoteKey`, when verification begins */
 export function readWitnessPolicy(given: Uint8Array | JsonObject): WitnessPolicy {

@@ -2,7 +2,7 @@
  * Ed25519 by the host's own Web Cryptography where that gives SPEC §5's verdict: many times as fast as plain JavaScript. It answers
  * only later, and the rules ask at once; so the signatures of a piece of the ledger are computed before the piece is verified, and
  * what was not computed, or not of these very bytes, is left to the other backend. Whether the host decides by the cofactorless
- * equation is asked of it first, with a signature on which the two equations differ.
+ * equation is probed first, with a signature on which the two equations differ.
  */
 
 import { equalBytes } from '../../../base/bytes/compare.js';
@@ -18,7 +18,7 @@ import { eventMessage } from '../../../format/signature/event-signature.js';
 /** A key as the host holds it. */
 type HostKey = object;
 
-/** What is used of Web Cryptography. */
+/** The part of Web Cryptography that is used. */
 export interface HostCrypto {
   importKey(
     format: 'raw',
@@ -44,7 +44,7 @@ interface KnownKey {
 const NEWLINE = 0x0a;
 const SIGNATURE_LENGTH = 64;
 
-/** A key of full order, a message, a signature that is right, and one whose R has a part of order 8: only the cofactored equation holds for it. */
+/** A key, a message, a valid signature, and one whose R has a part of order 8: only the cofactored equation accepts it. */
 const PROBE = {
   key: 'F6WMBXKHW4RYpTyiBmRFbNWS2h-gxLtN9O6M5eQHJwA',
   message: 'northroot',
@@ -69,7 +69,6 @@ export async function isExact(host: HostCrypto): Promise<boolean> {
   }
 }
 
-/** See the head of this file. */
 export class NativeSignatures {
   readonly #host: HostCrypto;
   readonly #keys = new Map<string, KnownKey>();
@@ -89,7 +88,7 @@ export class NativeSignatures {
       importVerificationKey(publicKey, (bytes) => {
         const answers = new Map<string, Answer>();
         const hostKey = importHostKey(this.#host, bytes);
-        // Told of where it is waited for.
+        // Reported where it is awaited.
         hostKey.catch(() => undefined);
         this.#keys.set(publicKey.keyid, { hostKey, answers });
         const holds = importNobleEd25519(bytes);
@@ -114,7 +113,7 @@ export class NativeSignatures {
     await Promise.all(asked);
   }
 
-  /** What is not a record is passed over. */
+  /** Skips what is not a record. */
   #ask(line: Uint8Array): Promise<void>[] {
     if (scanCanonical(line, 0, line.length, this.#marks) !== -1) return [];
     const event = findMember(line, this.#marks, 'event');

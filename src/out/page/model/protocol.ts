@@ -2,6 +2,7 @@
 
 import type { FileFault } from '../../../base/fault.js';
 import type { JsonObject } from '../../../base/json/value.js';
+import type { FindingCode } from '../../../format/finding/catalog.js';
 import type { BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
 import type { Report } from '../../../rules/report/report.js';
 import type { SourceGrowth, TileFaultCode } from '../../../rules/source/ledger-source.js';
@@ -16,14 +17,14 @@ export interface Bytes {
   stream(): { getReader(): ByteReader };
 }
 
-/** Of the Streams Standard. */
-export interface ByteReader {
+/** Streams Standard. */
+interface ByteReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
   cancel(): Promise<void>;
 }
 
 /** A file of the ledger, and where its bytes begin in {@link Inputs.bytes}. */
-export interface InputSegment {
+interface InputSegment {
   readonly file: string;
   readonly firstSeq: number | undefined;
   readonly bytes: number;
@@ -48,7 +49,7 @@ export interface BundleInputs extends Against {
 /** A ledger to be verified. */
 export interface Inputs extends Against {
   readonly paths: readonly string[];
-  /** The segments, one after the other. */
+  /** The segments, concatenated. */
   readonly bytes: Bytes;
   /** Whether `bytes` are raw deflate. */
   readonly isCompressed: boolean;
@@ -58,7 +59,7 @@ export interface Inputs extends Against {
   readonly faults:
     { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
   readonly growth: SourceGrowth | undefined;
-  /** Whether nobody said that these are a ledger: what most likely is none is refused. */
+  /** Whether the files were only guessed to be a ledger: other files are then refused. */
   readonly isGuess?: boolean;
 }
 
@@ -76,6 +77,14 @@ export const KINDS = [
   'other',
   'unreadable',
 ] as const;
+
+/** The findings of executions that no earlier record authorized. */
+export const UNAUTHORIZED: ReadonlySet<string> = new Set<FindingCode>([
+  'AUTH_NOT_FOUND',
+  'AUTH_NOT_AN_AUTHORIZATION',
+  'AUTH_AFTER_EXECUTION',
+  'EXECUTION_UNDER_DENY',
+]);
 
 /** One of {@link KINDS}. */
 export type Kind = (typeof KINDS)[number];
@@ -100,10 +109,9 @@ export interface Row {
   readonly isLinked: boolean;
 }
 
-/** Which rows are asked for. */
 export interface RowQuery {
   readonly text: string;
-  /** `''`: any kind, but for starts of which nothing is to be told; `any`: these too. */
+  /** `''`: any kind but starts without findings; `any`: these too. */
   readonly kind: Kind | '' | 'any';
   readonly verdict: EventVerdict | 'refused' | '';
   readonly principal: string;
@@ -122,7 +130,7 @@ export interface SpentUnit {
   readonly unit: string;
   /** What executions say that they used. */
   readonly used: string;
-  /** Of what was used or debited, what is only estimated, and of what no basis is stated. */
+  /** The parts of what was used or debited that are estimated, or without a basis. */
   readonly estimated: string | undefined;
   readonly unstated: string | undefined;
   /** What debits added and credits gave back; undefined where there are none. */
@@ -217,9 +225,9 @@ export interface Refusal {
   readonly count: number;
 }
 
-/** Who let somebody act. */
+/** Signers of grants and actions. */
 export interface Granter {
-  /** The names of the keys that signed; empty: nobody. */
+  /** The names of the keys; empty without a valid signature. */
   readonly signers: readonly string[];
   readonly grants: number;
   readonly delegated: number;
@@ -237,7 +245,7 @@ export interface Overview {
   readonly report: Report;
   /** Of each code that the report lists. */
   readonly remedies: Remedies;
-  /** Of the witness policy: whose cosignatures it asks for. */
+  /** The quorum that the witness policy requires. */
   readonly quorum: string | undefined;
   readonly seconds: number;
   readonly bytes: number;
@@ -308,11 +316,11 @@ export interface Why {
   readonly links: readonly { readonly label: string; readonly id: string; readonly row: Row | undefined }[];
   readonly grants: readonly { readonly row: Row; readonly meters: readonly MeterStep[] | undefined }[];
   readonly under: Rows;
-  /** The line as it stands, indented. */
+  /** The line, indented. */
   readonly text: string;
 }
 
-/** A key that let somebody act, and what it may do. */
+/** A granter's key. */
 export interface GranterKey {
   readonly keyid: string;
   readonly name: string | undefined;
@@ -325,7 +333,7 @@ export interface GranterKey {
   readonly isRevoked: boolean;
 }
 
-/** The top of the tree: whose signatures let somebody act, and how many records hang below it at once. */
+/** A root of the tree: the signers, and how many records are directly under them. */
 export interface GranterNode {
   readonly number: number;
   /** `unknown`: no known key signed; `nobody`: records that name no authorization that is here. */
@@ -345,7 +353,7 @@ export interface GranterNodes {
 /** A part of the tree: what hangs below a record, or below a granter. */
 export type Branch = { readonly offset: number } & ({ readonly of: number } | { readonly granter: number });
 
-/** What can be asked. */
+/** The calls of the protocol. */
 export interface Methods {
   verify(inputs: Inputs): Promise<Overview>;
   verifyBundle(inputs: BundleInputs): Promise<BundleOverview>;

@@ -5,7 +5,7 @@ import type { ActivityGroup, ActivityMeter, ActivityReport } from '../../../form
 import type { Refusal, Spender, SpentUnit } from './protocol.js';
 import { groupDigits } from './words.js';
 
-/** So many characters of a sum are shown; longer ones are cut, and end in `…`. */
+/** The most characters of a sum; longer ones end in `…`. */
 const MAX_AMOUNT = 4_000;
 
 /** Money first, then what was called, then the rest by name. */

@@ -2,8 +2,8 @@
 
 import { printable } from '../../../base/bytes/printable.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
-import { formatQuantity, type Quantity } from '../../../base/value/quantity.js';
 import { listBases } from '../../../format/event/meter-basis.js';
+import { checkTexts, digest, list, object, quantityText, string } from '../../text/json.js';
 import type { Kind } from './protocol.js';
 
 /** The most characters of a text in a table, and in the account of one record. */
@@ -39,10 +39,10 @@ export function describeEvent(kind: Kind, event: JsonObject | undefined): string
 function inWords(kind: Kind, event: JsonObject): string {
   const authorization = object(event['authorization']);
   const isDenied = event['decision'] === 'deny';
-  const denied = `denied: ${text(event['decision_code'])}`;
+  const denied = `denied: ${string(event['decision_code'])}`;
   switch (kind) {
     case 'genesis':
-      return `the ledger begins: ${text(event['origin'])}`;
+      return `the ledger begins: ${string(event['origin'])}`;
     case 'grant': {
       const bounds = object(authorization['bounds']);
       if (isDenied) return `grant ${denied}`;
@@ -58,23 +58,23 @@ function inWords(kind: Kind, event: JsonObject): string {
       return known === '' ? 'being executed' : `being executed; ${known} known`;
     }
     case 'execution': {
-      const ended = [text(event['outcome']), text(event['error_code'])].filter((part) => part !== '');
+      const ended = [string(event['outcome']), string(event['error_code'])].filter((part) => part !== '');
       const used = amounts(event['meter_used']);
       return [ended.join(', '), used === '' ? '' : `used ${used}`].filter((part) => part !== '').join('; ');
     }
     case 'adjustment':
-      return `${text(event['direction'])} of ${amounts(event['meters'])}: ${text(event['reason'])}`;
+      return `${string(event['direction'])} of ${amounts(event['meters'])}: ${string(event['reason'])}`;
     case 'checkpoint':
       return `seals the first ${numberText(event['tree_size'])} records`;
     case 'attestation':
       return 'a witness cosigned a checkpoint';
     case 'key': {
       const key = object(event['key']);
-      return `key ${text(event['action'])}: ${text(key['name']) || text(key['keyid'])}`;
+      return `key ${string(event['action'])}: ${string(key['name']) || string(key['keyid'])}`;
     }
     case 'other':
     case 'unreadable':
-      return text(event['event_type']);
+      return string(event['event_type']);
   }
 }
 
@@ -87,42 +87,38 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
   const evidence = object(event['evidence']);
   const source = object(event['source']);
   const depth = bounds['max_delegation_depth'];
-  const checks = list(event['checks']).map((each) => {
-    const { check, result, code } = object(each);
-    return `${text(check)} ${text(result)}${code === undefined ? '' : ` (${text(code)})`}`;
-  });
   const facts: [string, string][] = [
-    ['Principal', text(event['principal_id'])],
-    ['Occurred', text(event['occurred_at'])],
-    ['Started', text(event['started_at'])],
-    ['Ended', text(event['ended_at'])],
-    ['Tool', text(event['tool_name'] ?? action['tool_name'])],
-    ['Outcome', [text(event['outcome']), text(event['error_code'])].filter(Boolean).join(', ')],
+    ['Principal', string(event['principal_id'])],
+    ['Occurred', string(event['occurred_at'])],
+    ['Started', string(event['started_at'])],
+    ['Ended', string(event['ended_at'])],
+    ['Tool', string(event['tool_name'] ?? action['tool_name'])],
+    ['Outcome', [string(event['outcome']), string(event['error_code'])].filter(Boolean).join(', ')],
     ['Used', amounts(event['meter_used'])],
     ['Reserved', amounts(action['meter_reservation'])],
     ['Amount', amounts(event['meters'])],
-    ['Direction', text(event['direction'])],
-    ['Reason', text(event['reason'])],
+    ['Direction', string(event['direction'])],
+    ['Reason', string(event['reason'])],
     ['Basis', listBases(event).join(', ')],
-    ['Decision', [text(event['decision']), text(event['decision_code'])].filter(Boolean).join(', ')],
-    ['Policy', text(event['policy_id'])],
-    ['Checks', checks.join(', ')],
-    ['Tools', list(bounds['allowed_tools']).map(text).join(', ')],
+    ['Decision', [string(event['decision']), string(event['decision_code'])].filter(Boolean).join(', ')],
+    ['Policy', string(event['policy_id'])],
+    ['Checks', checkTexts(event).join(', ')],
+    ['Tools', list(bounds['allowed_tools']).map(string).join(', ')],
     ['Caps', amounts(bounds['meter_caps'])],
     ['Per action', amounts(bounds['action_caps'])],
     ['Rates', amounts(bounds['rate_limits'])],
     ['At once', bounds['concurrency_limit'] === undefined ? '' : quantityText(bounds['concurrency_limit'])],
     ['Delegation', typeof depth === 'number' ? `${depth} deep at most` : ''],
-    ['Not before', text(bounds['not_before'])],
-    ['Expires', text(bounds['expires_at'])],
-    ['Output mode', text(bounds['output_mode'])],
-    ['Model', [text(event['provider']), text(event['model_id'])].filter(Boolean).join(' ')],
+    ['Not before', string(bounds['not_before'])],
+    ['Expires', string(bounds['expires_at'])],
+    ['Output mode', string(bounds['output_mode'])],
+    ['Model', [string(event['provider']), string(event['model_id'])].filter(Boolean).join(' ')],
     ['Parameters', digest(event['tool_params_digest'] ?? action['tool_params_digest'])],
     ['Output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])],
     ['Evidence', digest(evidence['digest'])],
-    ['Source', [text(source['system']), text(source['id'])].filter(Boolean).join(' ')],
-    ['Origin', text(event['origin'])],
-    ['Key', [text(event['action']), text(key['name']), text(key['keyid'])].filter(Boolean).join(' ')],
+    ['Source', [string(source['system']), string(source['id'])].filter(Boolean).join(' ')],
+    ['Origin', string(event['origin'])],
+    ['Key', [string(event['action']), string(key['name']), string(key['keyid'])].filter(Boolean).join(' ')],
     ['Tree size', numberText(event['tree_size'])],
     ['Intent', digest(object(event['intents'])['intent_digest'])],
   ];
@@ -132,11 +128,11 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
 }
 
 /** `1.50 usd, 3 calls`. */
-export function amounts(vector: JsonValue | undefined): string {
+function amounts(vector: JsonValue | undefined): string {
   return list(vector)
     .map((each) => {
       const { unit, amount } = object(each);
-      return `${groupDigits(quantityText(amount))} ${text(unit)}`;
+      return `${groupDigits(quantityText(amount))} ${string(unit)}`;
     })
     .join(', ');
 }
@@ -148,43 +144,6 @@ export function groupDigits(number: string): string {
   return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
 }
 
-/** Of an event that is not well-formed anything may stand where an amount should: what has not its shape is not looked at. */
-function quantityText(value: JsonValue | undefined): string {
-  const { t, v, m, s, n, d, bits } = object(value);
-  const isShaped =
-    (t === 'int' && isInteger(v)) ||
-    (t === 'dec' && isInteger(m) && typeof s === 'number' && s >= 0 && s <= 38) ||
-    (t === 'rat' && isInteger(n) && isInteger(d) && d !== '0') ||
-    (t === 'f64' && typeof bits === 'string' && /^[0-9a-f]{16}$/.test(bits));
-  if (!isShaped) return '?';
-  try {
-    return formatQuantity(value as unknown as Quantity);
-  } catch {
-    return '?';
-  }
-}
-
-function isInteger(value: JsonValue | undefined): boolean {
-  return typeof value === 'string' && /^(?:0|-?[1-9][0-9]{0,38})$/.test(value);
-}
-
-function digest(value: JsonValue | undefined): string {
-  const { alg, b64 } = object(value);
-  return typeof alg === 'string' && typeof b64 === 'string' ? `${alg}:${b64}` : '';
-}
-
 function numberText(value: JsonValue | undefined): string {
   return typeof value === 'number' ? groupDigits(String(value)) : '';
-}
-
-export function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function list(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function object(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }

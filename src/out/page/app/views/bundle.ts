@@ -1,11 +1,13 @@
-/** What was found of a bundle. Most are selections, and none is told of as if it were the ledger. */
+/** The result of a bundle. A selection is never presented as the ledger. */
 
 import { printable } from '../../../../base/bytes/printable.js';
 import type { BundleResult } from '../../../../format/schema/generated/types.js';
+import { selectionText } from '../../../text/words.js';
 import type { BundleOverview } from '../../model/protocol.js';
 import { type Child, h } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
-import { count, grouped, listOf, sizeText } from '../words.js';
+import { entries, muted, restItem, section } from '../parts.js';
+import { count, countsText, grouped, listOf, sizeText } from '../words.js';
 import { signersIn } from './excess.js';
 import { findingView } from './findings.js';
 import { TRUST_WORDS } from './summary.js';
@@ -14,7 +16,6 @@ const SHOWN = 50;
 const PRINCIPALS_SHOWN = 8;
 const NAMED_SHOWN = 5;
 
-/** The sections of a bundle's page. */
 export const BUNDLE_SECTIONS = [
   ['#verdict-title', 'Verdict'],
   ['#not-checked', 'What it shows, and what not'],
@@ -52,7 +53,6 @@ export function bundleSentence({ result }: BundleOverview): string {
   }
 }
 
-/** The verdict, and of what it is. */
 export function bundleSummaryView(overview: BundleOverview): HTMLElement {
   const { result, seconds } = overview;
   const { verdict, exit_status: status, scope, bundle, trust, report_at_export: claim } = result;
@@ -71,14 +71,11 @@ export function bundleSummaryView(overview: BundleOverview): HTMLElement {
       icon(verdict),
       h(
         'div',
-        {},
         h('p', { class: 'scope', 'data-scope': scope }, kind),
         h('h1', { id: 'verdict-title', tabindex: '-1' }, bundleSentence(overview)),
-        h(
-          'p',
-          { class: 'muted' },
+        muted(
           `Verified just now by this browser: ${sizeText(bundle.size_bytes)}, in ${seconds.toFixed(1)} s. Exit status ${status}, `,
-          h('strong', {}, verdict),
+          h('strong', verdict),
           '.',
           scope !== 'none' && ` Signatures are judged by ${TRUST_WORDS[trust.mode]}.`,
         ),
@@ -89,7 +86,6 @@ export function bundleSummaryView(overview: BundleOverview): HTMLElement {
             icon('undecided'),
             h(
               'span',
-              {},
               `The exporter says that the whole ledger of ${count(claim.records, 'record')} had the verdict ${claim.verdict}, with ${count(claim.findings_total, 'finding')}. That was not verified here.`,
             ),
           ),
@@ -98,20 +94,17 @@ export function bundleSummaryView(overview: BundleOverview): HTMLElement {
   );
 }
 
-/** What the verdict says, and what it leaves open. */
 export function bundleNotCheckedView({ result }: BundleOverview): HTMLElement {
   const { scope, tree, problems, not_checked: open } = result;
   const isElsewhere = problems.some(({ code }) => code === 'PROOF_INVALID');
   const isProven = tree?.has_checkpoint === true && tree.signers.some(({ role }) => role === 'log');
-  return h(
-    'section',
-    { 'aria-labelledby': 'not-checked' },
-    h('h2', { id: 'not-checked' }, 'What this shows, and what not'),
-    h('h3', {}, 'The verdict is about'),
+  return section(
+    'not-checked',
+    'What this shows, and what not',
+    h('h3', 'The verdict is about'),
     scope === 'whole'
       ? h(
           'p',
-          {},
           'All records up to the checkpoint, by every rule of the ledger: chain, signatures, authorizations, budgets and rates.',
         )
       : h(
@@ -119,19 +112,16 @@ export function bundleNotCheckedView({ result }: BundleOverview): HTMLElement {
           { class: 'supports' },
           h(
             'li',
-            {},
             'of each record: its bytes, its ids, the signatures over it, and whether their keys were entitled to make them',
           ),
-          h('li', {}, 'its place in the ledger, and the records that it links to'),
+          h('li', 'its place in the ledger, and the records that it links to'),
           h(
             'li',
-            {},
             'the rules that these records break by themselves: tools, principals, expiry, caps of one action, delegation, denials',
           ),
         ),
     h(
       'p',
-      {},
       isElsewhere
         ? 'These records are not those of the tree that the bundle names: nothing proves that they stand in a ledger.'
         : isProven
@@ -140,32 +130,27 @@ export function bundleNotCheckedView({ result }: BundleOverview): HTMLElement {
             ? 'The checkpoint is signed by no known key of the log: whether these records stand in its ledger is not proven.'
             : 'No checkpoint is in it: nothing proves that these records stand in a ledger.',
     ),
-    h('h3', {}, 'It says nothing of'),
-    h(
-      'dl',
-      { class: 'not-checked' },
-      open.map(({ code, message }) =>
-        h('div', {}, h('dt', {}, code), h('dd', {}, printable(message, 2_000))),
-      ),
+    h('h3', 'It says nothing of'),
+    entries(
+      'not-checked',
+      open.map(({ code, message }) => [code, printable(message, 2_000)] as const),
     ),
     h(
       'p',
-      {},
       'To check more, drop a trust policy with the keys that you know on this page. What a selection leaves open only the ledger itself can show.',
     ),
   );
 }
 
-/** What is wrong with the bundle itself, and with its records. */
+/** Problems of the bundle itself, and findings of its records. */
 export function bundleFindingsView({ result, remedies }: BundleOverview): HTMLElement {
   const { problems, findings, findings_total: total } = result;
   const shown = findings.slice(0, SHOWN);
   const signersOf = result.report === undefined ? (): readonly string[] => [] : signersIn(result.report);
-  return h(
-    'section',
-    { 'aria-labelledby': 'findings' },
-    h('h2', { id: 'findings' }, 'Findings'),
-    problems.length === 0 && total === 0 && h('p', {}, 'None: nothing is wrong with what is here.'),
+  return section(
+    'findings',
+    'Findings',
+    problems.length === 0 && total === 0 && h('p', 'None: nothing is wrong with what is here.'),
     problems.length > 0 &&
       h(
         'ol',
@@ -173,19 +158,17 @@ export function bundleFindingsView({ result, remedies }: BundleOverview): HTMLEl
         problems.map(({ code, kind, expected, actual }) =>
           h(
             'li',
-            {},
             h(
               'div',
               { class: `finding ${kind}` },
               h(
                 'p',
-                {},
                 h('span', { class: `badge ${kind}` }, icon(kind), kind),
                 ' ',
-                h('code', {}, code),
+                h('code', code),
                 h('span', { class: 'muted' }, ' of the bundle itself'),
               ),
-              h('p', {}, `Expected ${printable(expected)}, found ${printable(actual)}.`),
+              h('p', `Expected ${printable(expected)}, found ${printable(actual)}.`),
             ),
           ),
         ),
@@ -194,42 +177,34 @@ export function bundleFindingsView({ result, remedies }: BundleOverview): HTMLEl
       h(
         'ol',
         { class: 'findings' },
-        shown.map((finding) => h('li', {}, findingView(finding, remedies, signersOf))),
+        shown.map((finding) => h('li', findingView(finding, remedies, signersOf))),
       ),
     total > shown.length &&
-      h(
-        'p',
-        {},
-        `and ${count(total - shown.length, 'more finding')}; the records that are concerned say so.`,
-      ),
+      h('p', `and ${count(total - shown.length, 'more finding')}; the records that are concerned say so.`),
   );
 }
 
-/** How much of the ledger is there, and what the bundle claims of that. */
 export function heldView({ result }: BundleOverview): HTMLElement {
   const { scope, records, stretches, tree } = result;
   const { selected, linked, hashes_only: hashes, beyond } = records;
   const size = tree?.tree_size ?? 0;
-  const criteria = describeSelection(result);
-  return h(
-    'section',
-    { 'aria-labelledby': 'held' },
-    h('h2', { id: 'held' }, 'What it holds'),
+  const criteria = selectionText(result.selection);
+  return section(
+    'held',
+    'What it holds',
     h(
       'ul',
-      {},
-      h('li', {}, `${count(selected, 'record')} selected${criteria === '' ? '' : `: ${criteria}`}.`),
-      linked > 0 && h('li', {}, `${count(linked, 'record')} that they link to.`),
-      hashes > 0 && h('li', {}, `${count(hashes, 'record')} as hashes only: what they say is not here.`),
+      h('li', `${count(selected, 'record')} selected${criteria === '' ? '' : `: ${criteria}`}.`),
+      linked > 0 && h('li', `${count(linked, 'record')} that they link to.`),
+      hashes > 0 && h('li', `${count(hashes, 'record')} as hashes only: what they say is not here.`),
       scope === 'selection' &&
         h(
           'li',
-          {},
           `Of ${count(size - records.held - hashes, 'other record')} of the first ${grouped(size)} it holds nothing.`,
         ),
-      beyond > 0 && h('li', {}, `${count(beyond, 'selected record')} left out, which nothing proves yet.`),
+      beyond > 0 && h('li', `${count(beyond, 'selected record')} left out, which nothing proves yet.`),
     ),
-    stretches.length > 0 && h('h3', {}, 'Stretches of the ledger'),
+    stretches.length > 0 && h('h3', 'Stretches of the ledger'),
     stretches.length > 0 &&
       h(
         'ul',
@@ -238,11 +213,7 @@ export function heldView({ result }: BundleOverview): HTMLElement {
           .slice(0, SHOWN)
           .map((stretch) => h('li', { 'data-claim': stretch.claim }, stretchWords(stretch))),
         stretches.length > SHOWN &&
-          h(
-            'li',
-            { class: 'muted' },
-            `and ${count(stretches.length - SHOWN, 'more stretch', 'more stretches')}`,
-          ),
+          restItem(`and ${count(stretches.length - SHOWN, 'more stretch', 'more stretches')}`),
       ),
   );
 }
@@ -252,7 +223,7 @@ function stretchWords(stretch: BundleResult['stretches'][number]): Child {
   const name = from === to ? `#${from}` : `#${from} to #${to}`;
   if (claim === 'positions') {
     return [
-      h('strong', {}, `Positions of ${name}: `),
+      h('strong', `Positions of ${name}: `),
       `${grouped(held)} of ${count(records, 'record')} are here; ${grouped(records - held)} as hashes only. Whose they are, and what they say, cannot be said: this does not prove that the selection is complete.`,
     ];
   }
@@ -260,34 +231,18 @@ function stretchWords(stretch: BundleResult['stretches'][number]): Child {
   const whose = shown.map((each) => `${grouped(each.records)} of ${printable(each.principal_id)}`);
   if (total > shown.length) whose.push(`those of ${count(total - shown.length, 'other principal')}`);
   return [
-    h('strong', {}, `Complete from ${name}: `),
+    h('strong', `Complete from ${name}: `),
     `all ${count(records, 'record')} are here${whose.length === 0 ? '' : `: ${listOf(whose, PRINCIPALS_SHOWN + 1)}`}.`,
   ];
 }
 
-function describeSelection({ selection }: BundleResult): string {
-  const { since, until, principal, tool, grant_event_id: grant, event_ids: events } = selection;
-  return [
-    principal === undefined ? '' : `principal ${printable(principal)}`,
-    tool === undefined ? '' : `tool ${printable(tool)}`,
-    grant === undefined ? '' : `grant ${printable(grant)} and what is under it`,
-    since === undefined ? '' : `since ${printable(since)}`,
-    until === undefined ? '' : `until ${printable(until)}`,
-    events === undefined ? '' : count(events.length, 'named event'),
-  ]
-    .filter((part) => part !== '')
-    .join(', ');
-}
-
-/** Contents that are attached, and the records that name their digests. */
 export function contentsView({ result }: BundleOverview): HTMLElement {
   const { contents } = result;
-  return h(
-    'section',
-    { 'aria-labelledby': 'contents' },
-    h('h2', { id: 'contents' }, 'Attached contents'),
+  return section(
+    'contents',
+    'Attached contents',
     contents.length === 0
-      ? h('p', {}, 'None: what records name by a digest alone is not here.')
+      ? h('p', 'None: what records name by a digest alone is not here.')
       : h(
           'ul',
           { class: 'contents' },
@@ -297,8 +252,7 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
               const shown = by.slice(0, NAMED_SHOWN);
               return h(
                 'li',
-                {},
-                h('code', {}, digest),
+                h('code', digest),
                 ` ${sizeText(size)}${salted ? ', salted' : ''}: `,
                 shown.length === 0
                   ? total === 0
@@ -310,28 +264,21 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
                         index > 0 && ', ',
                         recordLink(seq),
                         ' at ',
-                        h('code', {}, printable(pointer)),
+                        h('code', printable(pointer)),
                       ]),
                       total > shown.length && ` and ${grouped(total - shown.length)} more`,
                     ],
               );
             }),
-          contents.length > SHOWN &&
-            h('li', { class: 'muted' }, `and ${grouped(contents.length - SHOWN)} more`),
+          contents.length > SHOWN && restItem(`and ${grouped(contents.length - SHOWN)} more`),
         ),
   );
 }
 
-/** The bundle in figures. */
 export function bundleFiguresView({ result }: BundleOverview): HTMLElement {
   const { bundle, ledger, tree, trust, counts } = result;
   const { exporter, created_at: createdAt, made_by: madeBy } = bundle;
   const signers = tree?.signers ?? [];
-  const numbers = (of: Readonly<Record<string, number>>): string =>
-    Object.entries(of)
-      .filter(([, n]) => n > 0)
-      .map(([name, n]) => `${grouped(n)} ${printable(name)}`)
-      .join(', ') || 'none';
   const rows: [string, string][] = [
     ['Ledger', printable(ledger.origin ?? 'without an origin')],
     ['Tree', tree === undefined ? 'none' : `${count(tree.tree_size, 'record')}, root ${tree.root}`],
@@ -354,9 +301,9 @@ export function bundleFiguresView({ result }: BundleOverview): HTMLElement {
         .join(', '),
     ],
     ['Digest', bundle.digest ?? 'none'],
-    ['Records here', numbers(counts.by_type)],
-    ['Verdicts', numbers(counts.by_verdict)],
-    ['Signatures', numbers(trust.signatures)],
+    ['Records here', countsText(counts.by_type)],
+    ['Verdicts', countsText(counts.by_verdict)],
+    ['Signatures', countsText(trust.signatures)],
     [
       'Signers',
       trust.signers
@@ -364,14 +311,5 @@ export function bundleFiguresView({ result }: BundleOverview): HTMLElement {
         .join(', ') || 'none',
     ],
   ];
-  return h(
-    'section',
-    { 'aria-labelledby': 'figures' },
-    h('h2', { id: 'figures' }, 'The bundle'),
-    h(
-      'dl',
-      { class: 'figures' },
-      rows.map(([label, value]) => h('div', {}, h('dt', {}, label), h('dd', {}, value))),
-    ),
-  );
+  return section('figures', 'The bundle', entries('figures', rows));
 }

@@ -4,6 +4,7 @@ import { KINDS, type Overview, type Row, type RowQuery, type Rows } from '../../
 import type { Client } from '../client.js';
 import { h, show } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
+import { scroll, section, tableHead } from '../parts.js';
 import { count, grouped, timeText } from '../words.js';
 
 const PAGE = 50;
@@ -18,8 +19,10 @@ const VERDICTS = [
   ['invalid', 'invalid'],
 ] as const;
 
-/** What the table can be told from outside. */
-export interface EventsView {
+/** The columns of {@link rowView}. */
+export const ROW_COLUMNS = ['Record', 'Time (UTC)', 'Kind', 'Principal', 'Tool', 'What', 'Verdict'];
+
+interface EventsView {
   readonly element: HTMLElement;
   /** Shows records of this verdict alone. */
   filter(verdict: RowQuery['verdict']): void;
@@ -30,7 +33,7 @@ export function eventsView(
   client: Client,
   title = 'Events',
 ): EventsView {
-  const body = h('tbody', {});
+  const body = h('tbody');
   const status = h('p', { class: 'muted', role: 'status', id: 'events-status' });
   const search = h('input', {
     type: 'search',
@@ -95,10 +98,9 @@ export function eventsView(
   for (const each of [kind, verdict, principal]) each.addEventListener('change', restart);
   void load();
 
-  const element = h(
-    'section',
-    { 'aria-labelledby': 'events' },
-    h('h2', { id: 'events' }, title),
+  const element = section(
+    'events',
+    title,
     h(
       'form',
       { class: 'filters', role: 'search', 'aria-label': 'Events', submit: (event) => event.preventDefault() },
@@ -107,25 +109,9 @@ export function eventsView(
       field('events-verdict', 'Verdict', verdict),
       field('events-principal', 'Principal', principal),
     ),
-    h(
-      'div',
-      { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Table of events' },
-      h(
-        'table',
-        { class: 'events', 'aria-describedby': 'events-status' },
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            ['Record', 'Time (UTC)', 'Kind', 'Principal', 'Tool', 'What', 'Verdict'].map((name) =>
-              h('th', { scope: 'col' }, name),
-            ),
-          ),
-        ),
-        body,
-      ),
+    scroll(
+      'Table of events',
+      h('table', { class: 'events', 'aria-describedby': 'events-status' }, tableHead(ROW_COLUMNS), body),
     ),
     h('div', { class: 'pager' }, previous, next, status),
   );
@@ -157,13 +143,13 @@ export function rowView({
   return h(
     'tr',
     { class: verdict },
-    h('th', { scope: 'row' }, recordLink(ordinal), isLinked && h('small', {}, 'linked to')),
+    h('th', { scope: 'row' }, recordLink(ordinal), isLinked && h('small', 'linked to')),
     h('td', { class: 'time' }, timeText(occurredAt)),
     h('td', { class: kind === 'other' ? undefined : 'kind' }, kind === 'other' ? type : kind),
     h('td', { class: 'name' }, principal),
     h('td', { class: 'name' }, tool),
     h('td', { class: 'what' }, what),
-    h('td', {}, badge(verdict), findings > 0 && h('small', {}, count(findings, 'finding'))),
+    h('td', badge(verdict), findings > 0 && h('small', count(findings, 'finding'))),
   );
 }
 

@@ -11,7 +11,7 @@ const MAX_TEXT = 200;
 /** Names of the keys whose signatures of a record count. */
 export type SignersOf = (seq: number) => readonly string[];
 
-/** What stands between the limit and the grant that sets it. */
+/** The words around the limit. */
 const OVER: Readonly<Record<string, readonly [before: string, after: string]>> = {
   METER_CAP_EXCEEDED: ['over the cap of', 'in'],
   RESERVATION_OVER_CAP: ['reserved over the cap of', 'in'],
@@ -19,7 +19,7 @@ const OVER: Readonly<Record<string, readonly [before: string, after: string]>> =
   RATE_LIMIT_EXCEEDED: ['over the rate of', 'in'],
 };
 
-/** As the rules of bounds word it: `usd at most 0.5 …`, `…: 0.05 over`. Undefined of what is no such finding. */
+/** Parses the words of the bounds rules: `usd at most 0.5 …`, `…: 0.05 over`. Undefined for other findings. */
 export function excessWords(finding: FindingJson, signersOf: SignersOf): Child | undefined {
   const { code, expected = '', actual = '', related = [] } = finding;
   const words = OVER[code];
@@ -30,14 +30,14 @@ export function excessWords(finding: FindingJson, signersOf: SignersOf): Child |
   const signers = signersOf(seq);
   const [before, after] = words;
   return [
-    h('strong', {}, `${printable(over, MAX_TEXT)} ${printable(unit, MAX_TEXT)}`),
+    h('strong', `${printable(over, MAX_TEXT)} ${printable(unit, MAX_TEXT)}`),
     ` ${before} ${printable(limit, MAX_TEXT)} ${after} `,
     recordLink(seq, `grant #${seq}`),
     signers.length > 0 && `, signed by ${listOf(signers, 3)}`,
   ];
 }
 
-/** `agent:a3, fs.write`: whose event a finding is about. */
+/** The principal and tool of a finding: `agent:a3, fs.write`. */
 export function whoseWords({ principal_id: principal, tool_name: tool }: FindingJson): string {
   return [principal, tool]
     .filter((part) => part !== undefined)

@@ -5,6 +5,7 @@ import type { FindingJson } from '../../../../format/schema/generated/types.js';
 import type { Overview, Remedies } from '../../model/protocol.js';
 import { h } from '../dom.js';
 import { icon, recordLink, type Shape } from '../icons.js';
+import { muted, section } from '../parts.js';
 import { count } from '../words.js';
 import { excessWords, signersIn, type SignersOf, whoseWords } from './excess.js';
 
@@ -13,9 +14,9 @@ const SHOWN = 50;
 export function findingsView({ report, remedies }: Overview): HTMLElement {
   const { findings, findings_total: total } = report;
   const signersOf = signersIn(report);
-  const item = (finding: FindingJson): HTMLElement => h('li', {}, findingView(finding, remedies, signersOf));
+  const item = (finding: FindingJson): HTMLElement => h('li', findingView(finding, remedies, signersOf));
   const list = h('ol', { class: 'findings' }, findings.slice(0, SHOWN).map(item));
-  const more = h('p', {});
+  const more = h('p');
   let shown = Math.min(SHOWN, findings.length);
   const tellRest = (): void => {
     more.replaceChildren();
@@ -42,13 +43,12 @@ export function findingsView({ report, remedies }: Overview): HTMLElement {
     }
   };
   tellRest();
-  return h(
-    'section',
-    { 'aria-labelledby': 'findings' },
-    h('h2', { id: 'findings' }, 'Findings'),
+  return section(
+    'findings',
+    'Findings',
     total === 0
-      ? h('p', {}, 'None: nothing is wrong with any record.')
-      : [h('p', { class: 'muted' }, `${count(total, 'finding')}, worst first.`), list, more],
+      ? h('p', 'None: nothing is wrong with any record.')
+      : [muted(`${count(total, 'finding')}, worst first.`), list, more],
   );
 }
 
@@ -77,21 +77,19 @@ export function findingView(
     { class: `finding ${kind}` },
     h(
       'p',
-      {},
       h('span', { class: `badge ${kind}` }, icon(shape), kind),
       ' ',
-      h('code', {}, code),
+      h('code', code),
       isLinked && seq !== null && [' ', recordLink(seq)],
       isLinked && seq === null && h('span', { class: 'muted' }, ` ${printable(at.file)}:${at.line}`),
     ),
     excess === undefined
-      ? h('p', {}, message)
+      ? h('p', message)
       : [
-          h('p', {}, whose !== '' && `${whose}: `, excess, '.'),
-          h('details', {}, h('summary', {}, 'As the report words it'), h('p', {}, message)),
+          h('p', whose !== '' && `${whose}: `, excess, '.'),
+          h('details', h('summary', 'As the report words it'), h('p', message)),
         ],
-    folded !== undefined &&
-      h('p', { class: 'muted' }, `and ${count(folded, 'more record')} of the same cause.`),
-    hint !== undefined && h('p', { class: 'muted' }, hint),
+    folded !== undefined && muted(`and ${count(folded, 'more record')} of the same cause.`),
+    hint !== undefined && muted(hint),
   );
 }

@@ -1,16 +1,17 @@
-/** One bar for each capped unit of each grant, what is left of it over time, and the grants delegated from it inside. */
+/** Grants: a bar for each capped unit, the rest over time, and the delegated grants inside. */
 
 import type { GrantMeter, Grants, GrantView, Overview } from '../../model/protocol.js';
 import type { Client } from '../client.js';
 import { h, s } from '../dom.js';
 import { badge, icon, recordLink } from '../icons.js';
+import { muted, scroll, section } from '../parts.js';
 import { count, listOf, timeText } from '../words.js';
 
 const CURVE = { width: 120, height: 28 };
 
 export function grantsView({ grants, timeline }: Overview, client: Client): HTMLElement {
   const list = h('div', { class: 'grants' });
-  const more = h('p', {});
+  const more = h('p');
   let shown = 0;
   const add = (page: Grants): void => {
     list.append(...page.grants.map((grant) => grantView(grant, 3)));
@@ -28,12 +29,11 @@ export function grantsView({ grants, timeline }: Overview, client: Client): HTML
     }
   };
   add(grants);
-  return h(
-    'section',
-    { 'aria-labelledby': 'grants' },
-    h('h2', { id: 'grants' }, 'Grants: what was allowed, and what is left'),
+  return section(
+    'grants',
+    'Grants: what was allowed, and what is left',
     grants.total === 0
-      ? h('p', {}, 'There are no grants.')
+      ? h('p', 'There are no grants.')
       : [
           h(
             'p',
@@ -44,7 +44,6 @@ export function grantsView({ grants, timeline }: Overview, client: Client): HTML
             swatch('over', 'over the cap'),
             h(
               'span',
-              {},
               timeline.isByTime
                 ? `The curves show what was left from ${timeText(timeline.from)} to ${timeText(timeline.to)} UTC.`
                 : 'The curves show what was left, record by record.',
@@ -80,31 +79,21 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
   return h(
     'article',
     { class: 'grant' },
-    h(heading, {}, principal, ' ', recordLink(ordinal), verdict !== 'ok' && [' ', badge(verdict)]),
-    h(
-      'p',
-      { class: 'muted' },
+    h(heading, principal, ' ', recordLink(ordinal), verdict !== 'ok' && [' ', badge(verdict)]),
+    muted(
       `${signers.length === 0 ? 'Signed by nobody' : `Signed by ${listOf(signers, 3)}`}; ${count(executions, 'execution')}; tools ${listOf(tools, 6)}${expiresAt === undefined ? '' : `; until ${timeText(expiresAt)} UTC`}${grant.otherActionCaps.length === 0 ? '' : `; one action at most ${listOf(grant.otherActionCaps)}`}.`,
       delegated.length > 0 &&
         ' What was used and reserved here includes that of the grants delegated from it, which stand below.',
     ),
-    h(
-      'div',
-      {
-        class: 'scroll',
-        role: 'region',
-        tabindex: '0',
-        'aria-label': `Accounts of the grant #${ordinal} to ${principal}`,
-      },
+    scroll(
+      `Accounts of the grant #${ordinal} to ${principal}`,
       h(
         'table',
         { class: 'meters' },
         h(
           'thead',
-          {},
           h(
             'tr',
-            {},
             columns.map((name, index) =>
               h('th', { scope: 'col', class: index > 1 ? 'number' : undefined }, name),
             ),
@@ -113,7 +102,6 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
         ),
         h(
           'tbody',
-          {},
           grant.meters.map((meter) => meterRow(meter, hasActionCaps)),
         ),
       ),
@@ -124,9 +112,7 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
         { class: 'delegated' },
         delegated.map((each) => grantView(each, below)),
         delegatedTotal > delegated.length &&
-          h(
-            'p',
-            { class: 'muted' },
+          muted(
             `and ${count(delegatedTotal - delegated.length, 'more delegated grant')}: `,
             h('a', { href: '#tree' }, 'see the tree'),
           ),
@@ -134,7 +120,7 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
   );
 }
 
-/** On a narrow screen each cell stands below the other, with its column's name. */
+/** On a narrow screen cells are stacked, each with its column's name. */
 const named = (name: string, more: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   'data-column': name,
   ...more,
@@ -145,17 +131,16 @@ function meterRow(meter: GrantMeter, hasActionCaps: boolean): HTMLElement {
   const number = (name: string, of = 'number'): Record<string, string> => named(name, { class: of });
   return h(
     'tr',
-    {},
     h('th', { scope: 'row' }, unit),
     h('td', { class: 'bar' }, bar(meter)),
-    h('td', number('Used'), used, estimated !== undefined && h('small', {}, `${estimated} estimated`)),
+    h('td', number('Used'), used, estimated !== undefined && h('small', `${estimated} estimated`)),
     h('td', number('Reserved'), reserved),
     h(
       'td',
       number('Left', `number${isOver ? ' over' : ''}`),
       isOver && icon('violation'),
       left,
-      isOver && h('small', {}, 'over the cap'),
+      isOver && h('small', 'over the cap'),
     ),
     h('td', number('Cap'), cap),
     hasActionCaps && h('td', number('At most in one action'), meter.perAction ?? ''),

@@ -1,11 +1,12 @@
 /** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
 
 import type { ReportJson } from '../../../../format/schema/generated/types.js';
-import type { Granter, Overview } from '../../model/protocol.js';
+import { type Granter, type Overview, UNAUTHORIZED } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { type Child, h } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
-import { count, grouped, listOf, sizeText } from '../words.js';
+import { entries, muted, restItem, section } from '../parts.js';
+import { count, counted, countsText, grouped, listOf, sizeText } from '../words.js';
 import { excessWords, signersIn, whoseWords } from './excess.js';
 import { missingAnswer } from './missing.js';
 
@@ -46,13 +47,10 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
       icon(report.verdict),
       h(
         'div',
-        {},
         h('h1', { id: 'verdict-title', tabindex: '-1' }, verdictSentence(overview)),
-        h(
-          'p',
-          { class: 'muted' },
+        muted(
           `Verified just now by this browser: ${count(report.ledger.records, 'record')}, ${sizeText(bytes)}, in ${seconds.toFixed(1)} s. Exit status ${report.exit_status}, `,
-          h('strong', {}, report.verdict),
+          h('strong', report.verdict),
           `. Signatures are judged by ${TRUST_WORDS[report.trust.mode]}.`,
           quorum !== undefined && ` The witness policy that was given asks for ${quorum} on checkpoints.`,
         ),
@@ -102,12 +100,8 @@ function wordsView(): HTMLElement {
   return h(
     'details',
     { class: 'words' },
-    h('summary', {}, 'What the words on this page mean'),
-    h(
-      'dl',
-      { class: 'not-checked' },
-      WORDS.map(([word, meaning]) => h('div', {}, h('dt', {}, word), h('dd', {}, meaning))),
-    ),
+    h('summary', 'What the words on this page mean'),
+    entries('not-checked', WORDS),
   );
 }
 
@@ -118,7 +112,7 @@ function agreementView(agreement: Agreement): HTMLElement {
         'p',
         { class: 'agreement same', 'data-agreement': 'same' },
         icon('ok'),
-        h('span', {}, 'The report that came with this page says the same.'),
+        h('span', 'The report that came with this page says the same.'),
       );
     case 'differs':
       return h(
@@ -127,14 +121,12 @@ function agreementView(agreement: Agreement): HTMLElement {
         icon('violation'),
         h(
           'div',
-          {},
-          h('strong', {}, 'This is not what the exporter reported.'),
+          h('strong', 'This is not what the exporter reported.'),
           ' The ledger in this page, or the report beside it, was changed after the export.',
           h(
             'ul',
-            {},
             agreement.differences.map(({ what, own, exporter }) =>
-              h('li', {}, `${what}: the exporter says ${exporter}; this browser found ${own}.`),
+              h('li', `${what}: the exporter says ${exporter}; this browser found ${own}.`),
             ),
           ),
         ),
@@ -144,11 +136,7 @@ function agreementView(agreement: Agreement): HTMLElement {
         'p',
         { class: 'agreement other', 'data-agreement': 'other' },
         icon('undecided'),
-        h(
-          'span',
-          {},
-          'You gave other files than the page came with: the exporter’s report is not about these.',
-        ),
+        h('span', 'You gave other files than the page came with: the exporter’s report is not about these.'),
       );
   }
 }
@@ -173,14 +161,14 @@ function answer(
   return h(
     'div',
     { class: 'answer' },
-    h('h2', {}, question),
+    h('h2', question),
     ...children,
     h('p', { class: 'more' }, h('a', { href, 'data-filter': filter }, label)),
   );
 }
 
 function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview): Child[] {
-  if (kinds.execution === 0) return [h('p', {}, 'Nothing: no execution is recorded.')];
+  if (kinds.execution === 0) return [h('p', 'Nothing: no execution is recorded.')];
   const units = spent.slice(0, 4);
   const names = spenders.filter(({ executions }) => executions > 0).map(({ principal }) => principal);
   const of = (part: 'unauthorized' | 'violation' | 'invalid' | 'estimated' | 'unstated'): string =>
@@ -198,55 +186,40 @@ function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview
     h(
       'ul',
       { class: 'amounts' },
-      units.map(({ unit, total }) => h('li', {}, h('b', { class: 'number' }, total), ` ${unit}`)),
-      spent.length > units.length &&
-        h('li', { class: 'muted' }, `and ${spent.length - units.length} more units`),
+      units.map(({ unit, total }) => h('li', h('b', { class: 'number' }, total), ` ${unit}`)),
+      spent.length > units.length && restItem(`and ${spent.length - units.length} more units`),
     ),
     h(
       'p',
-      {},
       `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
     ),
     wrong.length > 0 && [
-      h('p', {}, 'Of this:'),
+      h('p', 'Of this:'),
       h(
         'ul',
-        {},
-        wrong.map(([sum, words]) => h('li', {}, h('strong', {}, sum), ` ${words}`)),
+        wrong.map(([sum, words]) => h('li', h('strong', sum), ` ${words}`)),
       ),
     ],
     report.verdict === 'invalid' &&
-      h('p', {}, 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
-    of('estimated') !== '' && h('p', { class: 'muted' }, `Only estimated: ${of('estimated')}.`),
+      h('p', 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
+    of('estimated') !== '' && muted(`Only estimated: ${of('estimated')}.`),
     of('unstated') !== '' &&
-      h(
-        'p',
-        { class: 'muted' },
-        `Not said to be measured, reported, billed or estimated: ${of('unstated')}.`,
-      ),
+      muted(`Not said to be measured, reported, billed or estimated: ${of('unstated')}.`),
   ];
 }
 
-/** What is told of by itself: executions that nothing authorized. */
-const UNAUTHORIZED = [
-  'AUTH_NOT_FOUND',
-  'AUTH_NOT_AN_AUTHORIZATION',
-  'AUTH_AFTER_EXECUTION',
-  'EXECUTION_UNDER_DENY',
-];
 const SHOWN = 4;
 
 function allowedAnswer(overview: Overview): Child[] {
   const { report, kinds, unauthorizedTotal } = overview;
   const { violation, invalid } = report.counts.by_verdict;
-  if (report.verdict === 'undecided') return [h('p', {}, 'Nothing is recorded.')];
+  if (report.verdict === 'undecided') return [h('p', 'Nothing is recorded.')];
   if (report.verdict === 'ok') {
     const all = count(kinds.execution, 'execution');
     return [
       h(
         'p',
-        {},
-        h('strong', {}, 'Yes.'),
+        h('strong', 'Yes.'),
         kinds.execution === 0
           ? ' Nothing was executed.'
           : ` ${kinds.execution === 1 ? 'The one execution stands' : `Each of ${all} stands`} under an authorization and within its bounds, or was blocked.`,
@@ -255,17 +228,16 @@ function allowedAnswer(overview: Overview): Child[] {
   }
   const errors = report.findings.filter(({ severity }) => severity === 'error');
   const broken = errors.filter(
-    ({ class: of, code }) => of === 'invalid' && (unauthorizedTotal === 0 || !UNAUTHORIZED.includes(code)),
+    ({ class: of, code }) => of === 'invalid' && (unauthorizedTotal === 0 || !UNAUTHORIZED.has(code)),
   );
   const isNo = unauthorizedTotal + violation > 0;
   return [
-    h('p', {}, h('strong', {}, isNo ? 'No.' : 'That cannot be said.')),
+    h('p', h('strong', isNo ? 'No.' : 'That cannot be said.')),
     unauthorizedTotal > 0 && unauthorizedView(overview),
     violation > 0 && beyondView(overview),
     broken.length > 0 && [
       h(
         'p',
-        {},
         invalid > 0
           ? `Of ${count(invalid, 'record')} the evidence is broken or missing:`
           : 'Evidence is broken or missing:',
@@ -277,43 +249,38 @@ function allowedAnswer(overview: Overview): Child[] {
 
 function unauthorizedView({ unauthorized, unauthorizedTotal: total }: Overview): Child {
   return [
-    h('p', {}, `${count(total, 'execution')} ${total === 1 ? 'was' : 'were'} authorized by nothing:`),
+    h('p', `${count(total, 'execution')} ${total === 1 ? 'was' : 'were'} authorized by nothing:`),
     h(
       'ul',
-      {},
       unauthorized.map(({ ordinal, principal, tool, what }) =>
-        h('li', {}, recordLink(ordinal), ` ${principal} ran ${tool} (${what})`),
+        h('li', recordLink(ordinal), ` ${principal} ran ${tool} (${what})`),
       ),
-      total > unauthorized.length &&
-        h('li', { class: 'muted' }, `and ${grouped(total - unauthorized.length)} more`),
+      total > unauthorized.length && restItem(`and ${grouped(total - unauthorized.length)} more`),
     ),
   ];
 }
 
-/** What broke a bound: by how much and whose, where that can be said. */
+/** Records beyond a bound: by how much, and of which grant. */
 function beyondView({ report, remedies }: Overview): Child {
   const { violation } = report.counts.by_verdict;
   const found = report.findings.filter(
-    ({ severity, class: of, code }) =>
-      severity === 'error' && of === 'violation' && !UNAUTHORIZED.includes(code),
+    ({ severity, class: of, code }) => severity === 'error' && of === 'violation' && !UNAUTHORIZED.has(code),
   );
   const signersOf = signersIn(report);
   return [
-    h('p', {}, `${count(violation, 'record')} went beyond what was allowed:`),
+    h('p', `${count(violation, 'record')} went beyond what was allowed:`),
     h(
       'ul',
-      {},
       found.slice(0, SHOWN).map((finding) => {
         const whose = whoseWords(finding);
         return h(
           'li',
-          {},
           finding.seq !== null && [recordLink(finding.seq), ' '],
           whose !== '' && `${whose}: `,
           excessWords(finding, signersOf) ?? remedies[finding.code]?.title ?? finding.code,
         );
       }),
-      found.length > SHOWN && h('li', { class: 'muted' }, `and ${grouped(found.length - SHOWN)} more`),
+      found.length > SHOWN && restItem(`and ${grouped(found.length - SHOWN)} more`),
     ),
   ];
 }
@@ -322,18 +289,16 @@ function codesView(found: Overview['report']['findings'], { remedies }: Overview
   const codes = [...new Set(found.map(({ code }) => code))];
   return h(
     'ul',
-    {},
     codes.slice(0, 3).map((code) => {
       const places = found.filter((finding) => finding.code === code && finding.seq !== null);
       return h(
         'li',
-        {},
         remedies[code]?.title ?? code,
         places.slice(0, 3).map(({ seq }) => [' ', recordLink(seq ?? 0)]),
         places.length > 3 && ' and more',
       );
     }),
-    codes.length > 3 && h('li', { class: 'muted' }, `and ${codes.length - 3} more kinds`),
+    codes.length > 3 && restItem(`and ${codes.length - 3} more kinds`),
   );
 }
 
@@ -342,48 +307,37 @@ function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
     brokenGrants > 0 &&
     h(
       'p',
-      {},
       `${count(brokenGrants, 'grant')} ${brokenGrants === 1 ? 'is' : 'are'} not counted: of ${brokenGrants === 1 ? 'it' : 'them'} the evidence is broken.`,
     );
   if (granters.length === 0)
-    return [h('p', {}, broken === false ? 'Nobody allowed anything here.' : 'That cannot be said.'), broken];
+    return [h('p', broken === false ? 'Nobody allowed anything here.' : 'That cannot be said.'), broken];
   const declared = report.trust.mode === 'self-declared';
   return [
     h(
       'ul',
-      {},
-      granters.slice(0, 3).map((granter) => h('li', {}, granterWords(granter))),
-      granters.length > 3 && h('li', { class: 'muted' }, `and ${granters.length - 3} more`),
+      granters.slice(0, 3).map((granter) => h('li', granterWords(granter))),
+      granters.length > 3 && restItem(`and ${granters.length - 3} more`),
     ),
     broken,
-    declared && h('p', { class: 'muted' }, 'Names and keys are the ledger’s own word.'),
+    declared && muted('Names and keys are the ledger’s own word.'),
   ];
 }
 
-/** Who signed what for whom. */
 function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
-  const what = [
-    grants > 0 ? count(grants, 'grant') : '',
-    delegated > 0 ? count(delegated, 'delegated grant') : '',
-    actions > 0 ? count(actions, 'action') : '',
-  ].filter((part) => part !== '');
+  const what = counted([grants, 'grant'], [delegated, 'delegated grant'], [actions, 'action']);
   const who = signers.length === 0 ? 'Nobody' : listOf(signers, 2);
-  return [h('strong', {}, who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
+  return [h('strong', who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
 }
 
 function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refused }: Overview): Child[] {
   const total = refusedActions + refusedGrants;
-  if (total + blocked === 0) return [h('p', {}, 'Nothing.')];
-  const what = [
-    refusedActions > 0 ? count(refusedActions, 'action') : '',
-    refusedGrants > 0 ? count(refusedGrants, 'grant') : '',
-  ].filter((part) => part !== '');
+  if (total + blocked === 0) return [h('p', 'Nothing.')];
+  const what = counted([refusedActions, 'action'], [refusedGrants, 'grant']);
   return [
-    what.length > 0 && h('p', {}, `${listOf(what)} denied.`),
+    what.length > 0 && h('p', `${listOf(what)} denied.`),
     refusals.length > 0 &&
       h(
         'p',
-        {},
         `Why: ${listOf(
           refusals.map(({ code, count: n }) => `${code} (${n})`),
           3,
@@ -392,81 +346,51 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
     blocked > 0 &&
       h(
         'p',
-        {},
         `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made all the same, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
       ),
     h(
       'ul',
-      {},
       refused.map(({ kind, ordinal, principal, tool }) =>
         h(
           'li',
-          {},
           `${principal}: ${kind === 'grant' ? 'a grant' : tool}${kind === 'execution' ? ', blocked' : ''} `,
           recordLink(ordinal),
         ),
       ),
-      total + blocked > refused.length &&
-        h('li', { class: 'muted' }, `and ${grouped(total + blocked - refused.length)} more`),
+      total + blocked > refused.length && restItem(`and ${grouped(total + blocked - refused.length)} more`),
     ),
   ];
 }
 
-/** What the verdict does not rest on. */
 export function notCheckedView({ report }: Overview): HTMLElement {
-  return h(
-    'section',
-    { 'aria-labelledby': 'not-checked' },
-    h('h2', { id: 'not-checked' }, 'What was not checked'),
+  return section(
+    'not-checked',
+    'What was not checked',
     report.not_checked.length === 0
-      ? h('p', {}, 'Nothing was left unchecked.')
-      : h(
-          'dl',
-          { class: 'not-checked' },
-          report.not_checked.map(({ code, message }) =>
-            h('div', {}, h('dt', {}, code), h('dd', {}, message)),
-          ),
+      ? h('p', 'Nothing was left unchecked.')
+      : entries(
+          'not-checked',
+          report.not_checked.map(({ code, message }) => [code, message] as const),
         ),
     report.not_checked.length > 0 &&
       h(
         'p',
-        {},
         'To check more, drop a trust policy with the keys that you know, or a checkpoint that you kept, on this page.',
       ),
-    h(
-      'p',
-      { class: 'muted' },
+    muted(
       'A page cannot vouch for itself: who could change the ledger in it could change its program too. Where that matters, get the ledger, and the verifier or a page, from a source that you trust.',
     ),
   );
 }
 
-/** What the ledger is, in figures. */
 export function figuresView({ report }: Overview): HTMLElement {
   const { ledger, trust, checkpoints, counts } = report;
   const rows: [string, Child][] = [
     ['Ledger', ledger.paths.join(', ')],
     ['Origin', ledger.origin ?? 'none'],
-    [
-      'Records',
-      Object.entries(counts.by_type)
-        .map(([type, n]) => `${grouped(n)} ${type}`)
-        .join(', '),
-    ],
-    [
-      'Verdicts',
-      Object.entries(counts.by_verdict)
-        .filter(([, n]) => n > 0)
-        .map(([verdict, n]) => `${grouped(n)} ${verdict}`)
-        .join(', '),
-    ],
-    [
-      'Signatures',
-      Object.entries(trust.signatures)
-        .filter(([, n]) => n > 0)
-        .map(([outcome, n]) => `${grouped(n)} ${outcome}`)
-        .join(', '),
-    ],
+    ['Records', countsText(counts.by_type)],
+    ['Verdicts', countsText(counts.by_verdict)],
+    ['Signatures', countsText(trust.signatures)],
     [
       'Signers',
       trust.signers.map(({ keyid, name, records }) => `${name ?? keyid} (${grouped(records)})`).join(', '),
@@ -477,14 +401,5 @@ export function figuresView({ report }: Overview): HTMLElement {
     ],
     ['Tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`],
   ];
-  return h(
-    'section',
-    { 'aria-labelledby': 'figures' },
-    h('h2', { id: 'figures' }, 'The ledger'),
-    h(
-      'dl',
-      { class: 'figures' },
-      rows.map(([label, value]) => h('div', {}, h('dt', {}, label), h('dd', {}, value))),
-    ),
-  );
+  return section('figures', 'The ledger', entries('figures', rows));
 }

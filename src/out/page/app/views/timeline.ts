@@ -1,8 +1,9 @@
-/** When what happened: events by verdict, checkpoints, the sealed part, what was refused and what is broken. */
+/** The timeline: events by verdict, checkpoints, the sealed part, refused and broken records. */
 
 import type { Mark, Overview, Timeline } from '../../model/protocol.js';
 import { type Child, h, s } from '../dom.js';
 import { recordLink } from '../icons.js';
+import { entry, muted, scroll, section } from '../parts.js';
 import { count, timeText } from '../words.js';
 
 /** How a picture is divided: a narrow screen has one of its own, in which marks are as large as in the wide one. */
@@ -34,20 +35,18 @@ const LANES = [
 const STACK = ['ok', 'denied', 'violation', 'invalid'] as const;
 
 export function timelineView({ timeline, report }: Overview): HTMLElement {
-  return h(
-    'section',
-    { 'aria-labelledby': 'timeline' },
-    h('h2', { id: 'timeline' }, 'Timeline'),
-    h('p', { class: 'muted' }, sealText(timeline)),
-    h(
-      'div',
-      { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Timeline as a picture' },
+  return section(
+    'timeline',
+    'Timeline',
+    muted(sealText(timeline)),
+    scroll(
+      'Timeline as a picture',
       SHAPES.map((shape) => picture(timeline, report.ledger.records, shape)),
     ),
     h(
       'dl',
       { class: 'marks' },
-      LANES.map(([lane, label]) => h('div', {}, h('dt', {}, label), h('dd', {}, markList(timeline[lane])))),
+      LANES.map(([lane, label]) => entry(label, markList(timeline[lane]))),
     ),
   );
 }
@@ -92,7 +91,6 @@ function picture(timeline: Timeline, records: number, shape: Shape): SVGElement 
     },
     s(
       'defs',
-      {},
       s(
         'pattern',
         {
@@ -154,7 +152,6 @@ function picture(timeline: Timeline, records: number, shape: Shape): SVGElement 
   );
 }
 
-/** Each two neighbours together. */
 function halved(bins: Timeline['bins']): Timeline['bins'] {
   return Array.from({ length: Math.ceil(bins.length / 2) }, (_, i) => {
     const [one, other] = [bins[2 * i], bins[2 * i + 1]];

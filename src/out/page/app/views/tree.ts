@@ -1,23 +1,21 @@
-/** Who let whom act: granter, grant, delegated grant, authorization, execution; each opened when it is asked for. */
+/** The tree of authority: granter, grant, delegated grant, authorization, execution; loaded as it is opened. */
 
 import type { Role } from '../../../../rules/trust/authority.js';
 import type { GranterKey, GranterNode, Overview, Row } from '../../model/protocol.js';
 import type { Client } from '../client.js';
 import { type Child, h } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
+import { muted, section } from '../parts.js';
 import { count, grouped, listOf } from '../words.js';
 
-/** So many granters stand open at first. */
+/** Up to so many granters are open at first. */
 const OPEN_GRANTERS = 4;
 
 export function treeView({ report }: Overview, client: Client): HTMLElement {
-  return h(
-    'section',
-    { 'aria-labelledby': 'tree' },
-    h('h2', { id: 'tree' }, 'Who let whom act'),
-    h(
-      'p',
-      { class: 'muted' },
+  return section(
+    'tree',
+    'Who let whom act',
+    muted(
       'Whose key granted; below it each grant, what was delegated from it, what was allowed under it, and what was done. ',
       report.trust.mode === 'policy'
         ? 'Keys that the trust policy names are marked; the others are the ledger’s own word.'
@@ -44,16 +42,16 @@ function branchView(
   });
 }
 
-/** A list that is loaded now; what is further down when it is asked for. */
+/** A list that loads its first page now, and more on request. */
 function listView(
   noun: string,
   ask: (offset: number) => Promise<{ readonly total: number; readonly nodes: readonly HTMLElement[] }>,
 ): HTMLElement {
-  const list = h('ul', {});
-  const more = h('p', {});
+  const list = h('ul');
+  const more = h('p');
   const load = async (offset: number): Promise<void> => {
     const { total, nodes } = await ask(offset);
-    list.append(...nodes.map((node) => h('li', {}, node)));
+    list.append(...nodes.map((node) => h('li', node)));
     more.replaceChildren();
     const rest = total - offset - nodes.length;
     if (offset === 0 && total === 0) more.append('None.');
@@ -94,9 +92,9 @@ function granterView(granter: GranterNode, client: Client, total: number): HTMLE
   return foldView({
     class: `granter ${kind}`,
     words: [
-      h('b', {}, name),
+      h('b', name),
       h('span', { class: 'muted' }, ` ${kind === 'known' ? 'signed ' : ''}${what}`),
-      kind === 'unknown' && h('p', {}, 'No key that is known here, and may do so, signed these.'),
+      kind === 'unknown' && h('p', 'No key that is known here, and may do so, signed these.'),
       keys.map((key) => h('p', { class: 'key' }, keyWords(key))),
     ],
     label: `${what} of ${name}`,
@@ -123,7 +121,7 @@ function keyWords(key: GranterKey): Child {
       )}`,
     whom.length > 0 && ` for ${listOf(whom, 13)}`,
     isPinned && '; the trust policy names it',
-    isRevoked && [', and was ', h('strong', {}, 'revoked'), ' later'],
+    isRevoked && [', and was ', h('strong', 'revoked'), ' later'],
   ];
 }
 
@@ -162,7 +160,7 @@ function foldView({
 function nodeView(row: Row, client: Client): HTMLElement {
   const { ordinal, what, signers, verdict, children } = row;
   const words = [
-    h('b', {}, label(row)),
+    h('b', label(row)),
     ' ',
     recordLink(ordinal),
     ' ',

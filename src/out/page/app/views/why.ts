@@ -4,8 +4,9 @@ import type { MeterStep, SignatureView, Why } from '../../model/protocol.js';
 import type { Client } from '../client.js';
 import { type Child, h, show } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
+import { entry, muted, scroll, tableHead } from '../parts.js';
 import { count } from '../words.js';
-import { rowView } from './events.js';
+import { ROW_COLUMNS, rowView } from './events.js';
 import { findingView } from './findings.js';
 
 const OUTCOMES = {
@@ -18,7 +19,7 @@ const OUTCOMES = {
 /** Shows records in a dialog; the address says which. */
 export class WhyDialog {
   readonly element: HTMLDialogElement;
-  readonly #content = h('div', {});
+  readonly #content = h('div');
   #client: Client | undefined;
   #opener: Element | null = null;
 
@@ -31,13 +32,13 @@ export class WhyDialog {
     addEventListener('hashchange', () => void this.follow());
   }
 
-  /** From now on records are asked of this client. */
+  /** Uses this client from now on. */
   use(client: Client): void {
     this.#client = client;
     void this.follow();
   }
 
-  /** What was shown is not there any more. */
+  /** Closes the dialog: its ledger is gone. */
   leave(): void {
     this.#client = undefined;
     if (this.element.open) this.element.close();
@@ -79,26 +80,10 @@ function ordinalOf(hash: string): number | undefined {
 }
 
 function whyView(why: Why, close: HTMLElement): Child {
-  const {
-    scope,
-    row,
-    isOpen,
-    id,
-    file,
-    line,
-    findings,
-    remedies,
-    signatures,
-    facts,
-    links,
-    grants,
-    under,
-    text,
-  } = why;
+  const { row, findings } = why;
   return [
     h(
       'header',
-      {},
       h(
         'h2',
         { id: 'why-title', tabindex: '-1' },
@@ -108,166 +93,120 @@ function whyView(why: Why, close: HTMLElement): Child {
       close,
     ),
     h('p', { class: 'lead' }, [row.principal, row.tool, row.what].filter((part) => part !== '').join(' · ')),
-    isOpen &&
+    why.isOpen &&
       h(
         'p',
         { class: 'open' },
-        h('strong', {}, 'Open: '),
+        h('strong', 'Open: '),
         'it was allowed, and no execution of it is recorded up to the end of the ledger. What it reserved, if anything, is still reserved.',
       ),
-    row.isLinked &&
-      h('p', { class: 'muted' }, 'It was not selected: it is here since selected records link to it.'),
-    findings.length > 0 &&
-      part(
-        'What is wrong',
-        findings.map((finding) =>
-          findingView(
-            finding,
-            remedies,
-            (seq) => grants.find(({ row: grant }) => grant.ordinal === seq)?.row.signers ?? [],
-            false,
-          ),
-        ),
-      ),
-    part(
-      'What it says',
-      h(
-        'dl',
-        { class: 'facts' },
-        facts.map(([label, value]) => h('div', {}, h('dt', {}, label), h('dd', {}, value))),
-        links.map(({ label, id: of, row: other }) =>
-          h(
-            'div',
-            {},
-            h('dt', {}, label),
-            h(
-              'dd',
-              {},
-              other === undefined
-                ? `${of} (not in this ${scope === 'ledger' ? 'ledger' : 'bundle'})`
-                : [
-                    recordLink(other.ordinal),
-                    ' ',
-                    other.kind,
-                    other.principal === '' ? '' : ` of ${other.principal}: `,
-                    other.what,
-                  ],
-            ),
-          ),
-        ),
-        h(
-          'div',
-          {},
-          h('dt', {}, 'Stands in'),
-          h('dd', {}, scope === 'ledger' ? `${file}, line ${line}` : `${file}, line ${line} of the ledger`),
-        ),
-        id !== undefined && h('div', {}, h('dt', {}, 'Id'), h('dd', {}, h('code', {}, id))),
-      ),
-    ),
+    row.isLinked && muted('It was not selected: it is here since selected records link to it.'),
+    findings.length > 0 && part('What is wrong', wrongView(why)),
+    part('What it says', factsView(why)),
     part(
       'Who signed it',
-      signatures.length === 0 ? h('p', {}, 'Nobody.') : h('ul', {}, signatures.map(signatureView)),
+      why.signatures.length === 0 ? h('p', 'Nobody.') : h('ul', why.signatures.map(signatureView)),
     ),
-    grants.length > 0 &&
-      part(
-        scope === 'selection' ? 'The grants above it' : 'The grants above it, before and after',
-        grants.map(({ row: grant, meters }) => [
-          h(
-            'p',
-            {},
-            'Grant ',
-            recordLink(grant.ordinal),
-            ` to ${grant.principal}`,
-            grant.signers.length > 0 && `, signed by ${grant.signers.join(', ')}`,
-          ),
-          meters === undefined
-            ? h(
-                'p',
-                { class: 'muted' },
-                scope === 'selection'
-                  ? 'What was used and left of it cannot be said: that takes every record under it, and this is a selection.'
-                  : 'Its accounts at this place are not kept: there are too many.',
-              )
-            : stepTable(meters, grant.ordinal),
-        ]),
-      ),
-    under.total > 0 &&
-      part(
-        'What came of it',
-        scope === 'selection' &&
-          h('p', { class: 'muted' }, 'As far as it is in this bundle: the ledger may hold more.'),
-        h(
-          'div',
-          { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'What came of it' },
-          h(
-            'table',
-            { class: 'events' },
-            h(
-              'thead',
-              {},
-              h(
-                'tr',
-                {},
-                ['Record', 'Time (UTC)', 'Kind', 'Principal', 'Tool', 'What', 'Verdict'].map((name) =>
-                  h('th', { scope: 'col' }, name),
-                ),
-              ),
-            ),
-            h('tbody', {}, under.rows.map(rowView)),
-          ),
-        ),
-        under.total > under.rows.length &&
-          h('p', { class: 'muted' }, `and ${count(under.total - under.rows.length, 'more record')}.`),
-      ),
+    grantsAboveView(why),
+    underView(why),
     part(
       'The record as it stands',
-      h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The record as it stands' }, text),
+      h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The record as it stands' }, why.text),
     ),
   ];
 }
 
+function wrongView({ findings, remedies, grants }: Why): Child {
+  const signersOf = (seq: number): readonly string[] =>
+    grants.find(({ row }) => row.ordinal === seq)?.row.signers ?? [];
+  return findings.map((finding) => findingView(finding, remedies, signersOf, false));
+}
+
+function factsView({ scope, id, file, line, facts, links }: Why): HTMLElement {
+  const ledger = scope === 'ledger' ? '' : ' of the ledger';
+  return h(
+    'dl',
+    { class: 'facts' },
+    facts.map(([label, value]) => entry(label, value)),
+    links.map(({ label, id: of, row }) =>
+      entry(
+        label,
+        row === undefined
+          ? `${of} (not in this ${scope === 'ledger' ? 'ledger' : 'bundle'})`
+          : [
+              recordLink(row.ordinal),
+              ` ${row.kind}`,
+              row.principal !== '' && ` of ${row.principal}: `,
+              row.what,
+            ],
+      ),
+    ),
+    entry('Stands in', `${file}, line ${line}${ledger}`),
+    id !== undefined && entry('Id', h('code', id)),
+  );
+}
+
+function grantsAboveView({ scope, grants }: Why): Child {
+  if (grants.length === 0) return undefined;
+  const unknown =
+    scope === 'selection'
+      ? 'What was used and left of it cannot be said: that takes every record under it, and this is a selection.'
+      : 'Its accounts at this place are not kept: there are too many.';
+  return part(
+    scope === 'selection' ? 'The grants above it' : 'The grants above it, before and after',
+    grants.map(({ row, meters }) => [
+      h(
+        'p',
+        'Grant ',
+        recordLink(row.ordinal),
+        ` to ${row.principal}`,
+        row.signers.length > 0 && `, signed by ${row.signers.join(', ')}`,
+      ),
+      meters === undefined ? muted(unknown) : stepTable(meters, row.ordinal),
+    ]),
+  );
+}
+
+function underView({ scope, under: { total, rows } }: Why): Child {
+  if (total === 0) return undefined;
+  return part(
+    'What came of it',
+    scope === 'selection' && muted('As far as it is in this bundle: the ledger may hold more.'),
+    scroll(
+      'What came of it',
+      h('table', { class: 'events' }, tableHead(ROW_COLUMNS), h('tbody', rows.map(rowView))),
+    ),
+    total > rows.length && muted(`and ${count(total - rows.length, 'more record')}.`),
+  );
+}
+
 function part(title: string, ...children: readonly Child[]): HTMLElement {
-  return h('section', {}, h('h3', {}, title), ...children);
+  return h('section', h('h3', title), ...children);
 }
 
 function signatureView({ keyid, name, outcome, code, roles }: SignatureView): HTMLElement {
   return h(
     'li',
-    {},
-    h('strong', {}, name ?? `key ${keyid.slice(0, 12)}…`),
+    h('strong', name ?? `key ${keyid.slice(0, 12)}…`),
     ` ${OUTCOMES[outcome]}`,
     roles.length > 0 && `, as ${roles.join(' and ')}`,
-    code !== undefined && [' ', h('code', {}, code)],
+    code !== undefined && [' ', h('code', code)],
     h('br'),
     h('code', { class: 'muted' }, keyid),
   );
 }
 
 function stepTable(meters: readonly MeterStep[], ordinal: number): HTMLElement {
-  return h(
-    'div',
-    { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `Accounts of the grant #${ordinal}` },
+  return scroll(
+    `Accounts of the grant #${ordinal}`,
     h(
       'table',
-      {},
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          ['Unit', 'Used', 'Reserved', 'Left', 'Cap'].map((name, index) =>
-            h('th', { scope: 'col', class: index === 0 ? undefined : 'number' }, name),
-          ),
-        ),
-      ),
+      tableHead(['Unit', 'Used', 'Reserved', 'Left', 'Cap'], (index) => index > 0),
       h(
         'tbody',
-        {},
         meters.map(({ unit, cap, before, after }) =>
           h(
             'tr',
-            {},
             h('th', { scope: 'row' }, unit),
             change(before.used, after.used),
             change(before.reserved, after.reserved),
