@@ -18,3 +18,8 @@ export class CommandError extends NorthrootError {
     this.exitStatus = options.exitStatus;
   }
 }
+
+/** A wrong use of a command: its code is `USAGE`. */
+export function usageError(message: string, hint?: string): CommandError {
+  return new CommandError('USAGE', message, { hint });
+}

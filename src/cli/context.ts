@@ -16,3 +16,6 @@ export type ExitStatus = 0 | 1 | 2 | 3;
 
 /** How a command ends. One that runs until it is stopped was not interrupted by that: it ends with a status all the same. */
 export type Outcome = ExitStatus | { readonly stopped: ExitStatus };
+
+/** Runs what a command does, in its surroundings. */
+export type Run = (action: (context: Context) => Promise<Outcome>) => Promise<void>;

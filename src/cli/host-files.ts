@@ -5,7 +5,7 @@ import { printable } from '../base/bytes/printable.js';
 import type { HostFile } from '../hosts/shared/host.js';
 import { kindOfPath } from '../log/fs/file-system.js';
 import { listFiles } from '../log/fs/plain-file.js';
-import { CommandError } from './command-error.js';
+import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';
 import { collect, instant, timeZone } from './options.js';
@@ -51,9 +51,10 @@ export function addHostReading(command: Command): Command {
 export function toAid(text: string): Aid {
   const [, name, path] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
   if (name !== undefined && path !== undefined && path !== STDIN) return { name, path };
-  throw new CommandError('USAGE', `${printable(text)} is not the name of an aid and its path`, {
-    hint: 'such as policy-bundle=policy.json',
-  });
+  throw usageError(
+    `${printable(text)} is not the name of an aid and its path`,
+    'such as policy-bundle=policy.json',
+  );
 }
 
 /** So many of those that are left out are named. */
@@ -76,7 +77,7 @@ export async function filesAt({ terminal }: Context, path: string): Promise<read
 /** @throws NorthrootError `USAGE` where standard input stands more than once */
 export function assertStdinOnce(paths: readonly string[]): void {
   if (paths.filter((path) => path === STDIN).length > 1) {
-    throw new CommandError('USAGE', 'standard input can be read once only');
+    throw usageError('standard input can be read once only');
   }
 }
 

@@ -23,7 +23,7 @@ import {
   type WitnessPolicy,
 } from '../rules/trust/witness-policy.js';
 import type { Anchor } from '../rules/verify/anchors.js';
-import { CommandError } from './command-error.js';
+import { CommandError, usageError } from './command-error.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';
 
@@ -149,9 +149,10 @@ export async function openLedgerOf(
 
 function assertNoUrl(path: string): void {
   if (!/^[a-z][a-z0-9+.-]{1,20}:\/\//i.test(path)) return;
-  throw new CommandError('USAGE', `northroot reads files only, not ${printable(path)}`, {
-    hint: 'download it first, or pipe it in: curl … | northroot verify -',
-  });
+  throw usageError(
+    `northroot reads files only, not ${printable(path)}`,
+    'download it first, or pipe it in: curl … | northroot verify -',
+  );
 }
 
 /** The signer of a key file in any form that keys have. Warns of one that others than its owner may read. */

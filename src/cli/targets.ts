@@ -5,7 +5,7 @@ import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { printable } from '../base/bytes/printable.js';
 import { writeThrough } from '../log/fs/file-sink.js';
 import { isSameFile, kindOfPath } from '../log/fs/file-system.js';
-import { CommandError } from './command-error.js';
+import { CommandError, usageError } from './command-error.js';
 import { STDIN } from './input.js';
 import type { Terminal } from './terminal.js';
 
@@ -51,22 +51,22 @@ export async function assertTargets(
   const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
   const made = targets.filter(({ kind }) => kind === 'folder').map(({ path }) => resolve(path));
   for (const [index, { path, kind }] of targets.entries()) {
-    if (path === '') throw new CommandError('USAGE', 'the path of an output is empty');
+    if (path === '') throw usageError('the path of an output is empty');
     for (const other of targets.slice(0, index)) {
       if (kind === 'folder' && other.kind === 'folder') continue;
       if (!(await isSamePlace(path, other.path))) continue;
-      throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
+      throw usageError(`${printable(path)} is named by two outputs`);
     }
     if (kind === 'file' && path === STDOUT) continue;
     if (kind === 'file' && !made.includes(dirname(resolve(path)))) await assertFolderOf(path);
     const found = await kindOfPath(path);
     if (found !== kind && found !== 'missing') {
-      throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a ${kind}`, {
-        hint:
-          kind === 'file'
-            ? 'what is written replaces the file that has its name'
-            : 'name a folder, or a new one',
-      });
+      throw usageError(
+        `cannot write ${printable(path)}: it is not a ${kind}`,
+        kind === 'file'
+          ? 'what is written replaces the file that has its name'
+          : 'name a folder, or a new one',
+      );
     }
     for (const input of read) {
       const isIn = kind === 'file' && (await isWithin(dirname(path), input));
@@ -78,7 +78,7 @@ export async function assertTargets(
         : beside === undefined
           ? 'it is read by this command'
           : `it is the place of what belongs to the ledger ${printable(input.slice(0, -beside.length))}`;
-      throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
+      throw usageError(`cannot write ${printable(path)}: ${of}`);
     }
   }
 }

@@ -2,10 +2,11 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { type AbandonedOpen, LiveLedger } from '../../log/agent/live-ledger.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { seconds, spanMs } from '../options.js';
@@ -25,10 +26,7 @@ interface AbandonCommandOptions extends PositionChoice {
 /** So many that could not be settled are told of. */
 const MAX_TOLD = 20;
 
-export function addAbandon(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addAbandon(program: Command, run: Run): void {
   program
     .command('abandon')
     .summary('settle what was reserved or begun and nobody will end')
@@ -58,9 +56,7 @@ async function abandon(context: Context, path: string, options: AbandonCommandOp
   const { terminal, signal } = context;
   const { expired, olderThan: olderThanMs, grant } = options;
   if (expired === undefined && olderThanMs === undefined) {
-    throw new CommandError('USAGE', 'expected --expired or --older-than', {
-      hint: 'northroot budget LEDGER lists what is open',
-    });
+    throw usageError('expected --expired or --older-than', 'northroot budget LEDGER lists what is open');
   }
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
@@ -71,7 +67,7 @@ async function abandon(context: Context, path: string, options: AbandonCommandOp
   const ledger = await LiveLedger.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
     signal,
-    ...(trust === undefined ? {} : { trust }),
+    ...defined({ trust }),
   });
   try {
     const { settled, refused } = await ledger.abandonOpen({ expired, olderThanMs, grantId, signal });

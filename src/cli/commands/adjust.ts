@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
 import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity } from '../../base/value/quantity.js';
@@ -11,7 +12,7 @@ import { type AdjustmentOptions, draftAdjustment } from '../../log/policy/draft-
 import type { LedgerView } from '../../log/read/ledger-view.js';
 import type { ReadRecord } from '../../log/read/read-records.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { viewOf } from '../view.js';
@@ -43,10 +44,7 @@ const FLAGS: Readonly<Record<Exclude<keyof AdjustmentOptions, 'source' | 'occurr
 const NOTES = `
 A credit gives budget back: only a key with the role authority may sign it, and nobody credits a grant of their own.`;
 
-export function addAdjust(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addAdjust(program: Command, run: Run): void {
   const command = program
     .command('adjust')
     .summary('correct what counts as used under a grant')
@@ -86,8 +84,7 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
     reason: reason as string,
     ...amounts(problems, 'credit', options.credit),
     ...amounts(problems, 'debit', options.debit),
-    ...(basis === undefined ? {} : { meterBasis: basis }),
-    ...(options.principal === undefined ? {} : { principalId: options.principal }),
+    ...defined({ meterBasis: basis, principalId: options.principal }),
   };
   const missing = wanted === undefined ? ('' as const) : SOME_ID;
   problems.try(FLAGS, () => draftAdjustment({ ...said, grantId: missing }));
@@ -112,7 +109,7 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
         occurredAt: now,
         grantId: grant.eventId,
         ...(execution === undefined ? {} : { executionId: execution.eventId }),
-        ...(evidence === undefined ? {} : { evidence }),
+        ...defined({ evidence }),
       });
     },
     grant.event['principal_id'] as string,

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import type { Key } from '../../format/schema/generated/types.js';
@@ -9,7 +10,7 @@ import { OptionsError } from '../../log/policy/option-problems.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import type { Appended } from '../../log/writer/options.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
-import { CommandError } from '../command-error.js';
+import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
@@ -62,7 +63,7 @@ export async function appendDraft(
     const appended = await ledger.append({ event, isAnew: true }).catch(async (error: unknown) => {
       const entitled = findEntitledKeys(await ledger.listKeys(), event, {
         at: now,
-        ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
+        ...defined({ grantPrincipalId }),
       });
       throw withEntitledKeys(error, entitled, event);
     });
@@ -139,8 +140,6 @@ export class OptionProblems {
   /** @throws NorthrootError `USAGE` with everything that was wrong. */
   end(command: string): void {
     if (this.#problems.length === 0) return;
-    throw new CommandError('USAGE', this.#problems.join('; '), {
-      hint: `northroot ${command} --help has examples`,
-    });
+    throw usageError(this.#problems.join('; '), `northroot ${command} --help has examples`);
   }
 }

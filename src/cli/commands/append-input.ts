@@ -1,5 +1,6 @@
 /** The events that `append` is given: JSON texts from files or a pipe, and what each asks for. */
 
+import { defined } from '../../base/defined.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type JsonText, JsonTextSplitter, placeInText } from '../../base/json/split-texts.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
@@ -146,8 +147,7 @@ function toEntry(payload: Uint8Array, foreignAs: string | undefined): ReadInput 
   const { occurred_at, principal_id } = event;
   const draft = {
     event_type: foreignAs,
-    ...(occurred_at === undefined ? {} : { occurred_at }),
-    ...(principal_id === undefined ? {} : { principal_id }),
+    ...defined({ occurred_at, principal_id }),
     journal_event: event,
   };
   return { entry: { event: draft }, lossy: [] };
@@ -192,8 +192,7 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
   }
   const entry = {
     event: withType(event, type),
-    ...(meta === undefined ? {} : { meta }),
-    ...(signatures === undefined ? {} : { signatures }),
+    ...defined({ meta, signatures }),
   };
   return { entry: entry as unknown as Entry, lossy };
 }

@@ -5,6 +5,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { EventError } from '../../format/event/validate.js';
 import type { Finding } from '../../format/finding/finding.js';
@@ -21,8 +22,8 @@ import {
 import { toFindingJson } from '../../rules/report/report.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { Backlog } from '../backlog.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { exitStatusForRefusal } from '../exit-status.js';
 import { readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -67,10 +68,7 @@ interface AppendOptions {
   readonly signingThreads?: number;
 }
 
-export function addAppend(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addAppend(program: Command, run: Run): void {
   program
     .command('append')
     .summary('append events, as JSON')
@@ -264,7 +262,7 @@ async function assertReadable(inputs: readonly string[], context: Context): Prom
     }
   }
   if (inputs.filter((input) => input === STDIN).length > 1) {
-    throw new CommandError('USAGE', 'standard input can be read once only');
+    throw usageError('standard input can be read once only');
   }
 }
 
@@ -277,7 +275,7 @@ async function openLedger(
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery, signingThreads } = options;
   if (unsigned && key !== undefined) {
-    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
+    throw usageError('--key and --unsigned exclude each other');
   }
   const mayCreate = options.create === true || origin !== undefined;
   if (!mayCreate && (await kindOfPath(path)) === 'missing') {
@@ -294,9 +292,7 @@ async function openLedger(
         onNotice,
         stopsAtRefusal: true,
         strict: options.strict === true,
-        ...(principal === undefined ? {} : { principalId: principal }),
-        ...(segmentBytes === undefined ? {} : { segmentBytes }),
-        ...(signingThreads === undefined ? {} : { signingThreads }),
+        ...defined({ principalId: principal, segmentBytes, signingThreads }),
         ...(checkpointEvery === undefined ? {} : { checkpointEvery, onCheckpoint }),
       });
     } catch (error) {
@@ -317,10 +313,7 @@ function toResultFinding(finding: Finding): object {
     code,
     severity,
     class: of,
-    ...(pointer === undefined ? {} : { pointer }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(actual === undefined ? {} : { actual }),
-    ...(related === undefined ? {} : { related }),
+    ...defined({ pointer, expected, actual, related }),
     message,
   };
 }

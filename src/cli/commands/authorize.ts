@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.js';
@@ -10,8 +11,8 @@ import { resolveTime } from '../../base/value/when.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { authorizeAction } from '../../log/policy/authorize.js';
 import { type DecidingBound, describeLeft } from '../../log/policy/deciding-bound.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { IMPORTED_HINT } from '../hints.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput, readTrustPolicy, STDIN } from '../input.js';
@@ -49,10 +50,7 @@ interface AuthorizeCommandOptions extends PositionChoice {
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
 const DENIED: ExitStatus = 3;
 
-export function addAuthorize(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addAuthorize(program: Command, run: Run): void {
   program
     .command('authorize')
     .summary("ask the ledger's grants, and record the decision")
@@ -125,17 +123,19 @@ async function authorize(
       toolName: options.tool,
       paramsDigest: params,
       intentDigest: intent,
-      ...(options.reserve === undefined ? {} : { meters: options.reserve }),
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...(options.resource === undefined ? {} : { resources: options.resource }),
-      ...(grantId === undefined ? {} : { grantId }),
-      ...(options.requestKey === undefined ? {} : { requestKey: options.requestKey }),
+      ...defined({
+        meters: options.reserve,
+        expiresAt,
+        resources: options.resource,
+        grantId,
+        requestKey: options.requestKey,
+      }),
     },
     {
       ...(await decidingOptions(terminal, path, signer, options)),
       honourImported: options.honourImported,
       signal,
-      ...(trust === undefined ? {} : { trust }),
+      ...defined({ trust }),
     },
   );
   const { decision, decisionCode, checks, reason = '', recorded, remaining, bound } = answer;
@@ -192,9 +192,10 @@ async function readParams(
     (each) => each !== undefined,
   );
   if (given.length !== 1) {
-    throw new CommandError('USAGE', 'expected one of --params, --params-digest and a command after --', {
-      hint: 'what is to be done must be known to be allowed',
-    });
+    throw usageError(
+      'expected one of --params, --params-digest and a command after --',
+      'what is to be done must be known to be allowed',
+    );
   }
   if (paramsDigest !== undefined) return digestArgument(paramsDigest);
   return params === undefined
@@ -208,11 +209,11 @@ async function readIntent(
   params: Digest,
 ): Promise<Digest> {
   if (intent !== undefined && intentDigest !== undefined) {
-    throw new CommandError('USAGE', '--intent and --intent-digest exclude each other');
+    throw usageError('--intent and --intent-digest exclude each other');
   }
   if (intentDigest !== undefined) return digestArgument(intentDigest);
   if (intent === STDIN && file === STDIN) {
-    throw new CommandError('USAGE', 'only one of --params and --intent can come from standard input');
+    throw usageError('only one of --params and --intent can come from standard input');
   }
   if (intent !== undefined) return digestOfJson(await readInput(intent, context), intent);
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));

@@ -1,8 +1,8 @@
 /** `northroot export`: writes what other tools read, each kind to a path of its own. */
 
 import type { Command } from 'commander';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
@@ -20,10 +20,7 @@ interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknow
 /** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
 const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
 
-export function addExport(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addExport(program: Command, run: Run): void {
   const command = addSelection(
     program
       .command('export')
@@ -65,20 +62,21 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     return typeof path === 'string' ? [{ kind, path }] : [];
   });
   if (asked.length === 0) {
-    throw new CommandError('USAGE', 'say what to export', {
-      hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
-    });
+    throw usageError(
+      'say what to export',
+      `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
+    );
   }
   assertOptionsApply(
     asked.map(({ kind }) => kind),
     options,
   );
   if (ledger === STDIN) {
-    throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
+    throw usageError('export needs a file: the ledger may be read more than once');
   }
   const wrong = asked.find(({ kind, path }) => kind.target !== 'file' && path === STDOUT);
   if (wrong !== undefined) {
-    throw new CommandError('USAGE', `${wrong.kind.flags} writes several files: standard output takes one`);
+    throw usageError(`${wrong.kind.flags} writes several files: standard output takes one`);
   }
   const { key } = options;
   await assertTargets(
@@ -112,9 +110,10 @@ function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions
     if (taken.has(flags) || options[nameOf(flags)] === undefined) continue;
     const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
     const [option = ''] = flags.split(' ');
-    throw new CommandError('USAGE', `${option} is for none of the exports that are asked for`, {
-      hint: `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
-    });
+    throw usageError(
+      `${option} is for none of the exports that are asked for`,
+      `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
+    );
   }
 }
 

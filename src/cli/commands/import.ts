@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import type { ImportReport } from '../../format/schema/generated/types.js';
 import type { Signer } from '../../format/signature/signer.js';
@@ -23,8 +24,8 @@ import { Ledger } from '../../log/writer/ledger.js';
 import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
 import { type Paint, plainPaint } from '../../out/text/paint.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import {
   addHostReading,
   type Aid,
@@ -70,8 +71,6 @@ interface ImportOptions extends ReadingOptions {
 /** So often other imports of the same may come between. */
 const MAX_ATTEMPTS = 20;
 
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
-
 export function addImport(program: Command, run: Run): void {
   const command = program
     .command('import')
@@ -113,9 +112,7 @@ export function addCheck(program: Command, run: Run): void {
 /** Whoever does not say what the files are is told what they could be. */
 function refuseUnnamed(option: string, known: readonly Pick<Host, 'name' | 'title'>[]): never {
   const all = known.map(({ name, title }) => `${name} (${title})`).join(', ');
-  throw new CommandError('USAGE', `${option} is missing: it says what the files are`, {
-    hint: `one of ${all}`,
-  });
+  throw usageError(`${option} is missing: it says what the files are`, `one of ${all}`);
 }
 
 function addReading(command: Command): Command {
@@ -187,18 +184,16 @@ function assertCombination({
   unsigned,
 }: ImportOptions): void {
   if (ledger === undefined && isCheck !== true && output.some(({ path }) => path === STDOUT)) {
-    throw new CommandError('USAGE', 'standard output has the events', {
-      hint: '--check reports only, and --ledger appends them',
-    });
+    throw usageError('standard output has the events', '--check reports only, and --ledger appends them');
   }
   if (key !== undefined && unsigned === true) {
-    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
+    throw usageError('--key and --unsigned exclude each other');
   }
   const writing = { create, origin, key, unsigned };
   for (const [name, value] of Object.entries(writing)) {
     if (value === undefined) continue;
-    if (ledger === undefined) throw new CommandError('USAGE', `--${name} wants --ledger`);
-    if (isCheck === true) throw new CommandError('USAGE', `--${name} and --check exclude each other`);
+    if (ledger === undefined) throw usageError(`--${name} wants --ledger`);
+    if (isCheck === true) throw usageError(`--${name} and --check exclude each other`);
   }
 }
 
@@ -276,8 +271,7 @@ async function readAll(
   return {
     files,
     hostOptions: {
-      ...(occurredAt === undefined ? {} : { occurredAt }),
-      ...(timeZone === undefined ? {} : { timeZone }),
+      ...defined({ occurredAt, timeZone }),
       ...(aids.length === 0 ? {} : { aids: read }),
     },
   };
@@ -295,9 +289,10 @@ function assertAid(aid: Aid, { aids, name: of }: Pick<Host, 'aids' | 'name'>): A
   const known = names.map((each) => `${each} (${aids[each] ?? ''})`).join(', ');
   const like = didYouMean(aid.name, names);
   const taken = names.length === 0 ? `${of} takes none` : `aids are ${known}`;
-  throw new CommandError('USAGE', `${printable(aid.name)} is not an aid of ${of}`, {
-    hint: like === undefined ? taken : `${like} ${taken}`,
-  });
+  throw usageError(
+    `${printable(aid.name)} is not an aid of ${of}`,
+    like === undefined ? taken : `${like} ${taken}`,
+  );
 }
 
 async function report(

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
@@ -15,8 +16,8 @@ import { ownKeyEntry } from '../../log/writer/genesis.js';
 import { Ledger } from '../../log/writer/ledger.js';
 import { isEmptyLedger } from '../../log/writer/empty-ledger.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { collect, pastInstant, principalId } from '../options.js';
 import { readPublicHalf } from './key.js';
@@ -34,10 +35,7 @@ interface InitOptions {
   readonly at?: string;
 }
 
-export function addInit(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addInit(program: Command, run: Run): void {
   program
     .command('init')
     .summary('make a new ledger')
@@ -74,10 +72,10 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   const { unsigned = false, key, origin, principal, requireCheckpoints = false, at } = options;
   if (at !== undefined && compareTimestamps(at, new Date().toISOString()) > 0) {
     // Keys would be judged by a time that is not yet.
-    throw new CommandError('USAGE', `--at ${at} is still to come`, { hint: 'expected a time in the past' });
+    throw usageError(`--at ${at} is still to come`, 'expected a time in the past');
   }
   if (unsigned && key !== undefined) {
-    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
+    throw usageError('--key and --unsigned exclude each other');
   }
   const recovery = await readRecoveryKeys(options);
   if (!(await isEmptyLedger(path))) throw ledgerExists(path);
@@ -88,12 +86,12 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
     try {
       return await Ledger.open(path, {
         create: {
-          ...(origin === undefined ? {} : { origin }),
+          ...defined({ origin }),
           ...(requireCheckpoints ? { checkpoints: 'required' } : {}),
           ...(signer === undefined || recovery.length === 0
             ? {}
             : { keys: [ownKeyEntry(signer.publicKey), ...besides(signer, recovery)] }),
-          ...(continues === undefined ? {} : { continues }),
+          ...defined({ continues }),
           principalId: principal,
         },
         onNotice: (notice) => {
@@ -102,7 +100,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
         },
         signal,
         ...(at === undefined ? {} : { now: () => at }),
-        ...(signer === undefined ? {} : { signer }),
+        ...defined({ signer }),
       });
     } catch (error) {
       throw asUsageError(error);
@@ -125,13 +123,13 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
 /** Either half of a key will do: its private half is not asked for before it is needed. */
 async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Promise<PublicKey[]> {
   if (unsigned === true && recoveryKey.length > 0) {
-    throw new CommandError('USAGE', '--recovery-key and --unsigned exclude each other');
+    throw usageError('--recovery-key and --unsigned exclude each other');
   }
   const keys: PublicKey[] = [];
   for (const file of recoveryKey) {
     const key = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
     if (keys.some(({ keyid }) => keyid === key.keyid)) {
-      throw new CommandError('USAGE', `--recovery-key ${printable(file)}: expected each key once`);
+      throw usageError(`--recovery-key ${printable(file)}: expected each key once`);
     }
     keys.push(key);
   }
@@ -140,9 +138,10 @@ async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Pr
 
 function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
   if (recovery.some(({ keyid }) => keyid === signer.publicKey.keyid)) {
-    throw new CommandError('USAGE', '--recovery-key: expected another key than the one that signs', {
-      hint: 'make one with northroot keygen --out FILE, and keep it elsewhere',
-    });
+    throw usageError(
+      '--recovery-key: expected another key than the one that signs',
+      'make one with northroot keygen --out FILE, and keep it elsewhere',
+    );
   }
   return recovery.map((key) => makeKeyEntry(key, { roles: ['admin'], name: 'recovery' }));
 }

@@ -5,6 +5,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
@@ -22,8 +23,8 @@ import { renderKeyList } from '../../out/text/key-list.js';
 import { type ListedKey, readKeyList } from '../../rules/report/key-list.js';
 import type { Role } from '../../rules/trust/authority.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, instant, principalId, seconds } from '../options.js';
@@ -36,8 +37,6 @@ import {
   POSITION,
   type PositionChoice,
 } from './ledger-key.js';
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
 
@@ -134,7 +133,7 @@ async function change(
       event_type: 'key',
       principal_id: principal ?? ledger.principalId,
       ...make(await ledger.listKeys()),
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ reason }),
     };
     const { seq, eventId, status } = await ledger.append({ event });
     const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
@@ -174,9 +173,7 @@ function newEntry(publicKey: PublicKey, options: AddOptions): Key {
   return makeKeyEntry(publicKey, {
     roles,
     principals,
-    ...(name === undefined ? {} : { name }),
-    ...(validFrom === undefined ? {} : { validFrom }),
-    ...(validUntil === undefined ? {} : { validUntil }),
+    ...defined({ name, validFrom, validUntil }),
   });
 }
 
@@ -194,7 +191,7 @@ function findEntry(keys: readonly Key[], keyid: string): Key {
 }
 
 function usage(message: string, hint?: string): NorthrootError {
-  return new CommandError('USAGE', message, hint === undefined ? {} : { hint });
+  return usageError(message, hint);
 }
 
 function addList(key: Command, run: Run): void {
@@ -219,7 +216,7 @@ function addList(key: Command, run: Run): void {
         const policy = await readTrustPolicy(trust);
         const list = await readKeyList(await openLedgerInput(ledger, context), {
           signal: context.signal,
-          ...(policy === undefined ? {} : { trust: policy }),
+          ...defined({ trust: policy }),
         });
         const { origin = null, keys, hasInvalid } = list;
         const { terminal } = context;

@@ -4,6 +4,7 @@
  */
 
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { EventError } from '../../format/event/validate.js';
 import { formatPrivateKey, generatePrivateKey } from '../../format/key/private-key.js';
@@ -125,7 +126,7 @@ export function writingOptions(
     lockTimeoutMs: lockTimeout * 1000,
     index,
     onNotice: (notice) => terminal.say(describeNotice(notice)),
-    ...(signer === undefined ? {} : { signer }),
+    ...defined({ signer }),
   };
 }
 

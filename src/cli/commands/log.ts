@@ -10,8 +10,8 @@ import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { matchesToolPattern } from '../../base/value/tool.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
-import { CommandError } from '../command-error.js';
-import type { Context, Outcome } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, Outcome, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
@@ -30,10 +30,7 @@ interface LogOptions extends IndexChoice {
   readonly format: 'text' | 'ndjson';
 }
 
-export function addLog(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
+export function addLog(program: Command, run: Run): void {
   program
     .command('log')
     .summary('list records')
@@ -75,7 +72,7 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   const { terminal, signal } = context;
   const { last, limit, follow = false } = options;
   if (last !== undefined && limit !== undefined) {
-    throw new CommandError('USAGE', '--last and --limit exclude each other: the last, or the first');
+    throw usageError('--last and --limit exclude each other: the last, or the first');
   }
   const matches = matcher(options);
   const trust = await readTrustPolicy(options.trust);

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
@@ -31,8 +32,8 @@ import { startExecution } from '../../log/policy/start.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
 import type { Appended } from '../../log/writer/options.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus, Outcome } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { hasHint } from '../hints.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -74,10 +75,7 @@ const NOT_RUN = 126;
 const NOT_FOUND = 127;
 const SIGNALLED = 128;
 
-export function addRecord(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
+export function addRecord(program: Command, run: Run): void {
   program
     .command('record')
     .summary('run a command under an authorization, and record what it used')
@@ -160,7 +158,7 @@ async function record(
   const { signal } = context;
   const lasting = await decidingOptions(terminal, path, signer, options);
   const open = (own: LedgerOptions): Promise<Ledger> => Ledger.open(path, { ...lasting, ...own });
-  const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
+  const ledger = await open({ decides: true, signal, ...defined({ trust }) });
   try {
     if (options.abandon !== undefined) return await settle(context, ledger, options);
     if (command.length === 0) return await recordReport(context, ledger, options);
@@ -205,8 +203,7 @@ async function claim(
     paramsDigest: digestOfCommand(command),
     meterUsed: metersOf(0, options.meter),
     honourImported: options.honourImported,
-    ...(options.tool === undefined ? {} : { toolName: options.tool }),
-    ...(options.resume === undefined ? {} : { start: options.resume }),
+    ...defined({ toolName: options.tool, start: options.resume }),
   });
   return permission;
 }
@@ -227,7 +224,7 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
       now,
       start: options.abandon ?? true,
       meterUsed: options.meter ?? [],
-      ...(options.tool === undefined ? {} : { toolName: options.tool }),
+      ...defined({ toolName: options.tool }),
       ...detailsOf(options),
     });
   });
@@ -243,7 +240,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
       now: startedAt,
       meterUsed,
       done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
-      ...(options.tool === undefined ? {} : { toolName: options.tool }),
+      ...defined({ toolName: options.tool }),
     });
     return { permission, draft: draftExecution(permission, stateReserved(permission, outcome, options)) };
   });
@@ -417,20 +414,16 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   const isReported = [outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined);
   if (abandon !== undefined) {
     if (command.length === 0 && !isReported && resume === undefined) return;
-    throw new CommandError(
-      'USAGE',
-      '--abandon settles what was begun: of the rest it takes --auth, --tool and --meter',
-    );
+    throw usageError('--abandon settles what was begun: of the rest it takes --auth, --tool and --meter');
   }
   if (command.length === 0 && resume !== undefined) {
-    throw new CommandError('USAGE', '--resume runs a command: give it after --');
+    throw usageError('--resume runs a command: give it after --');
   }
   if (command.length === 0 && outcome === undefined) {
-    throw new CommandError('USAGE', 'expected a command after --, or else --outcome');
+    throw usageError('expected a command after --, or else --outcome');
   }
   if (command.length > 0 && isReported) {
-    throw new CommandError(
-      'USAGE',
+    throw usageError(
       'how a command ends and when is seen: --outcome, --error-code, --started-at and --ended-at are for what was done elsewhere',
     );
   }
@@ -460,19 +453,20 @@ function reportedOutcome(options: RecordOptions, now: string): ExecutionOutcome 
   const endedAt = options.endedAt ?? now;
   const startedAt = options.startedAt ?? endedAt;
   if (compareTimestamps(endedAt, startedAt) < 0) {
-    throw new CommandError('USAGE', `it cannot have ended at ${endedAt} and started at ${startedAt}`);
+    throw usageError(`it cannot have ended at ${endedAt} and started at ${startedAt}`);
   }
   if (outcome === 'failure' && errorCode === undefined) {
-    throw new CommandError('USAGE', 'a failure needs an --error-code', {
-      hint: `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
-    });
+    throw usageError(
+      'a failure needs an --error-code',
+      `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
+    );
   }
   return {
     startedAt,
     endedAt,
     meterUsed,
     outcome,
-    ...(errorCode === undefined ? {} : { errorCode }),
+    ...defined({ errorCode }),
     ...detailsOf(options),
   };
 }

@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonValue } from '../../base/json/value.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -26,8 +27,8 @@ import {
   type VerificationResult,
 } from '../../rules/verify/run-verification.js';
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus, Outcome } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import {
   openLedgerInput,
   readAnchors,
@@ -92,10 +93,7 @@ const OPTIONS_OF_REPORTS = [
   ],
 ];
 
-export function addVerify(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
+export function addVerify(program: Command, run: Run): void {
   const command = program
     .command('verify')
     .summary('check a ledger offline')
@@ -207,16 +205,16 @@ async function verifyOrPart(
   const { part, out, merge, watch = false } = options;
   const hint = 'northroot verify --help says what is expected';
   if (path !== undefined && merge !== undefined) {
-    throw new CommandError('USAGE', '--merge takes the place of a ledger', { hint });
+    throw usageError('--merge takes the place of a ledger', hint);
   }
   if (path === undefined && merge === undefined) {
-    throw new CommandError('USAGE', "missing required argument 'path'", { hint });
+    throw usageError("missing required argument 'path'", hint);
   }
   if ((part === undefined) !== (out === undefined)) {
-    throw new CommandError('USAGE', '--part and --out belong together', { hint });
+    throw usageError('--part and --out belong together', hint);
   }
   if (watch && path === STDIN) {
-    throw new CommandError('USAGE', 'standard input is read to its end: --watch is for files', { hint });
+    throw usageError('standard input is read to its end: --watch is for files', hint);
   }
   if (part === undefined || out === undefined || path === undefined) {
     const exitStatus = await verify(context, path, options, isFormatGiven);
@@ -243,10 +241,7 @@ async function verify(
     ledger === undefined || options.watch === true ? undefined : await readBundleInput(path, context);
   if (bundle !== undefined) {
     if (options.require.length > 0) {
-      throw new CommandError(
-        'USAGE',
-        '--require is about ledgers: a bundle says itself what it does not show',
-      );
+      throw usageError('--require is about ledgers: a bundle says itself what it does not show');
     }
     return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
   }
@@ -254,12 +249,12 @@ async function verify(
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
   if (onlyNew && options.state === undefined) {
-    throw new CommandError('USAGE', '--new needs --state: it is about what is new since that was saved');
+    throw usageError('--new needs --state: it is about what is new since that was saved');
   }
   const isFiltered = Object.keys(filter).length > 0;
   const baseline = await readBaseline(options.baseline);
   if (baseline !== undefined && (isFiltered || onlyNew)) {
-    throw new CommandError('USAGE', '--baseline says what is new of all findings: it goes with no filter');
+    throw usageError('--baseline says what is new of all findings: it goes with no filter');
   }
   const canSpool = options.state === undefined && !isFiltered;
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
@@ -303,15 +298,11 @@ async function verify(
         ? { show: (finding) => matchesFilter(finding, filter) && !known.has(finding) }
         : {}),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
-      ...(trust === undefined ? {} : { trust }),
-      ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
-      ...(options.now === undefined ? {} : { now: options.now }),
+      ...defined({ trust, witnessPolicy, now: options.now }),
       checkpoints,
-      ...(predecessor === undefined ? {} : { predecessor }),
-      ...(from === undefined ? {} : { from }),
+      ...defined({ predecessor, from }),
       keepPrefix: options.state !== undefined,
-      ...(options.threads === undefined ? {} : { threads: options.threads }),
-      ...(options.maxMemory === undefined ? {} : { maxMemory: options.maxMemory }),
+      ...defined({ threads: options.threads, maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
       onFinding: (finding) => outputs.take(finding),
     }).finally(release);
@@ -386,7 +377,7 @@ async function openPredecessor(
   path: string | undefined,
 ): Promise<LedgerSource | undefined> {
   if (path === STDIN && ledger === STDIN)
-    throw new CommandError('USAGE', 'standard input cannot be both the ledger and its predecessor');
+    throw usageError('standard input cannot be both the ledger and its predecessor');
   return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
@@ -399,15 +390,13 @@ async function toFilter(
   assertSpan(since, until);
   assertPatterns({ principal });
   if (grant !== undefined && path === STDIN) {
-    throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
+    throw usageError('--grant needs a file: standard input is read only once');
   }
   const record =
     grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
   if (record !== undefined) assertGrant(record, path);
   return {
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(principal === undefined ? {} : { principal }),
+    ...defined({ since, until, principal }),
     ...(record === undefined ? {} : { grantId: record.eventId }),
   };
 }

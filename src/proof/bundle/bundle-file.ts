@@ -16,6 +16,7 @@ import {
   type CborValue,
   TaggedCbor,
 } from '../../base/cbor/value.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { formatDigest, tryParseDigest } from '../../base/value/digest.js';
@@ -367,9 +368,9 @@ function fromCbor(value: CborValue): Bundle {
       name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool', MAX_TOOL_CHARACTERS),
       version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool', MAX_TOOL_CHARACTERS),
     },
-    ...(createdAt === undefined ? {} : { createdAt }),
+    ...defined({ createdAt }),
     tree: { size, root: hashOf(partOf(members.tree, 1, 2, 'the tree'), 'the root') },
-    ...(note === undefined ? {} : { note }),
+    ...defined({ note }),
     records,
     leaves,
     hashes: arrayOf(members.hashes, 'the hashes').map((each) => hashOf(each, 'a hash')),
@@ -377,8 +378,7 @@ function fromCbor(value: CborValue): Bundle {
     stretches,
     beyond: wholeOf(members.beyond, 'beyond'),
     report: textOf(members.report, 'the report', MAX_REPORT_CHARACTERS),
-    ...(policy === undefined ? {} : { policy }),
-    ...(exporter === undefined ? {} : { exporter }),
+    ...defined({ policy, exporter }),
   };
 }
 
@@ -405,11 +405,7 @@ function selectionOf(value: CborValue | undefined): RecordSelection {
     throw new Mismatch('a selection whose end is after its beginning', `${since} to ${until}`);
   }
   return {
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(principal === undefined ? {} : { principal }),
-    ...(tool === undefined ? {} : { tool }),
-    ...(grantId === undefined ? {} : { grantId }),
+    ...defined({ since, until, principal, tool, grantId }),
     ...(events === undefined ? {} : { eventIds: new Set(events) }),
   };
 }

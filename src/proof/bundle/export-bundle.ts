@@ -7,6 +7,7 @@
 
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
@@ -131,7 +132,7 @@ export async function exportBundle(
   const bytes = formatBundle(
     {
       tool: { name: 'northroot', version: VERSION },
-      ...(createdAt === undefined ? {} : { createdAt }),
+      ...defined({ createdAt }),
       tree,
       ...(note === undefined ? {} : { note: encodeUtf8(formatNote(note)) }),
       records,

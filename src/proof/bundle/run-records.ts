@@ -5,6 +5,7 @@
  */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
+import { defined } from '../../base/defined.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import { type Finding, type FindingRank, rankOf, RANKS } from '../../format/finding/finding.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
@@ -294,6 +295,6 @@ function sourceOf(
     paths: [name],
     size: undefined,
     segments: segments(),
-    ...(published === undefined ? {} : { published }),
+    ...defined({ published }),
   };
 }

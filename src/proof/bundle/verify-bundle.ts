@@ -11,6 +11,7 @@ import { encodeBase64url } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
@@ -360,11 +361,7 @@ class Judge {
       },
       scope: holdsAll(this.#bundle) ? 'whole' : 'selection',
       selection: {
-        ...(since === undefined ? {} : { since }),
-        ...(until === undefined ? {} : { until }),
-        ...(principal === undefined ? {} : { principal }),
-        ...(toolPattern === undefined ? {} : { tool: toolPattern }),
-        ...(grantId === undefined ? {} : { grant_event_id: grantId }),
+        ...defined({ since, until, principal, tool: toolPattern, grant_event_id: grantId }),
         ...(eventIds === undefined ? {} : { event_ids: [...eventIds] }),
       },
       records: {
@@ -382,7 +379,7 @@ class Judge {
           const name = state.keyring.find(keyid)?.key.name;
           return {
             keyid,
-            ...(name === undefined ? {} : { name }),
+            ...defined({ name }),
             principals: [...principals],
             records: count,
           };

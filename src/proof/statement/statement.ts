@@ -7,6 +7,7 @@
 import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeLatin1 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { VERSION } from '../../base/version.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -112,7 +113,7 @@ export function buildStatement(report: Report, facts: StatementFacts): LedgerSta
     predicateType: VSA_TYPE,
     predicate: {
       verifier: { id: facts.verifierId ?? VERIFIER, version: { northroot: VERSION } },
-      ...(facts.timeVerified === undefined ? {} : { timeVerified: facts.timeVerified }),
+      ...defined({ timeVerified: facts.timeVerified }),
       resourceUri: facts.resourceUri ?? `ni:///sha-256;${encodeBase64url(encodeLatin1(facts.hash))}`,
       policy: {
         uri: RULES,

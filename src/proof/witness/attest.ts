@@ -1,5 +1,6 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
+import { defined } from '../../base/defined.js';
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteKey } from '../../format/note/note-key.js';
@@ -89,9 +90,7 @@ export async function attestCheckpoint(
     urls,
     timeoutMs,
     proofFor: (oldSize) => proveExtension(open, oldSize, checkpoint.treeSize, signal),
-    ...(signal === undefined ? {} : { signal }),
-    ...(onProgress === undefined ? {} : { onProgress }),
-    ...(fetch === undefined ? {} : { fetch }),
+    ...defined({ signal, onProgress, fetch }),
   });
   if (answers.every(({ lines }) => lines.length === 0)) {
     const none = { cosignatures: [], declared: [], refused: [], unknown: [] };

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { MAX_REQUEST_BYTES, type Witness, type WitnessResponse } from './witness-service.js';
 
@@ -67,7 +68,7 @@ export async function serveWitness(witness: Witness, options: ServeOptions): Pro
         'Content-Length': Buffer.byteLength(answer.body),
         'Cache-Control': 'no-store',
         'X-Content-Type-Options': 'nosniff',
-        ...(answer.allow === undefined ? {} : { Allow: answer.allow }),
+        ...defined({ Allow: answer.allow }),
         ...(isLast ? { Connection: 'close' } : {}),
       });
       response.end(request.method === 'HEAD' ? '' : answer.body);
