@@ -74,13 +74,6 @@ export async function filesAt({ terminal }: Context, path: string): Promise<read
   return files;
 }
 
-/** @throws NorthrootError `USAGE` where standard input stands more than once */
-export function assertStdinOnce(paths: readonly string[]): void {
-  if (paths.filter((path) => path === STDIN).length > 1) {
-    throw usageError('standard input can be read once only');
-  }
-}
-
 /** Says with which option times are read that the files state no offset of. */
 export function hintAtTimeZone({ terminal }: Context, findings: readonly { readonly code: string }[]): void {
   if (!findings.some(({ code }) => code === 'TIME_ZONE_NOT_STATED')) return;

@@ -30,7 +30,14 @@ import type { Terminal } from './terminal.js';
 /** `-` is standard input. */
 export const STDIN = '-';
 
-/** The most that a command reads whole. */
+/** @throws NorthrootError `USAGE` if standard input is named more than once */
+export function assertStdinOnce(paths: readonly string[]): void {
+  if (paths.filter((path) => path === STDIN).length > 1) {
+    throw usageError('standard input can be read once only');
+  }
+}
+
+/** The largest input that a command reads into memory, in bytes. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 /** A file, or standard input for `-`, as chunks; Ctrl-C ends even a read that waits. */

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
+import { isJsonObject } from '../base/json/value.js';
 import { tryReadTime } from '../base/value/when.js';
 import { findRecord } from '../log/read/find-record.js';
 import type { ReadRecord } from '../log/read/read-records.js';
@@ -61,12 +62,8 @@ export async function toSelection(
   const since = from ?? last;
   assertSpan(since, until);
   assertPatterns({ principal, tool });
-  if (grant !== undefined && ledger === STDIN) {
-    throw usageError('--grant needs a file: standard input is read only once');
-  }
-  const record =
-    grant === undefined ? undefined : await findRecord(await openLedgerInput(ledger, context), grant);
-  if (record !== undefined && !isGrant(record)) {
+  const { record, isGrant } = await findGrantRecord(context, ledger, grant);
+  if (record !== undefined && !isGrant) {
     throw usageError(
       `${printable(grant ?? '')} is not a grant: nothing is under it`,
       `northroot why ${printable(ledger)} ${record.seq} says what it is under`,
@@ -78,14 +75,17 @@ export async function toSelection(
   };
 }
 
-/** Whether it says that it is one, rightly or not. */
-function isGrant({ event }: ReadRecord): boolean {
-  const { event_type: type, authorization } = event;
-  return (
-    type === 'authorization' &&
-    typeof authorization === 'object' &&
-    authorization !== null &&
-    'kind' in authorization &&
-    authorization['kind'] === 'grant'
-  );
+/** The record that `--grant` names, and whether it claims to be a grant. @throws NorthrootError `USAGE`, `RECORD_NOT_FOUND` */
+export async function findGrantRecord(
+  context: Context,
+  ledger: string,
+  grant: string | undefined,
+): Promise<{ readonly record: ReadRecord | undefined; readonly isGrant: boolean }> {
+  if (grant === undefined) return { record: undefined, isGrant: false };
+  if (ledger === STDIN) throw usageError('--grant needs a file: standard input is read only once');
+  const record = await findRecord(await openLedgerInput(ledger, context), grant);
+  const { event_type: type, authorization } = record.event;
+  const isGrant =
+    type === 'authorization' && isJsonObject(authorization) && authorization['kind'] === 'grant';
+  return { record, isGrant };
 }

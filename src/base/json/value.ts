@@ -5,3 +5,8 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 
 /** A JSON object: own enumerable members only; `__proto__` is a name like any other. */
 export type JsonObject = { [key: string]: JsonValue };
+
+/** Whether a value is a JSON object, rather than an array, a scalar or nothing. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

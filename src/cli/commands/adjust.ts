@@ -16,9 +16,10 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { openInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { viewOf } from '../view.js';
-import { appendDraft, type DraftOptions, OptionProblems, withDraftOptions } from './append-draft.js';
+import { appendDraft, OptionProblems } from './append-draft.js';
+import { type SigningChoice, withSigning } from './ledger-key.js';
 
-interface AdjustCommandOptions extends DraftOptions {
+interface AdjustCommandOptions extends SigningChoice {
   readonly grant?: string;
   readonly credit?: readonly string[];
   readonly debit?: readonly string[];
@@ -68,7 +69,7 @@ export function addAdjust(program: Command, run: Run): void {
     .option('--evidence <file>', 'the bill or credit note; its digest and size are recorded')
     .option('--principal <id>', 'who adjusts (default: who made the ledger)')
     .addHelpText('after', NOTES);
-  withDraftOptions(command).action((ledger: string, options: AdjustCommandOptions) =>
+  withSigning(command).action((ledger: string, options: AdjustCommandOptions) =>
     run((context) => adjust(context, ledger, options)),
   );
 }

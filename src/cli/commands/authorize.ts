@@ -17,18 +17,11 @@ import { IMPORTED_HINT } from '../hints.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { meterList, principalId, requestKey, resourceList, seconds, toolName } from '../options.js';
-import { NO_INDEX, viewOf } from '../view.js';
-import {
-  decidingOptions,
-  findSigner,
-  HONOUR,
-  NO_POSITION,
-  POSITION,
-  type PositionChoice,
-} from './ledger-key.js';
+import { meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
+import { viewOf } from '../view.js';
+import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface AuthorizeCommandOptions extends PositionChoice {
+interface AuthorizeCommandOptions extends DecidingChoice {
   readonly principal: string;
   readonly tool: string;
   readonly grant?: string;
@@ -39,11 +32,6 @@ interface AuthorizeCommandOptions extends PositionChoice {
   readonly reserve?: Meter[];
   readonly expires?: string;
   readonly resource?: ResourceRef[];
-  readonly key?: string;
-  readonly trust?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
-  readonly honourImported?: string[];
   readonly requestKey?: string;
 }
 
@@ -51,7 +39,7 @@ interface AuthorizeCommandOptions extends PositionChoice {
 const DENIED: ExitStatus = 3;
 
 export function addAuthorize(program: Command, run: Run): void {
-  program
+  const command = program
     .command('authorize')
     .summary("ask the ledger's grants, and record the decision")
     .description(
@@ -86,17 +74,10 @@ export function addAuthorize(program: Command, run: Run): void {
       '--request-key <key>',
       'your own name for this one request: asked again, it gets the answer that it has, and nothing is recorded',
       requestKey,
-    )
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...HONOUR)
-    .option(...NO_INDEX)
-    .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
-      run((context) => authorize(context, ledger, command, options)),
     );
+  withDeciding(command).action((ledger: string, words: string[], options: AuthorizeCommandOptions) =>
+    run((context) => authorize(context, ledger, words, options)),
+  );
 }
 
 async function authorize(

@@ -5,17 +5,12 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
-import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
-import { collect, instant } from '../options.js';
+import { STDIN } from '../input.js';
 import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
+import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 
-interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
-  readonly trust?: string;
-  readonly witnessPolicy?: string;
-  readonly checkpoint: readonly string[];
-  readonly now?: string;
-}
+interface ExportOptions extends SelectionOptions, VerifyingOptions, Readonly<Record<string, unknown>> {}
 
 /** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
 const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
@@ -29,20 +24,8 @@ export function addExport(program: Command, run: Run): void {
         'Verifies a ledger and writes it, or the records that are selected, in the forms that are asked for; several may be asked for at once. What is written says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
       )
       .argument('<ledger>', 'the file or folder'),
-  )
-    .option('--trust <file>', 'verify with this trust policy')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option(
-      '--checkpoint <file>',
-      'verify against a checkpoint that you hold (with --bundle and --receipts: prove against it); may be given again',
-      collect,
-      [],
-    )
-    .option(
-      '--now <time>',
-      'the time by which the age of checkpoints is judged (default: the present)',
-      instant,
-    );
+  );
+  addVerifying(command);
   for (const kind of EXPORT_KINDS) {
     command.option(kind.flags, kind.description);
     for (const [flags, description, parse] of kind.further ?? []) {
@@ -84,18 +67,11 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
       ...(target === 'folder' ? [{ path, kind: 'folder' } as const] : []),
       ...filesAt(path).map((file) => ({ path: file, kind: 'file' }) as const),
     ]),
-    [
-      ...filesOf(ledger),
-      ...[options.trust, options.witnessPolicy, ...options.checkpoint],
-      ...(typeof key === 'string' ? [key] : []),
-    ],
+    [...filesOf(ledger), ...filesOfVerifying(options), ...(typeof key === 'string' ? [key] : [])],
   );
   const selection = await toSelection(context, ledger, options);
-  const trust = await readTrustPolicy(options.trust);
-  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, context.terminal);
-  const checkpoints = await readAnchors(options.checkpoint);
-  const { now } = options;
-  const given = { context, ledger, selection, trust, witnessPolicy, checkpoints, now, options };
+  const verifying = await readVerifying(options, context.terminal);
+  const given = { context, ledger, selection, ...verifying, options };
   const statuses: ExitStatus[] = [];
   for (const { kind, path } of asked) {
     statuses.push(await kind.write({ ...given, path }));

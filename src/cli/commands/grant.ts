@@ -17,9 +17,10 @@ import { ingestError } from '../ingest-error.js';
 import { readInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { viewOf } from '../view.js';
-import { appendDraft, type DraftOptions, OptionProblems, withDraftOptions } from './append-draft.js';
+import { appendDraft, OptionProblems } from './append-draft.js';
+import { type SigningChoice, withSigning } from './ledger-key.js';
 
-interface GrantCommandOptions extends DraftOptions {
+interface GrantCommandOptions extends SigningChoice {
   readonly to?: string;
   readonly principal?: string;
   readonly tool?: readonly string[];
@@ -134,7 +135,7 @@ export function addGrant(program: Command, run: Run): void {
       'the foreign system that the grant is taken over from, and its id there: SYSTEM=ID',
     )
     .addHelpText('after', NOTES);
-  withDraftOptions(command).action((ledger: string, options: GrantCommandOptions) =>
+  withSigning(command).action((ledger: string, options: GrantCommandOptions) =>
     run((context) => grant(context, ledger, options)),
   );
 }

@@ -1,4 +1,4 @@
-/** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
+/** `northroot init`: makes a new ledger with its genesis record and, by default, its key. */
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -21,7 +21,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { collect, pastInstant, principalId } from '../options.js';
 import { readPublicHalf } from './key.js';
-import { asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
+import { assertOneSigning, asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface InitOptions {
@@ -40,7 +40,7 @@ export function addInit(program: Command, run: Run): void {
     .command('init')
     .summary('make a new ledger')
     .description(
-      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either a new key is made and kept as LEDGER.key, or the one that is there is used. A path that ends in / becomes a folder of segments.',
+      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either it uses LEDGER.key, which is made if missing. A path that ends in / becomes a folder of segments.',
     )
     .argument('<ledger>', 'the file, or folder, to make')
     .option(
@@ -50,19 +50,19 @@ export function addInit(program: Command, run: Run): void {
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then a new one)')
     .option(
       '--recovery-key <file>',
-      'declare this key too, with the role admin alone, to be kept offline: should the first be lost, it lets the ledger know another; may be given again',
+      'also declare this key, with the role admin only, to be kept offline: if the first key is lost, it can add another; may be given again',
       collect,
     )
     .option('--unsigned', 'declare no key and require no signatures')
     .option(
       '--require-checkpoints',
-      'promise checkpoints: once there are records, a ledger without any is invalid',
+      'require checkpoints: a ledger with records and no checkpoint is invalid',
     )
-    .option('--continues <path>', 'the ledger that this one goes on from, as it stands')
+    .option('--continues <path>', 'the predecessor of this ledger, in its present state')
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .option(
       '--at <time>',
-      'when its history begins, not after now, for a past that is written down later: 7d (ago), or a time (default: now)',
+      'when its history begins, to record the past: 7d (ago), or a time that is not in the future (default: now)',
       pastInstant,
     )
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
@@ -71,12 +71,10 @@ export function addInit(program: Command, run: Run): void {
 async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
   const { unsigned = false, key, origin, principal, requireCheckpoints = false, at } = options;
   if (at !== undefined && compareTimestamps(at, new Date().toISOString()) > 0) {
-    // Keys would be judged by a time that is not yet.
-    throw usageError(`--at ${at} is still to come`, 'expected a time in the past');
+    // Keys would be valid only from then.
+    throw usageError(`--at ${at} is in the future`, 'expected a time in the past');
   }
-  if (unsigned && key !== undefined) {
-    throw usageError('--key and --unsigned exclude each other');
-  }
+  assertOneSigning(options);
   const recovery = await readRecoveryKeys(options);
   if (!(await isEmptyLedger(path))) throw ledgerExists(path);
   const { continues: old } = options;
@@ -114,13 +112,13 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   const keyid = signer?.publicKey.keyid ?? null;
   const result = { seq: 0, event_id: ledger.genesisId, origin: ledger.origin, keyid };
   await ledger.close();
-  // Another process may have made it meanwhile.
+  // Another process may have made it.
   if (!isMade) throw ledgerExists(path);
   await terminal.write(`${jsonText(result)}\n`);
   return 0;
 }
 
-/** Either half of a key will do: its private half is not asked for before it is needed. */
+/** Either half of each key is accepted. */
 async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Promise<PublicKey[]> {
   if (unsigned === true && recoveryKey.length > 0) {
     throw usageError('--recovery-key and --unsigned exclude each other');

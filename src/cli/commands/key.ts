@@ -27,25 +27,14 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, instant, principalId, seconds } from '../options.js';
-import { NO_INDEX } from '../view.js';
-import {
-  findOwnSigner,
-  keyPathOf,
-  NO_POSITION,
-  openSigned,
-  POSITION,
-  type PositionChoice,
-} from './ledger-key.js';
+import { collect, instant, principalId } from '../options.js';
+import { findOwnSigner, keyPathOf, openSigned, type SigningChoice, withSigning } from './ledger-key.js';
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
 
-interface ChangeOptions extends PositionChoice {
-  readonly key?: string;
+interface ChangeOptions extends SigningChoice {
   readonly principal?: string;
   readonly reason?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
 }
 
 interface AddOptions extends ChangeOptions {
@@ -109,14 +98,11 @@ export function addKey(program: Command, run: Run): void {
 }
 
 function withChangeOptions(command: Command): Command {
-  return command
-    .option('--key <file>', 'private key of an admin (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
-    .option('--reason <text>', 'why')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...NO_INDEX);
+  return withSigning(
+    command
+      .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
+      .option('--reason <text>', 'why'),
+  );
 }
 
 /** Appends a key event, and says what it was. */

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
@@ -240,7 +240,7 @@ function toolOf(event: JsonObject): string | undefined {
 }
 
 function object(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }
 
 function text(value: JsonValue | undefined): string {

@@ -37,19 +37,11 @@ import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { hasHint } from '../hints.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { code, instant, meterList, seconds, toolName } from '../options.js';
-import { NO_INDEX } from '../view.js';
+import { code, instant, meterList, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
-import {
-  decidingOptions,
-  findSigner,
-  HONOUR,
-  NO_POSITION,
-  POSITION,
-  type PositionChoice,
-} from './ledger-key.js';
+import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface RecordOptions extends PositionChoice {
+interface RecordOptions extends DecidingChoice {
   readonly auth: string;
   readonly tool?: string;
   readonly meter?: Meter[];
@@ -63,11 +55,6 @@ interface RecordOptions extends PositionChoice {
   readonly provider?: string;
   readonly startedAt?: string;
   readonly endedAt?: string;
-  readonly key?: string;
-  readonly trust?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
-  readonly honourImported?: string[];
 }
 
 /** What a shell gives for a command that it cannot run, or cannot find, or that a signal ended. */
@@ -76,7 +63,7 @@ const NOT_FOUND = 127;
 const SIGNALLED = 128;
 
 export function addRecord(program: Command, run: Run): void {
-  program
+  const command = program
     .command('record')
     .summary('run a command under an authorization, and record what it used')
     .description(
@@ -131,17 +118,10 @@ export function addRecord(program: Command, run: Run): void {
     .option(
       '--abandon [start]',
       'settle what a recorder that was killed has left: an action that was not started is released; what was started ended unknown, and is charged as reserved, or with --meter as that says',
-    )
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...HONOUR)
-    .option(...NO_INDEX)
-    .action((ledger: string, command: string[], options: RecordOptions) =>
-      run((context) => record(context, ledger, command, options)),
     );
+  withDeciding(command).action((ledger: string, words: string[], options: RecordOptions) =>
+    run((context) => record(context, ledger, words, options)),
+  );
 }
 
 async function record(

@@ -4,13 +4,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { JsonValue } from '../../base/json/value.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
 import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
-import { findRecord } from '../../log/read/find-record.js';
-import type { ReadRecord } from '../../log/read/read-records.js';
 import { BaselineMatch, decideExitStatus, type FailOn } from '../../out/ci/baseline.js';
 import { type FindingFilter, matchesFilter } from '../../rules/report/finding-filter.js';
 import { NOT_CHECKED_CODES, type NotCheckedCode, requireChecks } from '../../rules/report/not-checked.js';
@@ -29,34 +26,18 @@ import {
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
-import {
-  openLedgerInput,
-  readAnchors,
-  readBundleInput,
-  readTrustPolicy,
-  readWitnessPolicy,
-  STDIN,
-} from '../input.js';
-import {
-  assertPatterns,
-  assertSpan,
-  byteSize,
-  collect,
-  instant,
-  pastInstant,
-  wholeNumber,
-} from '../options.js';
+import { openLedgerInput, readBundleInput, readTrustPolicy, STDIN } from '../input.js';
+import { assertPatterns, assertSpan, byteSize, pastInstant, wholeNumber } from '../options.js';
+import { findGrantRecord } from '../selection.js';
 import { assertFolderOf, filesOf } from '../targets.js';
 import type { Terminal } from '../terminal.js';
 import { addOutputs, type OutputOptions, readBaseline, VerifyOutputs } from '../verify-output.js';
+import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 import { holdYoungGeneration } from '../young-generation.js';
 import { verifyBundleFile } from './verify-bundle.js';
 import { openPartFiles, partNumber, type PartNumber, writePart } from './verify-parts.js';
 
-interface VerifyCommandOptions extends OutputOptions {
-  readonly trust?: string;
-  readonly witnessPolicy?: string;
-  readonly checkpoint: readonly string[];
+interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
   readonly predecessor?: string;
   readonly failOn: FailOn;
   readonly require: readonly NotCheckedCode[];
@@ -77,20 +58,8 @@ interface VerifyCommandOptions extends OutputOptions {
 /** What a part has no use for. */
 const OPTIONS_OF_REPORTS = [
   ...['witnessPolicy', 'checkpoint', 'predecessor', 'now', 'format', 'output', 'sarifAnchor', 'baseline'],
-  ...[
-    'maxFindings',
-    'since',
-    'until',
-    'principal',
-    'grant',
-    'failOn',
-    'require',
-    'state',
-    'new',
-    'threads',
-    'maxMemory',
-    'watch',
-  ],
+  ...['maxFindings', 'since', 'until', 'principal', 'grant', 'failOn', 'require', 'state', 'new'],
+  ...['threads', 'maxMemory', 'watch'],
 ];
 
 export function addVerify(program: Command, run: Run): void {
@@ -100,22 +69,9 @@ export function addVerify(program: Command, run: Run): void {
     .description(
       'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
-    .argument('[path]', 'the ledger')
-    .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option(
-      '--checkpoint <file>',
-      'a checkpoint that you hold (a signed note): the ledger must extend it; may be given again',
-      collect,
-      [],
-    )
-    .option('--predecessor <path>', 'the ledger that this one goes on from, as its genesis says')
-    .option(
-      '--now <time>',
-      'the time by which the age of checkpoints is judged (default: the present)',
-      instant,
-    );
-  addOutputs(command)
+    .argument('[path]', 'the ledger');
+  addOutputs(addVerifying(command))
+    .option('--predecessor <path>', 'the ledger that this one continues, as its genesis says')
     .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
     .option(
       '--since <time>',
@@ -234,9 +190,7 @@ async function verify(
   const { maxFindings, merge = [] } = options;
   // Where there is no ledger, the parts are what is read.
   const path = ledger ?? merge[0] ?? '';
-  const trust = await readTrustPolicy(options.trust);
-  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
-  const checkpoints = await readAnchors(options.checkpoint);
+  const { trust, witnessPolicy, checkpoints } = await readVerifying(options, terminal);
   const bundle =
     ledger === undefined || options.watch === true ? undefined : await readBundleInput(path, context);
   if (bundle !== undefined) {
@@ -260,8 +214,8 @@ async function verify(
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
   await outputs.check([
     ...(ledger === undefined ? merge : filesOf(path)),
-    ...[options.trust, options.witnessPolicy, ...options.checkpoint, options.predecessor],
-    ...[options.state, options.baseline],
+    ...filesOfVerifying(options),
+    ...[options.predecessor, options.state, options.baseline],
   ]);
   const from = await readSavedVerification(
     options.state,
@@ -389,31 +343,18 @@ async function toFilter(
   const { since, until, principal, grant } = options;
   assertSpan(since, until);
   assertPatterns({ principal });
-  if (grant !== undefined && path === STDIN) {
-    throw usageError('--grant needs a file: standard input is read only once');
+  const { record, isGrant } = await findGrantRecord(context, path, grant);
+  if (record !== undefined && !isGrant) {
+    // No finding could be about it.
+    throw new CommandError('GRANT_NOT_FOUND', `${printable(record.eventId)} is not a grant`, {
+      exitStatus: 2,
+      hint: `northroot budget ${printable(path)} lists the grants`,
+    });
   }
-  const record =
-    grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
-  if (record !== undefined) assertGrant(record, path);
   return {
     ...defined({ since, until, principal }),
     ...(record === undefined ? {} : { grantId: record.eventId }),
   };
-}
-
-/** @throws NorthrootError `GRANT_NOT_FOUND` for a record that is not a grant: no finding could be on it. */
-function assertGrant({ event, eventId }: ReadRecord, path: string): void {
-  const authorization = event['authorization'];
-  if (event['event_type'] === 'authorization' && isGrant(authorization)) return;
-  throw new CommandError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
-    exitStatus: 2,
-    hint: `northroot budget ${printable(path)} lists the grants`,
-  });
-}
-
-function isGrant(authorization: JsonValue | undefined): boolean {
-  const isObject = typeof authorization === 'object' && authorization !== null;
-  return isObject && !Array.isArray(authorization) && authorization['kind'] === 'grant';
 }
 
 interface Policies {
