@@ -10,17 +10,16 @@ import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';
 import { collect, instant, timeZone } from './options.js';
 
-/** The most that one file may have, in bytes: all of it is read before anything is judged. */
+/** The largest file, in bytes: files are read whole. */
 const MAX_HOST_FILE_BYTES = 512 * 1024 * 1024;
 
-/** What {@link addHostReading} gives. */
 export interface HostReadingOptions {
   readonly aid: readonly string[];
   readonly occurredAt?: string;
   readonly timeZone?: string;
 }
 
-/** A file that is no traffic but helps to judge it, by its name. */
+/** An auxiliary file, such as a policy bundle, by its name. */
 export interface Aid {
   readonly name: string;
   readonly path: string;
@@ -57,11 +56,11 @@ export function toAid(text: string): Aid {
   );
 }
 
-/** So many of those that are left out are named. */
+/** The most skipped files that are named. */
 const MAX_NAMED = 10;
 const KINDS = { folder: 'a folder', link: 'a link', other: 'not a file' } as const;
 
-/** The files themselves, in place of a folder the files in it; what else is in it is named on standard error. */
+/** The file, or the files of a folder; other entries of the folder are named on standard error. */
 export async function filesAt({ terminal }: Context, path: string): Promise<readonly string[]> {
   if (path === STDIN || (await kindOfPath(path)) !== 'folder') return [path];
   const others: string[] = [];
@@ -74,7 +73,7 @@ export async function filesAt({ terminal }: Context, path: string): Promise<read
   return files;
 }
 
-/** Says with which option times are read that the files state no offset of. */
+/** Hints at `--time-zone` if times without an offset were skipped. */
 export function hintAtTimeZone({ terminal }: Context, findings: readonly { readonly code: string }[]): void {
   if (!findings.some(({ code }) => code === 'TIME_ZONE_NOT_STATED')) return;
   terminal.say('hint: times without an offset were not read; --time-zone says of which zone they are');
