@@ -1,12 +1,12 @@
-/** What a command has under way while it reads on: how much, and when there is room for more. */
+/** Counts pending work, and waits for room. */
 
-/** See the head of this file. One at a time waits. */
+/** Only one caller at a time may wait. */
 export class Backlog {
   #count = 0;
   #most = 0;
   #wake: (() => void) | undefined;
 
-  /** Something is under way, until it settles; what it fails with is its own to tell. */
+  /** Counts work until it settles; errors are handled by the work itself. */
   add(work: Promise<void>): void {
     this.#count += 1;
     const end = (): void => {
@@ -22,7 +22,7 @@ export class Backlog {
     return this.#count;
   }
 
-  /** Settles when at most so much is under way. */
+  /** Settles when at most this much is pending. */
   async shrinkTo(most: number): Promise<void> {
     if (this.#count <= most) return;
     this.#most = most;

@@ -1,14 +1,13 @@
-/** Errors that a command words itself, in the words of the command line. */
+/** Errors in the words of the command line. */
 
 import { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
 
-/** Options of {@link CommandError}. */
-export interface CommandErrorOptions extends NorthrootErrorOptions {
-  /** What the command ends with, where its code means another thing elsewhere. Default: by the code. */
+interface CommandErrorOptions extends NorthrootErrorOptions {
+  /** Overrides the exit status of the code. */
   readonly exitStatus?: 1 | 2 | undefined;
 }
 
-/** An error of a command: its hint is said as it is. */
+/** An error of a command; its hint is shown verbatim. */
 export class CommandError extends NorthrootError {
   readonly exitStatus: 1 | 2 | undefined;
 
@@ -17,4 +16,9 @@ export class CommandError extends NorthrootError {
     this.name = 'CommandError';
     this.exitStatus = options.exitStatus;
   }
+}
+
+/** A wrong use of a command: its code is `USAGE`. */
+export function usageError(message: string, hint?: string): CommandError {
+  return new CommandError('USAGE', message, { hint });
 }

@@ -1,4 +1,4 @@
-/** What every command is given. */
+/** What every command gets. */
 
 import type { Terminal } from './terminal.js';
 
@@ -7,12 +7,15 @@ export interface Context {
   readonly terminal: Terminal;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  /** To be called where a signal is answered by going on to an end: what waits after it is then not given up. */
+  /** Called by a command that ends by itself after a signal: it is then not killed after a grace period. */
   endsInItsTime(): void;
 }
 
 /** An exit status of SPEC §8. */
 export type ExitStatus = 0 | 1 | 2 | 3;
 
-/** How a command ends. One that runs until it is stopped was not interrupted by that: it ends with a status all the same. */
+/** How a command ends. For one that runs until it is stopped, a signal is no interruption. */
 export type Outcome = ExitStatus | { readonly stopped: ExitStatus };
+
+/** Runs what a command does, in its surroundings. */
+export type Run = (action: (context: Context) => Promise<Outcome>) => Promise<void>;

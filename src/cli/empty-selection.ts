@@ -1,11 +1,11 @@
-/** What is said of a selection that names what the ledger does not have, or that takes no record. */
+/** Warnings about a selection that matches nothing. */
 
 import { printable } from '../base/bytes/printable.js';
 import type { UnmatchedName } from '../log/read/subject.js';
 import { isWhole, type RecordSelection } from '../rules/selection.js';
 import type { Terminal } from './terminal.js';
 
-/** Warns of names that no record has, and else of a selection that takes nothing. */
+/** Warns of names that no record has, or else of an empty selection. */
 export function warnOfNothing(
   terminal: Terminal,
   unmatched: readonly UnmatchedName[],

@@ -1,13 +1,10 @@
-/**
- * What a command that fails ends with (SPEC §8), by the error's code: 1 where something that was given as evidence was judged and
- * is invalid or was refused, 2 where nothing could be decided.
- */
+/** The exit status of a failed command (SPEC §8), by the error's code: 1 if evidence is invalid or refused, 2 if nothing was decided. */
 
 import type { NorthrootError } from '../base/error.js';
 import { isFindingCode } from '../format/finding/catalog.js';
 import { CommandError } from './command-error.js';
 
-/** Codes of evidence that are no codes of findings. Every other code that is no finding's is of what could not be decided. */
+/** Codes of refused evidence that are not codes of findings. All other such codes mean 2. */
 const REFUSED: ReadonlySet<string> = new Set([
   // JSON that was given
   'DUPLICATE_KEYS',
@@ -45,7 +42,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   'START_NOT_FOUND',
 ]);
 
-/** Codes of findings, and to a command that was to make something: a key, a checkpoint or witnesses that it needs are not there. */
+/** Codes of findings that, as errors, mean that a command lacks a key, a checkpoint or witnesses. */
 const LACKING: ReadonlySet<string> = new Set(['CHECKPOINT_MISSING', 'SIGNATURE_MISSING', 'WITNESS_QUORUM']);
 
 /** The exit status of a command that ends with an error. */
@@ -56,7 +53,7 @@ export function exitStatusFor(error: NorthrootError): 1 | 2 {
   return isFindingCode(code) || REFUSED.has(code) ? 1 : 2;
 }
 
-/** The same for an event that a ledger refuses: one that attests a checkpoint that is not there is itself invalid. */
+/** The same for a refused event: one that attests a missing checkpoint is itself invalid. */
 export function exitStatusForRefusal(error: NorthrootError): 1 | 2 {
   return error.code === 'CHECKPOINT_MISSING' ? 1 : exitStatusFor(error);
 }

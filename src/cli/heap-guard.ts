@@ -1,7 +1,4 @@
-/**
- * Ends a command while there is still room to say so. When V8's heap is used up Node aborts with 134, which is no exit status of
- * northroot's (SPEC §8): what needs more memory than there is could not be decided.
- */
+/** Ends a command before its heap is full. Node would abort with 134, which is not an exit status of SPEC §8; this ends with 2. */
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -9,20 +6,17 @@ import type { NorthrootError } from '../base/error.js';
 import { CommandError } from './command-error.js';
 
 const INTERVAL_MS = 50;
-/**
- * What must stay free, for the report of it all is still to be made: the more of the two. V8's limit counts some 48 MiB for what is new, which
- * what stays cannot use.
- */
+/** What must stay free to write the report, the larger of the two. V8's limit includes some 48 MiB for new objects. */
 const RESERVED_SHARE = 0.5;
 const RESERVED_BYTES = 96 * 1024 * 1024;
-/** Of a heap so small that little but this is left. */
+/** The largest share that is reserved of a small heap. */
 const MOST_RESERVED = 0.65;
 
 /**
- * Looks at the heap from time to time, while the command waits for its input. What is garbage does not count.
+ * Checks the heap periodically. Garbage does not count.
  *
- * @param onFull - Called once, with `OUT_OF_MEMORY`, when what is in use leaves too little.
- * @returns Ends the watch.
+ * @param onFull - Called once, with `OUT_OF_MEMORY`, if too little is free.
+ * @returns stops the checks
  */
 export function watchHeap(onFull: (error: NorthrootError) => void): () => void {
   let collect: (() => void) | undefined;
@@ -49,7 +43,7 @@ function isFull(): boolean {
   return used > limit - reserved;
 }
 
-/** The collector is a function that V8 gives to contexts made after the flag is set. */
+/** V8 exposes its collector to contexts made after the flag is set. */
 function exposeCollector(): () => void {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;

@@ -1,7 +1,4 @@
-/**
- * What to do about an error, in the words of the command line: commands and flags. The library's errors say it to programs; where that
- * is good enough here, no entry is needed.
- */
+/** Hints in terms of commands and flags. A code without an entry keeps the hint of the library. */
 
 import { printable } from '../base/bytes/printable.js';
 import type { NorthrootError } from '../base/error.js';
@@ -10,7 +7,7 @@ import { OtherFileError } from '../log/fs/other-file.js';
 import { StrictError } from '../log/writer/admission.js';
 import { CommandError } from './command-error.js';
 
-/** In words, `LEDGER` stands for the ledger that the command was given. */
+/** In texts, `LEDGER` stands for the ledger argument of the command. */
 type Hint = string | ((error: NorthrootError) => string | undefined);
 
 const GRANTS = 'northroot log LEDGER --type authorization lists the grants';
@@ -26,10 +23,9 @@ const HINTS: Readonly<Record<string, Hint>> = {
   KEY_NOT_VALID_HERE: 'sign with another key: --key',
   SIGNATURE_MISSING: 'give the key with --key',
   // Keys
-  // The secret form of a vkey and a key in JSON come from other tools; what is here reads them all.
   KEY_IS_PRIVATE: 'northroot key show FILE --form pem writes its public half',
   // Ledgers and their files
-  // What the file system says has a cause; without one it is the ledger itself that is not there.
+  // Errors of the file system have a cause; without one the ledger itself is missing.
   FILE_NOT_FOUND: ({ cause, hint }) => (cause === undefined ? 'northroot init LEDGER makes one' : hint),
   INDEX_UNUSABLE: ({ hint }) => join(hint, '--no-index goes on without it'),
   LEDGER_EMPTY: 'northroot init LEDGER makes a ledger of it',
@@ -70,7 +66,7 @@ const PUBLIC = 'name the ledger; a key is given to verify in a trust policy, to 
 const BUNDLE =
   'it holds one signed statement: name the ledger; northroot show LEDGER SEQ --format dsse writes such envelopes';
 
-/** What to do with a file that is no ledger, by what it looks like. */
+/** Hints for files that are not ledgers, by their detected type. */
 const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>> = {
   'a northroot bundle': 'northroot verify takes bundles; every other command takes the ledger',
   'a Northroot journal': 'northroot append LEDGER FILE appends the events of a journal',
@@ -89,11 +85,7 @@ const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>
   'a gzip archive': 'unpack it first: gunzip -c … | northroot verify -',
 };
 
-/**
- * What to do about an error.
- *
- * @param ledger - The ledger that the command was given, as it was given.
- */
+/** The hint for an error. @param ledger - The ledger argument of the command. */
 export function hintFor(error: NorthrootError, ledger?: string): string | undefined {
   if (error instanceof CommandError) return error.hint;
   if (error instanceof StrictError) return 'without --strict it is recorded as it is';
@@ -104,18 +96,18 @@ export function hintFor(error: NorthrootError, ledger?: string): string | undefi
   return own === undefined || hint === error.hint ? hint : withLedger(hint, ledger);
 }
 
-/** Whether the command line has words of its own for errors of a code. */
+/** Whether the command line has its own hint for a code. */
 export function hasHint(code: string): boolean {
   return Object.hasOwn(HINTS, code);
 }
 
-/** Words of the command line with the ledger's name where `LEDGER` stands for it. */
+/** A text with the ledger's name in place of `LEDGER`. */
 export function withLedger(words: string, ledger: string | undefined): string {
   const isNamed = ledger !== undefined && ledger !== '-' && printable(ledger, Infinity) === ledger;
   return isNamed ? words.replace(/\bLEDGER\b/g, () => shellWord(ledger)) : words;
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a text as one shell word. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -5,22 +5,21 @@ import { printable } from '../base/bytes/printable.js';
 import type { HostFile } from '../hosts/shared/host.js';
 import { kindOfPath } from '../log/fs/file-system.js';
 import { listFiles } from '../log/fs/plain-file.js';
-import { CommandError } from './command-error.js';
+import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';
 import { collect, instant, timeZone } from './options.js';
 
-/** The most that one file may have, in bytes: all of it is read before anything is judged. */
+/** The largest file, in bytes: files are read whole. */
 const MAX_HOST_FILE_BYTES = 512 * 1024 * 1024;
 
-/** What {@link addHostReading} gives. */
 export interface HostReadingOptions {
   readonly aid: readonly string[];
   readonly occurredAt?: string;
   readonly timeZone?: string;
 }
 
-/** A file that is no traffic but helps to judge it, by its name. */
+/** An auxiliary file, such as a policy bundle, by its name. */
 export interface Aid {
   readonly name: string;
   readonly path: string;
@@ -51,16 +50,17 @@ export function addHostReading(command: Command): Command {
 export function toAid(text: string): Aid {
   const [, name, path] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
   if (name !== undefined && path !== undefined && path !== STDIN) return { name, path };
-  throw new CommandError('USAGE', `${printable(text)} is not the name of an aid and its path`, {
-    hint: 'such as policy-bundle=policy.json',
-  });
+  throw usageError(
+    `${printable(text)} is not the name of an aid and its path`,
+    'such as policy-bundle=policy.json',
+  );
 }
 
-/** So many of those that are left out are named. */
+/** The most skipped files that are named. */
 const MAX_NAMED = 10;
 const KINDS = { folder: 'a folder', link: 'a link', other: 'not a file' } as const;
 
-/** The files themselves, in place of a folder the files in it; what else is in it is named on standard error. */
+/** The file, or the files of a folder; other entries of the folder are named on standard error. */
 export async function filesAt({ terminal }: Context, path: string): Promise<readonly string[]> {
   if (path === STDIN || (await kindOfPath(path)) !== 'folder') return [path];
   const others: string[] = [];
@@ -73,14 +73,7 @@ export async function filesAt({ terminal }: Context, path: string): Promise<read
   return files;
 }
 
-/** @throws NorthrootError `USAGE` where standard input stands more than once */
-export function assertStdinOnce(paths: readonly string[]): void {
-  if (paths.filter((path) => path === STDIN).length > 1) {
-    throw new CommandError('USAGE', 'standard input can be read once only');
-  }
-}
-
-/** Says with which option times are read that the files state no offset of. */
+/** Hints at `--time-zone` if times without an offset were skipped. */
 export function hintAtTimeZone({ terminal }: Context, findings: readonly { readonly code: string }[]): void {
   if (!findings.some(({ code }) => code === 'TIME_ZONE_NOT_STATED')) return;
   terminal.say('hint: times without an offset were not read; --time-zone says of which zone they are');

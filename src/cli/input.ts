@@ -23,14 +23,21 @@ import {
   type WitnessPolicy,
 } from '../rules/trust/witness-policy.js';
 import type { Anchor } from '../rules/verify/anchors.js';
-import { CommandError } from './command-error.js';
+import { CommandError, usageError } from './command-error.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';
 
 /** `-` is standard input. */
 export const STDIN = '-';
 
-/** The most that a command reads whole. */
+/** @throws NorthrootError `USAGE` if standard input is named more than once */
+export function assertStdinOnce(paths: readonly string[]): void {
+  if (paths.filter((path) => path === STDIN).length > 1) {
+    throw usageError('standard input can be read once only');
+  }
+}
+
+/** The largest input that a command reads into memory, in bytes. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 /** A file, or standard input for `-`, as chunks; Ctrl-C ends even a read that waits. */
@@ -149,9 +156,10 @@ export async function openLedgerOf(
 
 function assertNoUrl(path: string): void {
   if (!/^[a-z][a-z0-9+.-]{1,20}:\/\//i.test(path)) return;
-  throw new CommandError('USAGE', `northroot reads files only, not ${printable(path)}`, {
-    hint: 'download it first, or pipe it in: curl … | northroot verify -',
-  });
+  throw usageError(
+    `northroot reads files only, not ${printable(path)}`,
+    'download it first, or pipe it in: curl … | northroot verify -',
+  );
 }
 
 /** The signer of a key file in any form that keys have. Warns of one that others than its owner may read. */

@@ -1,15 +1,14 @@
-/** Work that never gives way, or that waits for somebody else: no listener could end it on a signal. */
+/** Runs blocking work that signal listeners could not interrupt. */
 
 import type { Context } from './context.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Listeners as they were added: those that are called once stay such. */
+/** Raw listeners: those added with `once` stay such. */
 type Listener = (...args: unknown[]) => void;
 
 /**
- * Does what may take long, during which a signal ends the process at once, as it does where nobody listens. To be used
- * only where nothing is being written that would be left half done.
+ * Runs work during which a signal ends the process at once. It MUST NOT be used while a file is half written.
  *
  * @throws the reason of the context's signal where that is aborted already
  */
@@ -17,7 +16,7 @@ export async function interruptible<T>(
   { signal }: Pick<Context, 'signal'>,
   work: () => T | Promise<T>,
 ): Promise<T> {
-  // What has come until now is told of before the listeners are gone: between two immediates the event loop looks for signals.
+  // Deliver pending signals first: the event loop polls for them between two immediates.
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
   signal.throwIfAborted();
   const held = SIGNALS.map((name) => [name, process.rawListeners(name) as Listener[]] as const);

@@ -41,7 +41,7 @@ import { addVerifyProof } from './commands/verify-proof.js';
 import { addVerify } from './commands/verify.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
-import type { Context, Outcome } from './context.js';
+import type { Context, Outcome, Run } from './context.js';
 import { addExamples } from './examples.js';
 import { exitStatusFor } from './exit-status.js';
 import { watchHeap } from './heap-guard.js';
@@ -149,8 +149,6 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
   if (keyid === -1 || !args.includes('revoke') || args.includes('--')) return args;
   return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }
-
-type Run = (action: (context: Context) => Promise<Outcome>) => Promise<void>;
 
 /** The command line with all its commands; `run` is given what a command is to do. */
 export function makeProgram(run: Run): Command {

@@ -10,7 +10,7 @@ import { resolvePastTime, tryReadTime } from '../base/value/when.js';
 import type { ResourceRef } from '../format/schema/generated/types.js';
 import { parseTimeZone } from '../hosts/shared/local-time.js';
 import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
-import { CommandError } from './command-error.js';
+import { usageError } from './command-error.js';
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -99,7 +99,7 @@ export function requestKey(text: string): string {
 /** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
 export function assertSpan(since: string | undefined, until: string | undefined): void {
   if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
-  throw new CommandError('USAGE', `--since is after --until: ${since} and ${until}`);
+  throw usageError(`--since is after --until: ${since} and ${until}`);
 }
 
 /** @throws NorthrootError `USAGE` for a pattern of principals or of tools that is not valid. */
@@ -111,14 +111,13 @@ export function assertPatterns({
   readonly tool?: string | undefined;
 }): void {
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
-      hint: 'such as agent:a1, agent:* or *',
-    });
+    throw usageError(
+      `${printable(principal)} is not a valid principal pattern`,
+      'such as agent:a1, agent:* or *',
+    );
   }
   if (tool !== undefined && !isToolPattern(tool)) {
-    throw new CommandError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
-      hint: "such as fs.read, 'fs.*' or '*'",
-    });
+    throw usageError(`${printable(tool)} is not a valid tool pattern`, "such as fs.read, 'fs.*' or '*'");
   }
 }
 

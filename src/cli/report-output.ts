@@ -1,4 +1,4 @@
-/** Where a report goes, and as what: to standard output, and into files that appear whole. */
+/** Writes reports to standard output and, atomically, to files. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ByteSink } from '../base/bytes/byte-sink.js';
@@ -9,13 +9,12 @@ import { safeSink } from './json-text.js';
 import { STDOUT, type Target } from './targets.js';
 import type { Terminal } from './terminal.js';
 
-/** One form of a report, and where it goes; `-` is standard output. */
+/** One format of a report and its path; `-` is standard output. */
 export interface FormatOutput<F extends string> {
   readonly format: F;
   readonly path: string;
 }
 
-/** What {@link addReportOutput} gives. */
 export interface ReportOutputOptions<F extends string> {
   readonly format: F;
   readonly output: readonly FormatOutput<F>[];
@@ -33,7 +32,7 @@ export function addReportOutput(command: Command, formats: readonly string[]): C
     );
 }
 
-/** Takes each value of an `--output`, `format=path`. */
+/** Parses values of `--output`, `format=path`. */
 export function collectOutputs<F extends string>(
   formats: readonly F[],
 ): (text: string, previous?: readonly FormatOutput<F>[]) => FormatOutput<F>[] {
@@ -48,20 +47,20 @@ export function collectOutputs<F extends string>(
   };
 }
 
-/** The files of outputs, to be looked at before long work. */
+/** The files of outputs, to check before long work. */
 export function targetsOf(outputs: readonly { readonly path: string }[]): Target[] {
   return outputs.map(({ path }) => ({ path, kind: 'file' }));
 }
 
-/** The format of what goes to standard output. */
+/** The format on standard output. */
 export function screenFormat<F extends string>({ format, output }: ReportOutputOptions<F>): F {
   return output.find(({ path }) => path === STDOUT)?.format ?? format;
 }
 
-/** What a report is as text, or as JSON, which is written piece by piece. */
+/** A report as text, or as JSON, which is written in pieces. */
 export type Rendered = string | { readonly json: object };
 
-/** Writes the files, then standard output. @param render - With colours for a terminal, without them for a file. */
+/** Writes the files, then standard output. Only a terminal gets colours. */
 export async function writeReport<F extends string>(
   terminal: Terminal,
   options: ReportOutputOptions<F>,
@@ -71,7 +70,7 @@ export async function writeReport<F extends string>(
   await write({ write: (piece) => terminal.write(piece) }, render(screenFormat(options), terminal.paint));
 }
 
-/** Writes the files alone. */
+/** Writes only the files. */
 export async function writeReportFiles<F extends string>(
   { output }: ReportOutputOptions<F>,
   render: (format: F, paint: Paint) => Rendered,

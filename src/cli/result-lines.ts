@@ -1,8 +1,7 @@
-/** Result lines, in order: each is written when it is known, and those that come while others are being written are written together. */
+/** Writes result lines in order; lines added during a write are batched. */
 
 import type { Terminal } from './terminal.js';
 
-/** See the head of this file. */
 export class ResultLines {
   readonly #terminal: Terminal;
   #waiting: string[] = [];
@@ -12,13 +11,13 @@ export class ResultLines {
     this.#terminal = terminal;
   }
 
-  /** @param line - With its `\n`. */
+  /** @param line - With `\n`. */
   add(line: string): void {
     this.#waiting.push(line);
     this.#writing ??= this.#writeAll();
   }
 
-  /** Settles when the reader has all lines, or is gone. */
+  /** Settles when all lines are written, or the reader is gone. */
   async written(): Promise<void> {
     await this.#writing;
   }

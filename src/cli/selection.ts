@@ -2,10 +2,12 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../base/bytes/printable.js';
+import { defined } from '../base/defined.js';
+import { isJsonObject } from '../base/json/value.js';
 import { tryReadTime } from '../base/value/when.js';
 import { findRecord, type ReadRecord } from '../log/read/read-records.js';
 import type { RecordSelection } from '../rules/selection.js';
-import { CommandError } from './command-error.js';
+import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
 import { assertPatterns, assertSpan, pastInstant } from './options.js';
@@ -54,38 +56,35 @@ export async function toSelection(
   { principal, grant, tool, since: from, until, last }: SelectionOptions,
 ): Promise<RecordSelection> {
   if (from !== undefined && last !== undefined) {
-    throw new CommandError('USAGE', '--since and --last exclude each other');
+    throw usageError('--since and --last exclude each other');
   }
   const since = from ?? last;
   assertSpan(since, until);
   assertPatterns({ principal, tool });
-  if (grant !== undefined && ledger === STDIN) {
-    throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
-  }
-  const record =
-    grant === undefined ? undefined : await findRecord(await openLedgerInput(ledger, context), grant);
-  if (record !== undefined && !isGrant(record)) {
-    throw new CommandError('USAGE', `${printable(grant ?? '')} is not a grant: nothing is under it`, {
-      hint: `northroot why ${printable(ledger)} ${record.seq} says what it is under`,
-    });
+  const { record, isGrant } = await findGrantRecord(context, ledger, grant);
+  if (record !== undefined && !isGrant) {
+    throw usageError(
+      `${printable(grant ?? '')} is not a grant: nothing is under it`,
+      `northroot why ${printable(ledger)} ${record.seq} says what it is under`,
+    );
   }
   return {
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(principal === undefined ? {} : { principal }),
-    ...(tool === undefined ? {} : { tool }),
+    ...defined({ since, until, principal, tool }),
     ...(record === undefined ? {} : { grantId: record.eventId }),
   };
 }
 
-/** Whether it says that it is one, rightly or not. */
-function isGrant({ event }: ReadRecord): boolean {
-  const { event_type: type, authorization } = event;
-  return (
-    type === 'authorization' &&
-    typeof authorization === 'object' &&
-    authorization !== null &&
-    'kind' in authorization &&
-    authorization['kind'] === 'grant'
-  );
+/** The record that `--grant` names, and whether it claims to be a grant. @throws NorthrootError `USAGE`, `RECORD_NOT_FOUND` */
+export async function findGrantRecord(
+  context: Context,
+  ledger: string,
+  grant: string | undefined,
+): Promise<{ readonly record: ReadRecord | undefined; readonly isGrant: boolean }> {
+  if (grant === undefined) return { record: undefined, isGrant: false };
+  if (ledger === STDIN) throw usageError('--grant needs a file: standard input is read only once');
+  const record = await findRecord(await openLedgerInput(ledger, context), grant);
+  const { event_type: type, authorization } = record.event;
+  const isGrant =
+    type === 'authorization' && isJsonObject(authorization) && authorization['kind'] === 'grant';
+  return { record, isGrant };
 }

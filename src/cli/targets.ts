@@ -1,36 +1,36 @@
-/** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
+/** Output paths: unwritable paths, and those that a command reads, are refused before long work. */
 
 import { basename, dirname, resolve } from 'node:path';
 import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { printable } from '../base/bytes/printable.js';
 import { writeThrough } from '../log/fs/file-sink.js';
 import { isSameFile, kindOfPath } from '../log/fs/file-system.js';
-import { CommandError } from './command-error.js';
+import { CommandError, usageError } from './command-error.js';
 import { STDIN } from './input.js';
 import type { Terminal } from './terminal.js';
 
 /** `-` is standard output. */
 export const STDOUT = '-';
 
-/** What stands beside a ledger has its name and one of these. */
+/** Suffixes of the files beside a ledger. */
 const BESIDE = ['.key', '.checkpoint', '.index'] as const;
 
-/** Folders deeper than any system bears are not looked through. */
+/** Deeper than any file system allows. */
 const MAX_DEPTH = 1_024;
 
-/** What is to be written at a path: a file that appears whole, or files within a folder. */
+/** An output: a file, or files in a folder. */
 export interface Target {
   /** A file may be `-`. */
   readonly path: string;
   readonly kind: 'file' | 'folder';
 }
 
-/** A ledger, and what stands beside it: none of it is to be replaced by what is made of it. */
+/** A ledger and the files beside it, which no output may replace. */
 export function filesOf(ledger: string): string[] {
   return ledger === STDIN ? [] : [ledger, ...BESIDE.map((end) => `${ledger}${end}`)];
 }
 
-/** Writes a file that appears whole or not at all, or to standard output for `-`. */
+/** Writes a file atomically, or to standard output for `-`. */
 export function writeTarget<T>(
   terminal: Terminal,
   path: string,
@@ -51,26 +51,26 @@ export async function assertTargets(
   const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
   const made = targets.filter(({ kind }) => kind === 'folder').map(({ path }) => resolve(path));
   for (const [index, { path, kind }] of targets.entries()) {
-    if (path === '') throw new CommandError('USAGE', 'the path of an output is empty');
+    if (path === '') throw usageError('the path of an output is empty');
     for (const other of targets.slice(0, index)) {
       if (kind === 'folder' && other.kind === 'folder') continue;
       if (!(await isSamePlace(path, other.path))) continue;
-      throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
+      throw usageError(`${printable(path)} is named by two outputs`);
     }
     if (kind === 'file' && path === STDOUT) continue;
     if (kind === 'file' && !made.includes(dirname(resolve(path)))) await assertFolderOf(path);
     const found = await kindOfPath(path);
     if (found !== kind && found !== 'missing') {
-      throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a ${kind}`, {
-        hint:
-          kind === 'file'
-            ? 'what is written replaces the file that has its name'
-            : 'name a folder, or a new one',
-      });
+      throw usageError(
+        `cannot write ${printable(path)}: it is not a ${kind}`,
+        kind === 'file'
+          ? 'what is written replaces the file that has its name'
+          : 'name a folder, or a new one',
+      );
     }
     for (const input of read) {
       const isIn = kind === 'file' && (await isWithin(dirname(path), input));
-      // One that is missing may be made by this command.
+      // A missing input may be made by this command.
       if (!isIn && !(await isSameFile(path, input)) && !(await isSamePlace(path, input))) continue;
       const beside = BESIDE.find((end) => input.endsWith(end) && read.includes(input.slice(0, -end.length)));
       const of = isIn
@@ -78,12 +78,12 @@ export async function assertTargets(
         : beside === undefined
           ? 'it is read by this command'
           : `it is the place of what belongs to the ledger ${printable(input.slice(0, -beside.length))}`;
-      throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
+      throw usageError(`cannot write ${printable(path)}: ${of}`);
     }
   }
 }
 
-/** Whether two paths name one entry of one folder, whether it is there or not. */
+/** Whether two paths name the same entry of a folder, existing or not. */
 async function isSamePlace(a: string, b: string): Promise<boolean> {
   if (a === STDOUT || b === STDOUT) return a === b;
   const [first, second] = [resolve(a), resolve(b)];
@@ -91,14 +91,14 @@ async function isSamePlace(a: string, b: string): Promise<boolean> {
   return basename(first) === basename(second) && isSameFile(dirname(first), dirname(second));
 }
 
-/** Whether a folder, which may be missing, is another, or anywhere in it. */
+/** Whether a folder, which may be missing, is `other` or within it. */
 async function isWithin(folder: string, other: string): Promise<boolean> {
   let at = folder;
-  // What is missing stands where its name says.
+  // A missing folder is where its name says.
   while ((await kindOfPath(at)) === 'missing' && at !== dirname(at)) at = dirname(at);
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
     if (await isSameFile(at, other)) return true;
-    // Not `dirname`: the folder that a link leads to stands elsewhere than the link.
+    // Not `dirname`: the target of a link may be elsewhere.
     const above = `${at}/..`;
     if (await isSameFile(at, above)) return false;
     at = above;
@@ -106,7 +106,7 @@ async function isWithin(folder: string, other: string): Promise<boolean> {
   return false;
 }
 
-/** What cannot be written is told of before a long verification, not after it. */
+/** Refuses a path without a folder before long work. */
 export async function assertFolderOf(path: string): Promise<void> {
   const folder = dirname(path);
   if ((await kindOfPath(folder)) === 'folder') return;

@@ -26,7 +26,7 @@ import { writeSarif } from '../out/ci/sarif.js';
 import { renderFinding, renderReport } from '../out/text/report.js';
 import { type LazyReport, toFindingJson } from '../rules/report/report.js';
 import type { VerificationResult } from '../rules/verify/run-verification.js';
-import { CommandError } from './command-error.js';
+import { usageError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { jsonText, safeSink } from './json-text.js';
 import { commandGuide } from './remedies.js';
@@ -136,9 +136,10 @@ export class VerifyOutputs {
     const asked = options.output;
     const toStdout = asked.filter(({ path }) => path === STDOUT);
     if (toStdout.length > 1 || (toStdout.length === 1 && isFormatGiven)) {
-      throw new CommandError('USAGE', 'standard output takes one report', {
-        hint: 'give --format, or one --output with - for its path',
-      });
+      throw usageError(
+        'standard output takes one report',
+        'give --format, or one --output with - for its path',
+      );
     }
     this.#outputs = toStdout.length === 1 ? asked : [{ format: options.format, path: STDOUT }, ...asked];
     const formats = this.#outputs.map(({ format }) => format);

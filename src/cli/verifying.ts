@@ -1,4 +1,4 @@
-/** How a command verifies the ledger that it reports on: the options, and what they name. */
+/** The options of commands that verify a ledger, and the files that they name. */
 
 import type { Command } from 'commander';
 import type { TrustPolicy } from '../format/schema/generated/types.js';
@@ -8,7 +8,7 @@ import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
 import { collect, instant } from './options.js';
 import type { Terminal } from './terminal.js';
 
-/** What {@link addVerifying} gives. */
+/** The options that {@link addVerifying} adds. */
 export interface VerifyingOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;
@@ -19,22 +19,18 @@ export interface VerifyingOptions {
 /** Adds `--trust`, `--witness-policy`, `--checkpoint` and `--now`. */
 export function addVerifying(command: Command): Command {
   return command
-    .option('--trust <file>', 'verify with this trust policy')
+    .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
     .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option(
       '--checkpoint <file>',
-      'a checkpoint that you hold (a signed note): the ledger must extend it; may be given again',
+      'a checkpoint that you hold (a signed note): the ledger must extend it, and export proves records against it; may be given again',
       collect,
       [],
     )
-    .option(
-      '--now <time>',
-      'the time by which the age of checkpoints is judged (default: the present)',
-      instant,
-    );
+    .option('--now <time>', 'the time for judging the age of checkpoints (default: the present)', instant);
 }
 
-/** The files that are read for it. */
+/** The files that {@link readVerifying} reads. */
 export function filesOfVerifying({
   trust,
   witnessPolicy,
@@ -43,7 +39,6 @@ export function filesOfVerifying({
   return [trust, witnessPolicy, ...checkpoint];
 }
 
-/** Reads them. */
 export async function readVerifying(
   { trust, witnessPolicy, checkpoint, now }: VerifyingOptions,
   terminal: Terminal,

@@ -1,4 +1,4 @@
-/** The ledger that a command asks, by its index where it has one; and what is said of that. */
+/** The view of a ledger, through its index if it has one. */
 
 import type { TrustPolicy } from '../format/schema/generated/types.js';
 import { LedgerView } from '../log/read/ledger-view.js';
@@ -9,13 +9,12 @@ import { openLedgerOf, STDIN } from './input.js';
 /** The option of commands that use an index. */
 export const NO_INDEX = ['--no-index', 'read the ledger, not the index beside it'] as const;
 
-/** What a command was told of the index. */
 export interface IndexChoice {
   /** False with `--no-index`. */
   readonly index: boolean;
 }
 
-/** @param record - What was given after the ledger, for the hint where the two were swapped. */
+/** @param record - The argument after the ledger, for a hint if the two are swapped. */
 export function viewOf(
   context: Context,
   ledger: string,

@@ -1,13 +1,10 @@
 /**
- * The file of a consistency proof: that the tree of a checkpoint extends an older one. It has the form in which a log shows
- * that to a witness, the body of `add-checkpoint` (https://c2sp.org/tlog-witness).
+ * The format of a consistency proof: the body of `add-checkpoint` (https://c2sp.org/tlog-witness). `verify-consistency.ts` verifies it.
  *
  *     old 20852014
  *     base64(hash)
  *
  *     the new checkpoint
- *
- * This is the format only. The checkpoint is not looked into, and nothing is verified: see `verify-consistency.ts`.
  */
 
 import { succeed } from '../base/fault.js';
@@ -21,13 +18,12 @@ import {
   tryParseDecimal,
 } from './proof-text.js';
 
-/** What the file of a consistency proof says. */
-export interface ConsistencyProof {
+interface ConsistencyProof {
   /** The size of the older tree. */
   readonly oldSize: number;
   /** Binary strings of 32 characters, at most 63. */
   readonly hashes: readonly string[];
-  /** The newer signed checkpoint as it stands. */
+  /** The newer signed checkpoint, verbatim. */
   readonly note: Uint8Array;
 }
 

@@ -1,12 +1,9 @@
-/**
- * Where two ledgers part (SPEC §8: FORKED). Both are read once, in lockstep, line by line, and compared byte for byte in
- * memory that does not grow with them. Neither is verified: two ledgers can be the same and both be broken.
- */
+/** Finds where two ledgers diverge (SPEC §8: FORKED): one pass in lockstep, byte for byte, in constant memory. Verifies neither. */
 
 import { equalBytes } from '../base/bytes/compare.js';
 import { decodeUtf8 } from '../base/bytes/text.js';
 import { canonicalText } from '../base/json/canonicalize.js';
-import type { JsonObject, JsonValue } from '../base/json/value.js';
+import { isJsonObject, type JsonObject } from '../base/json/value.js';
 import { toDigestText } from '../base/value/digest.js';
 import { examineLine } from '../format/record/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js';
@@ -14,49 +11,45 @@ import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../format/tr
 import type { LedgerSource } from '../rules/source/ledger-source.js';
 import { hashLine, type LedgerLine, type LineReader, readLines } from '../rules/source/read-lines.js';
 
-/** How two ledgers lie to each other. A torn last line is no record: it does not count. */
+/** The relation of two ledgers. A torn last line does not count. */
 export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';
 
-/** One of the two ledgers. */
 export interface DiffSide {
   readonly paths: readonly string[];
-  /** How many lines it has. */
   readonly records: number;
-  /** How many bytes stand in a last line without its `\n`. */
+  /** The bytes of a last line without `\n`. */
   readonly torn_bytes: number;
 }
 
-/** What stands in one ledger where the two part. */
+/** The record of one ledger where the two diverge. */
 export interface DiffRecord {
   readonly file: string;
   /** 1 for the first line of the file. */
   readonly line: number;
-  /** In the file. */
   readonly byte_offset: number;
   readonly byte_length: number;
-  /** As the record says; `null`, like what follows, where it cannot be read. */
+  /** As the record states; `null`, like the following members, if unreadable. */
   readonly seq: number | null;
   /** `sha-256:…` */
   readonly event_id: string | null;
   readonly event_type: string | null;
   readonly occurred_at: string | null;
   readonly principal_id: string | null;
-  /** What is wrong with the line by itself, if anything. */
+  /** The fault of the line by itself, if any. */
   readonly code: string | null;
 }
 
-/** What was found, in its wire form: what `diff --format json` prints. */
+/** The result in its wire form: what `diff --format json` prints. */
 export interface LedgerDiff {
   readonly relation: LedgerRelation;
   /** 0, or 1 when the ledgers forked. */
   readonly exit_status: 0 | 1;
-  /** Neither ledger was. */
   readonly verified: false;
   readonly a: DiffSide;
   readonly b: DiffSide;
-  /** How many lines the two have in common from the beginning, and the root of the tree over them. */
+  /** The number of common lines from the beginning, and the root of their tree. */
   readonly common: { readonly records: number; readonly root: string };
-  /** The first lines that differ, and the JSON pointers of the members that do, where both are JSON. */
+  /** The first lines that differ and, if both are JSON, the JSON pointers of the members that differ. */
   readonly fork: {
     readonly a: DiffRecord;
     readonly b: DiffRecord;
@@ -90,7 +83,7 @@ async function compareLines(a: DiffReader, b: DiffReader): Promise<LedgerDiff> {
   let common = 0;
   let fork: LedgerDiff['fork'] = null;
   for (;;) {
-    // Nothing is waited for as long as both have lines at hand.
+    // No await while both have lines in memory.
     const lineA = a.tryNext() ?? (await a.next());
     const lineB = b.tryNext() ?? (await b.next());
     if (lineA === undefined || lineB === undefined) break;
@@ -122,12 +115,12 @@ async function compareLines(a: DiffReader, b: DiffReader): Promise<LedgerDiff> {
   };
 }
 
-/** The whole lines of one of the ledgers, as they are asked for. */
+/** Reads the whole lines of one ledger. */
 class DiffReader {
   readonly #paths: readonly string[];
   readonly #reader: LineReader;
   #torn = 0;
-  /** How many lines were given. */
+  /** How many lines were returned. */
   lines = 0;
 
   constructor(source: LedgerSource, signal: AbortSignal | undefined) {
@@ -139,7 +132,7 @@ class DiffReader {
     return { paths: this.#paths, records: this.lines, torn_bytes: this.#torn };
   }
 
-  /** The next line, if it is at hand. It is good until the next is asked for. */
+  /** The next line, if it is in memory. It is valid until the next call. */
   tryNext(): LedgerLine | undefined {
     for (;;) {
       const next = this.#reader.tryNext();
@@ -147,7 +140,7 @@ class DiffReader {
     }
   }
 
-  /** The next line; `undefined` at the end. It is good until the next is asked for. */
+  /** The next line; undefined at the end. It is valid until the next call. */
   async next(): Promise<LedgerLine | undefined> {
     for (;;) {
       const next = await this.#reader.next();
@@ -162,7 +155,7 @@ class DiffReader {
     return terminated;
   }
 
-  /** Reads to the end, for the count. */
+  /** Reads to the end, to count. */
   async skipRest(): Promise<void> {
     while ((this.tryNext() ?? (await this.next())) !== undefined);
   }
@@ -172,7 +165,6 @@ class DiffReader {
   }
 }
 
-/** What a line says of itself. */
 function describe({ line, segment }: LedgerLine): DescribedLine {
   const { length, offset, number } = line;
   const place = {
@@ -207,7 +199,7 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
 
 interface DescribedLine {
   readonly record: DiffRecord;
-  /** The record, where it can be read; of a bare event, one that has only the event. */
+  /** The record, if readable; a bare event is wrapped in a record. */
   readonly value: JsonObject | undefined;
 }
 
@@ -228,11 +220,11 @@ function describeFork(a: DescribedLine, b: DescribedLine): LedgerDiff['fork'] {
   return { a: a.record, b: b.record, differs };
 }
 
-/** The pointers of the members of a record, and of the event in it, that differ: in the order of their names. */
+/** The pointers of the members of a record, and of its event, that differ, sorted. */
 function differingMembers(a: JsonObject, b: JsonObject): string[] {
   return differingKeys(a, b).flatMap((key) => {
     const [eventA, eventB] = [a[key], b[key]];
-    if (key !== 'event' || !isObject(eventA) || !isObject(eventB)) return [`/${toPointerPart(key)}`];
+    if (key !== 'event' || !isJsonObject(eventA) || !isJsonObject(eventB)) return [`/${toPointerPart(key)}`];
     return differingKeys(eventA, eventB).map((member) => `/event/${toPointerPart(member)}`);
   });
 }
@@ -248,8 +240,4 @@ function memberText(object: JsonObject, key: string): string | undefined {
 
 function toPointerPart(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,9 +1,8 @@
 /**
- * Makes proofs from a ledger (SPEC §6): that a record stands in it, and that it extends what it was at an older checkpoint.
+ * Makes proofs from a ledger (SPEC §6): of inclusion, and of consistency with an older checkpoint.
  *
- * The ledger is read more than once, in memory that does not grow with it: first to find the record and the checkpoint, then
- * to hash the subtrees that the proof is made of. On that last pass the root is computed anew, so that no proof is made that
- * would not verify. Signatures are not judged: that is for whoever verifies.
+ * The ledger is read several times in constant memory: to find the record and the checkpoint, then to hash the subtrees of the proof. The
+ * last pass recomputes the root, so every proof verifies. Signatures are left to the verifier.
  */
 
 import { printable } from '../base/bytes/printable.js';
@@ -27,31 +26,27 @@ import { formatConsistencyProof } from './consistency-proof.js';
 import { ledgerBasis, type ProofBasis } from './proof-basis.js';
 import { formatTlogProof } from './tlog-proof.js';
 
-/** Under which checkpoint a proof is made. */
 export interface ProofOptions {
-  /** The note of the checkpoint; by default the last checkpoint among the ledger's records. */
+  /** The note of the checkpoint to prove against. Default: the ledger's last checkpoint. */
   readonly checkpoint?: Uint8Array | undefined;
-  /** Aborting ends the work with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What each of {@link ProofOptions} may be. */
 export const PROOF_OPTIONS: OptionTypes<ProofOptions> = { checkpoint: 'bytes', signal: 'signal' };
 
-/** How the proof of a record is made. */
 export interface RecordProofOptions extends ProofOptions {
   /**
-   * Whether the file carries the record as its extra data. Default: true. Without it the record must be handed on beside the file.
-   * With a record of more than 49,146 bytes that line is longer than 64 KiB, which some tools cannot read.
+   * Whether the file carries the record as its extra data. Default: true. A record of more than 49,146 bytes makes a line longer than
+   * 64 KiB, which some tools cannot read.
    */
   readonly extra?: boolean | undefined;
 }
 
-/** A proof that a record stands in the ledger. */
+/** An inclusion proof of a record. */
 export interface MadeProof {
   /** The tlog-proof file. */
   readonly bytes: Uint8Array;
-  /** The record's line, without its newline: what the proof is of. */
+  /** The proven record: its line without the newline. */
   readonly entry: Uint8Array;
   /** `sha-256:…` */
   readonly eventId: string;
@@ -59,7 +54,7 @@ export interface MadeProof {
   readonly checkpoint: Checkpoint;
 }
 
-/** A proof that a checkpoint extends another. */
+/** A consistency proof of two checkpoints. */
 export interface MadeConsistencyProof {
   /** The file, in the form of tlog-witness' add-checkpoint. */
   readonly bytes: Uint8Array;
@@ -68,15 +63,14 @@ export interface MadeConsistencyProof {
 }
 
 /**
- * Proves that a record stands in the ledger, as a tlog-proof file.
+ * Proves that a record is in the ledger, as a tlog-proof file.
  *
- * @param from - Opens the ledger; it is read up to three times. Or what can be asked instead.
+ * @param from - Opens the ledger, which is read up to three times; or the index to use instead.
  * @param wanted - The record's seq, its event id, or a prefix of it.
  * @throws NorthrootError as `findRecord`; `NOT_A_LEDGER` for bare events; `CHECKPOINT_MISSING` when no checkpoint covers
- *   the record; `NOTE_MALFORMED` for a given note that is none; `SEQ_GAP` (the record says another number
- *   than its place), `TRUNCATED` and `FORKED` (the ledger is not, or no longer, that of the given note),
- *   `CHECKPOINT_ROOT_MISMATCH` (its own checkpoint is not of it), `CHECKPOINT_SIZE_MISMATCH`, and the code of what is
- *   wrong with the record.
+ *   the record; `NOTE_MALFORMED` for a malformed given note; `SEQ_GAP` if the record's seq is not its position;
+ *   `TRUNCATED` and `FORKED` if the ledger does not match the given note; `CHECKPOINT_ROOT_MISMATCH` and `CHECKPOINT_SIZE_MISMATCH` if it
+ *   does not match its own; and the code of a fault of the record.
  */
 export async function makeProof(
   from: OpenLedger | ProofBasis,
@@ -92,15 +86,15 @@ export async function makeProof(
   return { bytes, entry, eventId, index, checkpoint: base.checkpoint };
 }
 
-/** A record's place in the tree of a checkpoint. */
-export interface Inclusion {
+/** The position of a record in the tree of a checkpoint. */
+interface Inclusion {
   readonly record: Pick<ReadRecord, 'bytes' | 'eventId' | 'seq'>;
   /** From the leaf's sibling up. */
   readonly hashes: readonly string[];
   readonly base: StatedCheckpoint;
 }
 
-/** Finds the record and its path to the root of a checkpoint, which it leads to. Throws as {@link makeProof}. */
+/** Finds the record and its path to the root of a checkpoint. @throws as {@link makeProof} */
 export async function proveInclusion(
   from: OpenLedger | ProofBasis,
   wanted: string,
@@ -138,9 +132,9 @@ export async function proveInclusion(
 }
 
 /**
- * Proves that a ledger extends what it was at an older checkpoint.
+ * Proves that a ledger extends an older checkpoint.
  *
- * @param from - As of {@link makeProof}.
+ * @param from - As for {@link makeProof}.
  * @param oldNote - The note of the older checkpoint.
  * @throws NorthrootError `NOTE_MALFORMED`; `CHECKPOINT_MISSING` when there is no newer checkpoint;
  *   `ORIGIN_MISMATCH` (checkpoints of two logs), `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH` as {@link makeProof}.
@@ -161,7 +155,7 @@ export async function makeConsistencyProof(
     throw new NorthrootError('ORIGIN_MISMATCH', `the checkpoints are of two logs, ${was} and ${is}`);
   }
   if (base === undefined || size1 > base.checkpoint.size) {
-    // Only the ledger itself can tell that its checkpoints are behind from that its end was cut off.
+    // Distinguishes a ledger whose checkpoints are behind from one that was truncated.
     await hashRanges(basis, [], [old]);
     throw missing(`the ledger has no checkpoint that covers as many records as the older one, ${size1}`);
   }
@@ -175,8 +169,8 @@ export async function makeConsistencyProof(
   return { bytes, oldCheckpoint: old.checkpoint, checkpoint: base.checkpoint };
 }
 
-/** A checkpoint with its note. A given one that is not of the ledger tells on the ledger; the ledger's own one on itself. */
-export interface StatedCheckpoint {
+/** A checkpoint with its note, which is the ledger's own, or given. */
+interface StatedCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly note: Uint8Array;
   readonly isOwn: boolean;
@@ -199,7 +193,7 @@ async function findOwn(basis: ProofBasis): Promise<StatedCheckpoint | undefined>
 }
 
 /**
- * The roots of ranges, once the roots of the whole trees are known to be those that the checkpoints state.
+ * The roots of ranges, after checking the roots that the checkpoints state.
  *
  * @throws NorthrootError `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH`
  */
@@ -233,7 +227,7 @@ function otherRoot({ checkpoint, isOwn }: StatedCheckpoint, actual: string): Nor
 
 function truncated(size: number, actual: number): NorthrootError {
   return new NorthrootError('TRUNCATED', `the note covers ${size} records, the ledger has ${actual}`, {
-    hint: 'records were cut off since, or this is an older copy or another ledger',
+    hint: 'records were cut off, or this is an older copy or another ledger',
   });
 }
 

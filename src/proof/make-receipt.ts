@@ -1,4 +1,4 @@
-/** Makes COSE receipts (RFC 9942) from a ledger: that a record stands in it, as the log's key says. */
+/** Makes COSE receipts (RFC 9942): inclusion proofs signed by the log's key. */
 
 import { NorthrootError } from '../base/error.js';
 import { checkOptions, checkString } from '../base/options.js';
@@ -11,18 +11,16 @@ import type { VerifyState } from '../rules/verify/state.js';
 import { type MadeProof, PROOF_OPTIONS, type ProofOptions, proveInclusion } from './make-proof.js';
 import type { ProofBasis } from './proof-basis.js';
 
-/** How a receipt is made. */
 export interface ReceiptOptions extends ProofOptions {
-  /** The log's key: ed25519 or p256. It signs the root anew, in COSE's own form, as signatures of notes cannot be carried over. */
+  /** The log's key, ed25519 or p256. It signs the root again, since COSE cannot carry the signature of a note. */
   readonly signer: Signer;
 }
 
 /**
- * Proves that a record stands in the ledger, as a COSE receipt: signed by the log's key over the root of a checkpoint's tree, which is
- * computed from the records. The receipt does not carry the record: `entry` must be handed on beside it. It is a receipt alone, not a
- * transparent statement of SCITT.
+ * Proves that a record is in the ledger, as a COSE receipt: signed by the log's key over the root of a checkpoint's tree. The receipt does not
+ * carry the record: `entry` MUST accompany it. It is not a SCITT transparent statement.
  *
- * @param from - As of `makeProof`.
+ * @param from - As for `makeProof`.
  * @param wanted - The record's seq, its event id, or a prefix of it.
  * @returns `bytes` is the receipt.
  * @throws TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, `KEY_NOT_FOR_ROLE` as
@@ -61,8 +59,7 @@ export function assertReceiptSigner(where: string, signer: Signer | undefined): 
 }
 
 /**
- * Refuses a key of which the ledger says that it does not sign for the log: nobody who goes by that would take the receipt. A key that
- * the ledger does not know may be known to those who verify.
+ * Refuses a key that the ledger knows and that does not sign for the log. A key that it does not know may be known to a verifier.
  *
  * @throws NorthrootError `KEY_NOT_FOR_ROLE`
  */

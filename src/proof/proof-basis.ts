@@ -1,4 +1,4 @@
-/** What proofs are made from: a ledger that is read from its beginning, or the index of one that is asked. */
+/** The source of a proof: a ledger, read from its beginning, or its index. */
 
 import { appendLeaf, emptyRange, rangeRoot } from '../format/tree/compact-range.js';
 import { type LeafRange, RangeHasher } from '../format/tree/proof.js';
@@ -8,30 +8,29 @@ import { findCheckpoint, type FoundCheckpoint } from '../log/read/find-checkpoin
 import { findRecord, type ReadRecord } from '../log/read/read-records.js';
 import { hashLine, type OpenLedger, readLines } from '../rules/source/read-lines.js';
 
-/** Roots as binary strings. */
-export interface HashedTree {
-  /** How many leaves were counted: at least as many as the largest size that was asked for, or all that there are. */
+/** Roots are binary strings. */
+interface HashedTree {
+  /** How many leaves were counted: the largest requested size, or all that there are. */
   readonly size: number;
-  /** The roots of the trees that were asked for, as far as there are as many leaves. */
+  /** The roots of the requested trees that are not larger than that. */
   readonly trees: readonly string[];
-  /** The roots of the ranges; undefined where there are not as many leaves. */
+  /** The roots of the ranges; undefined if there are too few leaves. */
   readonly roots: readonly string[] | undefined;
 }
 
-/** See the head of this file. */
 export interface ProofBasis {
   /** @throws NorthrootError as the function of this name does. */
   findRecord(wanted: string): Promise<Pick<ReadRecord, 'file' | 'line' | 'seq' | 'eventId' | 'bytes'>>;
   findCheckpoint(): Promise<Pick<FoundCheckpoint, 'note' | 'seq'> | undefined>;
   /**
-   * The roots of the trees of these sizes, ascending, and of ranges that lie in the largest.
+   * The roots of the trees of these sizes, ascending, and of ranges within the largest.
    *
    * @param ranges - As `inclusionRanges` or `consistencyRanges` gives them.
    */
   hashTree(sizes: readonly number[], ranges: readonly LeafRange[]): Promise<HashedTree>;
 }
 
-/** A ledger that is opened for each question. */
+/** A ledger, which is opened for each call. */
 export function ledgerBasis(open: OpenLedger, signal?: AbortSignal): ProofBasis {
   return {
     findRecord: async (wanted) => findRecord(await open(), wanted, signal),
@@ -56,7 +55,7 @@ export function ledgerBasis(open: OpenLedger, signal?: AbortSignal): ProofBasis 
   };
 }
 
-/** The index of a ledger. What it does not know is an IndexGap. */
+/** The index of a ledger. @throws IndexGap for what it does not have */
 export function indexBasis(records: RecordReader): ProofBasis {
   return {
     findRecord: async (wanted) => {

@@ -1,7 +1,4 @@
-/**
- * The keys that a proof is verified with: those of a trust policy, or keys that the user gives. Proofs of both kinds judge alike
- * here, and as ledgers do: see `rules/trust/checkpoint-judge.ts`.
- */
+/** The keys that verify a proof: those of a trust policy, and keys that the user gives. The rules are `rules/trust/checkpoint-judge.ts`. */
 
 import type { Fault } from '../base/fault.js';
 import type { OptionTypes } from '../base/options.js';
@@ -25,7 +22,6 @@ import {
   judgeCheckpointNote,
   type KnownNoteKey,
   listVkeys,
-  type UnmetRequirement,
   type ValidNoteSignature,
 } from '../rules/trust/checkpoint-judge.js';
 import {
@@ -38,28 +34,27 @@ import {
 } from '../rules/trust/keyring.js';
 import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
 
-/** A key that the user gives for verifying proofs. */
+/** A key given to verify proofs. */
 export type ProofKey =
-  /** A log's key, whatever its origin; and a key of those who sign events. */
+  /** The key of a log of any origin, or of a signer of events. */
   | { readonly kind: 'public-key'; readonly key: PublicKey }
   /**
-   * A vkey: of type 0x01 that of the log whose origin is its name, and a key of those who sign events; of type 0x04 a witness's; of
-   * type 0x06 that of the log whose origin is its name, of another log a witness's.
+   * A vkey. Type 0x01: the log whose origin is the key's name, or a signer of events. Type 0x04: a witness. Type 0x06: the log whose
+   * origin is the key's name, a witness of other logs.
    */
   | { readonly kind: 'note-key'; readonly key: NoteKey };
 
-/** What a proof is verified with. Without any key no proof is ever more than undecided. */
+/** What a proof is verified with. Without a key every intact proof is undecided. */
 export interface ProofTrust {
   /** Pins the origins, the keys with their roles, and what must have signed. */
   readonly policy?: TrustPolicy | undefined;
   readonly keys?: readonly ProofKey[] | undefined;
-  /** Names further logs and witnesses, and the quorum of them that must have cosigned every checkpoint. */
+  /** Further logs and witnesses, and the quorum that must have cosigned every checkpoint. */
   readonly witnessPolicy?: WitnessPolicy | undefined;
-  /** The signature backend; the platform's own unless given. */
+  /** Default: the platform's. */
   readonly backend?: SignatureBackend | undefined;
 }
 
-/** What each member of {@link ProofTrust} may be. */
 export const PROOF_TRUST: OptionTypes<ProofTrust> = {
   policy: 'object',
   keys: 'array',
@@ -67,13 +62,12 @@ export const PROOF_TRUST: OptionTypes<ProofTrust> = {
   backend: 'object',
 };
 
-/** Something that speaks against a proof, or that keeps it from being decided. */
+/** A reason why a proof is invalid or undecided. */
 export interface ProofProblem extends Fault {
-  /** Whether the proof is broken, or nothing can be said of it. */
   readonly kind: 'invalid' | 'undecided';
 }
 
-/** Whose signatures on a checkpoint are right. */
+/** Who validly signed a checkpoint. */
 export interface CheckpointSigners {
   /** vkeys of the log's keys, each once. */
   readonly log: readonly string[];
@@ -83,8 +77,8 @@ export interface CheckpointSigners {
   readonly unverified: number;
 }
 
-/** An event signature's key, and what else it must fit. */
-export interface EventKey {
+/** The key of an event's signature. */
+interface EventKey {
   readonly verification: VerificationKey;
   /** Why it may not sign this event. */
   readonly problem: EntitlementProblem | undefined;
@@ -102,8 +96,7 @@ export function parseProofKey(input: string | Uint8Array): ProofKey {
   return { kind: 'public-key', key };
 }
 
-/** A receipt's signature, of which it is asked who made it. */
-export interface ReceiptSignature {
+interface ReceiptSignature {
   readonly origin: string | undefined;
   readonly verify: (key: VerificationKey) => boolean;
   readonly names: ((key: PublicKey) => boolean) | undefined;
@@ -134,10 +127,10 @@ export class ProofKeyring {
   }
 
   /**
-   * Judges the signatures of a checkpoint, as those in a ledger are judged. Those by unknown keys count for nothing; one that names
-   * a known key and does not verify spoils the whole (https://c2sp.org/signed-note).
+   * Judges the signatures of a checkpoint by the rules of ledgers. Signatures by unknown keys do not count; an invalid signature that
+   * names a known key makes the note invalid (https://c2sp.org/signed-note).
    *
-   * @param instant - The earliest time at which it can have been made: that of an event that it covers, where one is known.
+   * @param instant - The earliest time at which it can have been made: that of an event that it covers, if known.
    */
   judgeCheckpoint(
     note: SignedCheckpoint,
@@ -151,11 +144,7 @@ export class ProofKeyring {
       given: this.#givenNoteKeys(origin),
       findProblem: (signature) => findNoteProblem(signature, instant),
     });
-    const problems: ProofProblem[] = [];
-    const origins = this.#policy?.origins;
-    if (origins !== undefined && !origins.includes(origin)) {
-      problems.push(toProblem({ code: 'ORIGIN_MISMATCH', expected: origins.join(' or '), actual: origin }));
-    }
+    const problems = this.#judgeOrigin(origin);
     for (const { code, severity, expected = '', actual = '' } of verdict.problems) {
       if (severity === undefined) problems.push(toProblem({ code, expected, actual }));
     }
@@ -164,31 +153,22 @@ export class ProofKeyring {
       const actual = `${verdict.unknown} by unknown keys`;
       problems.push({ code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual });
     }
-    const missing = [
-      requirements.findMissingLogKeys(verdict.signers),
-      requirements.findMissingWitnesses(verdict.signers),
-    ].filter((unmet): unmet is UnmetRequirement => unmet !== undefined);
-    problems.push(...missing.map(toProblem));
+    problems.push(...this.#unmet(verdict.signers));
     return { signers: { ...listVkeys(verdict.counted), unverified: verdict.unknown }, problems };
   }
 
   /**
-   * Judges a signature of a tree's root that names no line of a note: that of a receipt. Every key is tried that may be the log's.
+   * Judges the signature of a receipt, which is of a tree's root. Every possible key of the log is tried.
    *
-   * @param verify - Whether the signature is one by the key.
-   * @param names - Whether the receipt says that the key signed it; undefined where it names none.
-   * @param instant - As of {@link ProofKeyring.judgeCheckpoint}.
+   * @param verify - Whether the signature verifies under the key.
+   * @param names - Whether the receipt names the key; undefined if it names none.
+   * @param instant - As for {@link ProofKeyring.judgeCheckpoint}.
    */
   judgeReceipt({ origin, verify, names, instant }: ReceiptSignature): {
     readonly signers: readonly string[];
     readonly problems: readonly ProofProblem[];
   } {
-    const problems: ProofProblem[] = [];
-    const origins = this.#policy?.origins;
-    if (origins !== undefined && (origin === undefined || !origins.includes(origin))) {
-      const actual = origin ?? 'none';
-      problems.push(toProblem({ code: 'ORIGIN_MISMATCH', expected: origins.join(' or '), actual }));
-    }
+    const problems = this.#judgeOrigin(origin);
     const known = this.#logKeys(origin);
     const signers: CheckpointSigner[] = [];
     const doubts: ProofProblem[] = [];
@@ -217,15 +197,25 @@ export class ProofKeyring {
           : { code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual: 'one by an unknown key' },
       );
     }
-    const missing = [
-      this.#requirements.findMissingLogKeys(signers),
-      this.#requirements.findMissingWitnesses(signers),
-    ].filter((unmet): unmet is UnmetRequirement => unmet !== undefined);
-    problems.push(...missing.map(toProblem));
+    problems.push(...this.#unmet(signers));
     return { signers: [...new Set(signers.map(({ keyid }) => keyid))], problems };
   }
 
-  /** The keys that may be the log's, each with its entry in the trust policy. */
+  #judgeOrigin(origin: string | undefined): ProofProblem[] {
+    const origins = this.#policy?.origins;
+    if (origins === undefined || (origin !== undefined && origins.includes(origin))) return [];
+    const fault = { code: 'ORIGIN_MISMATCH', expected: origins.join(' or '), actual: origin ?? 'none' };
+    return [toProblem(fault)];
+  }
+
+  #unmet(signers: readonly CheckpointSigner[]): ProofProblem[] {
+    return [
+      this.#requirements.findMissingLogKeys(signers),
+      this.#requirements.findMissingWitnesses(signers),
+    ].flatMap((unmet) => (unmet === undefined ? [] : toProblem(unmet)));
+  }
+
+  /** Possible keys of the log, each with its entry in the trust policy. */
   #logKeys(origin: string | undefined): { verification: VerificationKey; entry: RingKey | undefined }[] {
     const given = this.#given.filter(
       ({ key }) =>
@@ -239,7 +229,7 @@ export class ProofKeyring {
     ];
   }
 
-  /** The key of an event's signature; `undefined` when it is not known. */
+  /** The key of an event's signature; undefined if unknown. */
   findEventKey(keyid: string, event: AnyTypeOfEvent, occurredAt: string): EventKey | undefined {
     const given = this.#given.find(({ key, verification }) => {
       const isCosigner = key.kind === 'note-key' && key.key.type !== 'ed25519';
@@ -269,8 +259,8 @@ export class ProofKeyring {
 }
 
 /**
- * Why a key of the trust policy may not have signed a checkpoint. A cosignature has a time. A log's signature has none, or
- * one that nobody else vouches for: it was made after the events that it covers, and not before its key was valid.
+ * Why a key of the trust policy may not have signed a checkpoint. A cosignature has a time. The signature of a log has no trusted time: it
+ * is judged at the latest event that it is known to cover, and not before its key was valid.
  */
 function findNoteProblem(
   { entry, role, source, timestamp }: ValidNoteSignature,
@@ -296,7 +286,7 @@ function toInstant(seconds: number): string {
   return new Date(Math.min(seconds, LAST_SECOND) * 1_000).toISOString();
 }
 
-/** A fault that breaks a proof. */
+/** A fault as a problem that makes a proof invalid. */
 export function toProblem({ code, expected, actual }: Fault): ProofProblem {
   return { code, kind: 'invalid', expected, actual };
 }

@@ -1,7 +1,4 @@
-/**
- * What proof files have in common: lines of ASCII, of which the last ones are hashes, then an empty line, and after it a
- * checkpoint, verbatim. The first lines are each format's own; the checkpoint is for `format/note/checkpoint.ts`.
- */
+/** The common form of proof files: lines of ASCII, the last ones hashes, then an empty line and a checkpoint, verbatim. */
 
 import { concatBytes } from '../base/bytes/concat.js';
 import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
@@ -11,23 +8,21 @@ import { excerptText } from '../base/json/excerpt.js';
 import { MAX_NOTE_BYTES } from '../format/note/signed-note.js';
 import { hashToBase64, tryHashFromBase64 } from '../format/tree/compact-range.js';
 
-/** The largest proof file in bytes: the largest note, and as much again for everything else. */
+/** The largest proof file, in bytes: the largest note, and as much again. */
 export const MAX_PROOF_BYTES = 2 * MAX_NOTE_BYTES;
 /** No tree is higher; tlog-witness allows as many. */
 const MAX_PROOF_HASHES = 63;
 
-/** What decoding a proof file, or a part of one, gives. */
 export type ProofFileResult<T> = Result<T, Fault<'PROOF_MALFORMED'>>;
 
-/** A proof file taken apart. */
-export interface ProofText {
+interface ProofText {
   /** The lines before the empty one, without their newlines. */
   readonly lines: readonly string[];
   /** What follows the empty line. */
   readonly note: Uint8Array;
 }
 
-/** Takes a proof file apart at its first empty line. */
+/** Splits a proof file at its first empty line. */
 export function decodeProofText(bytes: Uint8Array): ProofFileResult<ProofText> {
   if (bytes.length > MAX_PROOF_BYTES) {
     return malformed(`a proof of at most ${MAX_PROOF_BYTES} bytes`, `${bytes.length} bytes`);
@@ -59,7 +54,6 @@ export function tryParseDecimal(text: string): number | undefined {
   return /^(?:0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** The bytes of a proof file. */
 export function formatProofText(
   lines: readonly string[],
   hashes: readonly string[],
@@ -69,7 +63,6 @@ export function formatProofText(
   return concatBytes([encodeUtf8(head), note]);
 }
 
-/** The result that a proof file is malformed. */
 export function malformed(expected: string, actual: string): ProofFileResult<never> {
   return fail({ code: 'PROOF_MALFORMED', expected, actual });
 }

@@ -1,4 +1,4 @@
-/** Proofs from a {@link LedgerView}: of its index, where it has one, else of the ledger. They are the same. */
+/** Proofs from a {@link LedgerView}: from its index if it has one, else from the ledger. They are identical. */
 
 import type { LedgerView } from '../log/read/ledger-view.js';
 import {

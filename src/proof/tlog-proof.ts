@@ -1,6 +1,5 @@
 /**
- * The `c2sp.org/tlog-proof@v1` file (https://c2sp.org/tlog-proof, SPEC §6): that an entry stands in a log, for whoever has
- * nothing but this file and a key.
+ * The `c2sp.org/tlog-proof@v1` format (https://c2sp.org/tlog-proof, SPEC §6) of an inclusion proof. `verify-proof.ts` verifies it.
  *
  *     c2sp.org/tlog-proof@v1
  *     extra base64(opaque data; here: the record's line)
@@ -8,8 +7,6 @@
  *     base64(hash), from the leaf's sibling up
  *
  *     the checkpoint
- *
- * This is the format only. The checkpoint is not looked into, and nothing is verified: see `verify-proof.ts`.
  */
 
 import { encodeBase64, tryDecodeBase64 } from '../base/bytes/encoding.js';
@@ -24,15 +21,14 @@ import {
   tryParseDecimal,
 } from './proof-text.js';
 
-/** What a tlog-proof file says. */
 export interface TlogProof {
-  /** Opaque data that nothing authenticates; `undefined` where there is none, else at least one byte. */
+  /** Opaque, unauthenticated data of at least one byte, if any. */
   readonly extra: Uint8Array | undefined;
-  /** The entry's place in the log, from 0. */
+  /** The position of the entry in the log, from 0. */
   readonly index: number;
   /** The inclusion proof, from the leaf's sibling up: binary strings of 32 characters, at most 63. */
   readonly hashes: readonly string[];
-  /** The signed checkpoint as it stands. */
+  /** The signed checkpoint, verbatim. */
   readonly note: Uint8Array;
 }
 

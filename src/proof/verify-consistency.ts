@@ -1,7 +1,4 @@
-/**
- * Verifies the file of a consistency proof with nothing but the older checkpoint and keys (SPEC §6): that the log only
- * appended since. Pure: it reads no file and no clock.
- */
+/** Verifies a consistency proof offline (SPEC §6): that the log only grew since an older checkpoint. Pure: no files, no clock. */
 
 import type { Result } from '../base/fault.js';
 import { checkOptions } from '../base/options.js';
@@ -20,10 +17,7 @@ import {
 } from './proof-keys.js';
 import { NO_SIGNERS, NO_WITNESS, type ProofOutcome, type StatedTree, verdictOf } from './verify-proof.js';
 
-/**
- * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the files say, proven only
- * where the verdict is `ok`.
- */
+/** The result in its wire form. Members of this type repeat what the files say, proven only if the verdict is `ok`. */
 export interface ConsistencyResult extends ProofOutcome {
   readonly origin: string | null;
   readonly old_tree: StatedTree | null;
@@ -35,10 +29,10 @@ export interface ConsistencyResult extends ProofOutcome {
 /**
  * Verifies that the checkpoint in a consistency proof's file extends an older one.
  *
- * @param bytes - The file. What is wrong is told in the result, with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
+ * @param bytes - The file. The result reports faults with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
  *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `KEY_UNKNOWN`, `WITNESS_QUORUM` and `PROOF_INVALID`.
  * @param oldNote - The note of the older checkpoint.
- * @param trust - Unless a known key signed both checkpoints the result is never `ok`.
+ * @param trust - The result is `ok` only if known keys signed both checkpoints.
  */
 export function verifyConsistencyProof(
   bytes: Uint8Array,

@@ -1,10 +1,9 @@
 /**
- * Verifies a tlog-proof file with nothing but keys (https://c2sp.org/tlog-proof, SPEC §6): that a log whose key is known
- * committed to an entry, which the file carries as its extra data or which is given beside it. Pure: it reads no file and no clock.
+ * Verifies a tlog-proof offline (https://c2sp.org/tlog-proof, SPEC §6): that a known log committed to an entry, which the file carries or the
+ * caller gives. Pure: no files, no clock.
  *
- * In this order: the file's form, the checkpoint's note and origin, the signatures on it, the inclusion proof, and, of an entry
- * that is a record of a ledger, the record itself and the signatures of its event. Everything that is wrong is told, not only the
- * first.
+ * Checks the file's form, the checkpoint's note, origin and signatures, and the inclusion proof; of an entry that is a record also the
+ * record and the signatures of its event. All problems are reported, not only the first.
  */
 
 import { sha256Base64url } from '../base/bytes/sha256.js';
@@ -28,17 +27,16 @@ import {
 } from './proof-keys.js';
 import { decodeTlogProof, type TlogProof } from './tlog-proof.js';
 
-/** `ok`: proven. `invalid`: broken. `undecided`: not broken as far as can be told, and nothing is proven. */
+/** `ok`: proven. `invalid`: broken. `undecided`: neither. */
 export type ProofVerdict = 'ok' | 'invalid' | 'undecided';
 
-/** A tree, as a checkpoint states it. */
 export interface StatedTree {
   readonly tree_size: number;
   /** `sha-256:…` */
   readonly root: string;
 }
 
-/** One signature of the event. `code` says why a signature that is valid in itself does not count, or that it is invalid. */
+/** One signature of the event. `code` says why it is invalid, or does not count. */
 export interface ProofEventSignature {
   readonly keyid: string;
   readonly result: 'valid' | 'invalid' | 'unverified';
@@ -51,7 +49,7 @@ export interface ProofGap {
   readonly message: string;
 }
 
-/** What every verification of a proof says first, in its wire form. */
+/** The common members of all results, in their wire form. */
 export interface ProofOutcome {
   readonly verdict: ProofVerdict;
   /** 0 ok, 1 invalid, 2 undecided. */
@@ -60,51 +58,45 @@ export interface ProofOutcome {
   readonly not_checked: readonly ProofGap[];
 }
 
-/** What the proof is of. */
 export interface ProofEntry {
-  /** `record`: a record of a ledger, well-formed or not. `bytes`: something else, of which only the bytes were verified. */
+  /** `record`: a record of a ledger, well-formed or not. `bytes`: anything else. */
   readonly kind: 'record' | 'bytes';
   readonly size_bytes: number;
   /** `sha-256:…` of its bytes. */
   readonly digest: string;
 }
 
-/**
- * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the file says, proven only
- * where the verdict is `ok`.
- */
+/** The result in its wire form. Members of this type repeat what the file says, proven only if the verdict is `ok`. */
 export interface ProofResult extends ProofOutcome {
   readonly origin: string | null;
   readonly index: number | null;
-  /** Null where there is none. */
   readonly entry: ProofEntry | null;
   readonly tree: StatedTree | null;
   /** `sha-256:…` */
   readonly event_id: string | null;
-  /** The whole event, as the record has it; null of an entry that is no record. */
+  /** The event of a record; null for other entries. */
   readonly event: JsonObject | null;
   readonly event_signatures: readonly ProofEventSignature[];
   readonly checkpoint_signers: CheckpointSigners;
 }
 
-/** Nobody. */
 export const NO_SIGNERS: CheckpointSigners = { log: [], witnesses: [], unverified: 0 };
 
-/** The largest entry that is looked at, in bytes. */
+/** The largest entry, in bytes. */
 export const MAX_ENTRY_BYTES = 1024 * 1024;
 
-/** What {@link verifyProof} needs beside the file and the keys. */
 export interface VerifyProofOptions {
   /**
-   * The entry, for a proof that does not carry it as its extra data. Its bytes; where only these without one final newline fit the
-   * proof, it is those: files of lines end in one. At most {@link MAX_ENTRY_BYTES}.
+   * The entry, for a proof that does not carry it: at most {@link MAX_ENTRY_BYTES}. A final newline is dropped if the proof only fits
+   * without it.
    */
   readonly entry?: Uint8Array | undefined;
 }
 
 /**
- * Checks what a proof is to be verified with; gives the entry, where there is one.
+ * Checks the arguments of a verification.
  *
+ * @returns the given entry
  * @throws TypeError naming `where` for an option that is not known or of the wrong type
  * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
  */
@@ -123,13 +115,13 @@ export function checkProofCall(
 }
 
 /**
- * Verifies a tlog-proof file of any log. Of one whose entry is no record of a ledger the result says so (`entry.kind`, and
- * `NOT_A_RECORD` under `not_checked`): that the log has these bytes is then all that is proven.
+ * Verifies a tlog-proof file of any log. If the entry is not a record (`entry.kind`, `NOT_A_RECORD` in `not_checked`), the result proves
+ * only that the log has these bytes.
  *
- * @param bytes - The file. What is wrong with it is told in the result, with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
+ * @param bytes - The file. The result reports faults with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
  *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `CHECKPOINT_MISSING`, `KEY_UNKNOWN`, `KEY_NOT_…`, `WITNESS_QUORUM`,
  *   `ENTRY_MISSING` (undecided), `PROOF_INVALID`, and those of SPEC §8 for the record and its signatures.
- * @param trust - Without a known key of the log the result is never `ok`.
+ * @param trust - The result is `ok` only if a known key of the log signed.
  * @throws TypeError for an option that is not known or of the wrong type
  * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
  * @example
@@ -167,12 +159,7 @@ export function verifyProof(
   const signatures = record === undefined ? [] : judgeEvent(record, entry as Uint8Array, keyring, problems);
   if (!isRecord && entry !== undefined && keyring.requiresEventSignatures) {
     const expected = 'a record with a signature of its event by a key of the trust policy';
-    problems.push({
-      code: 'SIGNATURE_MISSING',
-      kind: 'invalid',
-      expected,
-      actual: 'an entry that is no record',
-    });
+    problems.push(toProblem({ code: 'SIGNATURE_MISSING', expected, actual: 'an entry that is no record' }));
   }
   const inclusion = entry === undefined ? [ENTRY_MISSING] : checkInclusion(proof, entry, checkpoint);
   return conclude([...judged.problems, ...inclusion, ...problems], {
@@ -188,7 +175,6 @@ export function verifyProof(
   });
 }
 
-/** That the entry is neither in the proof nor beside it. */
 export const ENTRY_MISSING: ProofProblem = {
   code: 'ENTRY_MISSING',
   kind: 'undecided',
@@ -196,27 +182,22 @@ export const ENTRY_MISSING: ProofProblem = {
   actual: 'none',
 };
 
-/** That only bytes were verified. */
 export const NOT_A_RECORD: ProofGap = {
   code: 'NOT_A_RECORD',
   message:
     'the entry is not a record as ledgers here have them: only that the log has these bytes was verified',
 };
 
-/** Files of lines end in a newline that is no part of the entry. Which of the two is meant, the hashes say. */
+/** A final newline of the file is not part of the entry, if the proof fits without it. */
 function chooseEntry(proof: TlogProof, given: Uint8Array, checkpoint: Checkpoint | undefined): Uint8Array {
   if (checkpoint === undefined || given.at(-1) !== NEWLINE) return given;
   const line = given.subarray(0, -1);
   return checkInclusion(proof, line, checkpoint).length === 0 ? line : given;
 }
 
-/** What ends a line. */
 export const NEWLINE = 0x0a;
 
-/**
- * Whether an entry is to be judged as a record, so that a broken one is not taken for something else: an object with the members of
- * one, or what cannot be read and begins as every record does.
- */
+/** Whether to judge an entry as a record: it has the members of one, or is unreadable and begins like one. Broken records count. */
 export function claimsToBeRecord(entry: Uint8Array): boolean {
   if (entry.length > MAX_LINE_BYTES) return startsAsRecord(entry);
   let value: unknown;
@@ -239,7 +220,6 @@ function startsAsRecord(entry: Uint8Array): boolean {
   return decodeLatin1(entry.subarray(0, RECORD_START.length)) === RECORD_START;
 }
 
-/** An entry in its wire form. */
 export function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
   return {
     kind: isRecord ? 'record' : 'bytes',
@@ -248,7 +228,6 @@ export function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry 
   };
 }
 
-/** The verdict and exit status that problems amount to. */
 export function verdictOf(problems: readonly ProofProblem[]): {
   readonly verdict: ProofVerdict;
   readonly exit_status: 0 | 1 | 2;
@@ -257,7 +236,6 @@ export function verdictOf(problems: readonly ProofProblem[]): {
   return problems.length > 0 ? { verdict: 'undecided', exit_status: 2 } : { verdict: 'ok', exit_status: 0 };
 }
 
-/** That nobody known has seen that the log is the same for all. */
 export const NO_WITNESS: ProofGap = {
   code: 'WITNESSES',
   message: 'no known witness cosigned the checkpoint: the log could show others another history',
@@ -290,7 +268,7 @@ function checkInclusion(
   return [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: 'another' }];
 }
 
-/** The record as far as it can be read. */
+/** Examines a record, and reports its faults; undefined if it is too long. */
 export function examineRecord(
   line: Uint8Array,
   index: number,
@@ -307,17 +285,12 @@ export function examineRecord(
     problems.push({ code, kind: 'invalid', expected: `${expected}${where}`, actual });
   }
   if (record.seq !== undefined && record.seq !== index) {
-    problems.push({
-      code: 'SEQ_GAP',
-      kind: 'invalid',
-      expected: `seq ${index}`,
-      actual: `seq ${record.seq}`,
-    });
+    problems.push(toProblem({ code: 'SEQ_GAP', expected: `seq ${index}`, actual: `seq ${record.seq}` }));
   }
   return record;
 }
 
-/** Judges the event's signatures by the rule that the verification of ledgers has. */
+/** Judges the event's signatures by the rules of ledgers. */
 export function judgeEvent(
   record: ExaminedLine,
   line: Uint8Array,
@@ -342,7 +315,7 @@ export function judgeEvent(
     doubts.push({ code, kind: 'invalid', expected, actual });
     return { keyid, result: 'invalid', code };
   });
-  // Beside a signature that counts, one by a key that is not entitled does no harm.
+  // A signature by a key that is not entitled is harmless beside one that counts.
   if (judged.some(({ result }) => result === 'valid')) return judged;
   problems.push(...doubts);
   if (keyring.requiresEventSignatures && judged.every(({ result }) => result === 'unverified')) {
@@ -353,7 +326,7 @@ export function judgeEvent(
   return judged;
 }
 
-/** What a proof leaves open, whatever its file. */
+/** What a proof of any format leaves open. */
 export function listGaps(
   signatures: readonly ProofEventSignature[],
   signers: CheckpointSigners,

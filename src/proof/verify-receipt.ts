@@ -1,6 +1,6 @@
 /**
- * Verifies COSE receipts of inclusion (RFC 9942) with nothing but a key and the entry: that a log committed to it. Pure: it reads no file
- * and no clock. As RFC 9942 has it, the root is computed from the entry first, and then the signature is verified of that root.
+ * Verifies COSE receipts of inclusion (RFC 9942) offline: that a log committed to an entry. Pure: no files, no clock. As in RFC 9942 the
+ * root is computed from the entry, then the signature is verified over that root.
  */
 
 import { equalBytes } from '../base/bytes/compare.js';
@@ -34,16 +34,16 @@ import {
 } from './verify-proof.js';
 
 /**
- * What was found, in its wire form: what `verify-proof --format json` prints of a receipt. The members here are what the receipt says,
- * proven only where the verdict is `ok`; of the tree's size and the index see `TREE_SIZE` in `not_checked`.
+ * The result in its wire form. Members of this type repeat what the receipt says, proven only if the verdict is `ok`; for the tree's size and
+ * the index see `TREE_SIZE` in `not_checked`.
  */
 export interface ReceiptResult extends ProofOutcome {
   readonly kind: 'cose-receipt';
-  /** The issuer; null where the receipt does not say it. */
+  /** The issuer, if stated. */
   readonly origin: string | null;
   readonly index: number | null;
   readonly entry: ProofEntry | null;
-  /** The root is the one that was computed from the entry. */
+  /** The root is computed from the entry. */
   readonly tree: StatedTree | null;
   /** `sha-256:…` */
   readonly event_id: string | null;
@@ -53,17 +53,14 @@ export interface ReceiptResult extends ProofOutcome {
   readonly receipt_signers: readonly string[];
 }
 
-/** The size that a receipt claims, and the index with it, are not under its signature: RFC 9942 signs the root alone. */
+/** RFC 9942 signs the root only, not the size and the index that a receipt claims. */
 const TREE_SIZE: ProofGap = {
   code: 'TREE_SIZE',
   message:
     "the receipt's signature covers the root of the tree, not its size: how long the log was is not proven",
 };
 
-/**
- * Whether bytes begin as a COSE message does, rather than as one of the text files that other proofs are: a COSE_Sign1 with its tag, or
- * an array of four without.
- */
+/** Whether bytes begin like a COSE_Sign1, tagged, or as an untagged array of four; other proofs are text. */
 export function isReceipt(bytes: Uint8Array): boolean {
   return bytes[0] === 0xd2 || bytes[0] === 0x84;
 }
@@ -71,11 +68,11 @@ export function isReceipt(bytes: Uint8Array): boolean {
 /**
  * Verifies a COSE receipt of any log: `RFC9162_SHA256`, deterministic CBOR, one inclusion proof, the payload detached or the root.
  *
- * @param bytes - The receipt. What is wrong with it is told in the result, with the codes `PROOF_MALFORMED`, `ENTRY_MISSING` and
+ * @param bytes - The receipt. The result reports faults with the codes `PROOF_MALFORMED`, `ENTRY_MISSING` and
  *   `KEY_UNKNOWN` (undecided), `PROOF_INVALID`, `ORIGIN_MISMATCH`, `KEY_NOT_…`, `CHECKPOINT_MISSING`, `WITNESS_QUORUM`, and those of
  *   SPEC §8 for the record and its signatures.
- * @param trust - Without a known key of the log the result is never `ok`.
- * @param options - The entry, without which nothing can be proven.
+ * @param trust - The result is `ok` only if a known key of the log signed.
+ * @param options - The entry; without it the result is undecided.
  * @throws TypeError for an option that is not known or of the wrong type
  * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
  */
@@ -140,7 +137,7 @@ export function verifyReceipt(
 
   const result = judge(given);
   if (result.verdict === 'ok' || given.at(-1) !== NEWLINE) return result;
-  // Files of lines end in a newline that is no part of the entry.
+  // A final newline of the file is not part of the entry.
   const line = judge(given.subarray(0, -1));
   return line.receipt_signers.length > 0 || line.entry?.kind === 'record' ? line : result;
 }
@@ -149,7 +146,7 @@ function hasKid({ protectedHeaders, unprotectedHeaders }: CoseSign1): boolean {
   return protectedHeaders.has(COSE_HEADER.kid) || unprotectedHeaders.has(COSE_HEADER.kid);
 }
 
-/** An attached payload must be the root that the entry leads to. */
+/** An attached payload must be the computed root. */
 function verifiesRoot(message: CoseSign1, key: VerificationKey, root: string): boolean {
   const payload = encodeLatin1(root);
   if (message.payload === undefined) return verifyCoseSign1(message, key, { payload });

@@ -57,7 +57,7 @@ describe('init', () => {
     for (const [file, text] of Object.entries(files)) shop.write(`${top}/${file}`, text);
     const run = shop.run(['init', `${top}/sub/l.jsonl`]);
     expectOk(run);
-    expect(/^note: .*l\.jsonl\.key stands in the git work tree/m.test(run.stderr)).toBe(isTold);
+    expect(/^note: .*l\.jsonl\.key is in the git work tree/m.test(run.stderr)).toBe(isTold);
   });
 
   it('begins a past that is written down later: then drafts of it are in order', () => {

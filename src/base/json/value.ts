@@ -3,3 +3,8 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 
 /** A JSON object: own enumerable members only, `__proto__` included. */
 export type JsonObject = { [key: string]: JsonValue };
+
+/** Whether a value is a JSON object, rather than an array, a scalar or nothing. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

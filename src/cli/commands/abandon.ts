@@ -1,66 +1,54 @@
-/** `northroot abandon`: settles what was reserved or begun and nobody will end. */
+/** `northroot abandon`: settles actions that nothing will finish. */
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { type AbandonedOpen, LiveLedger } from '../../log/agent/live-ledger.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { seconds, spanMs } from '../options.js';
-import { NO_INDEX, viewOf } from '../view.js';
-import { decidingOptions, findSigner, NO_POSITION, POSITION, type PositionChoice } from './ledger-key.js';
+import { spanMs } from '../options.js';
+import { viewOf } from '../view.js';
+import { decidingOptions, findSigner, type SigningChoice, withSigning } from './ledger-key.js';
 
-interface AbandonCommandOptions extends PositionChoice {
+interface AbandonCommandOptions extends SigningChoice {
   readonly expired?: boolean;
   readonly olderThan?: number;
   readonly grant?: string;
-  readonly key?: string;
   readonly trust?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
 }
 
-/** So many that could not be settled are told of. */
-const MAX_TOLD = 20;
+/** The most failures that are listed. */
+const MAX_LISTED = 20;
 
-export function addAbandon(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
-  program
+export function addAbandon(program: Command, run: Run): void {
+  const command = program
     .command('abandon')
-    .summary('settle what was reserved or begun and nobody will end')
+    .summary('settle actions that will not finish')
     .description(
-      'Settles what northroot budget lists as open, and writes a line for each. An action that was not started is released: what it reserved is given back. Of what was started it is recorded that how it ended is unknown, and what was reserved is charged. One of them by itself is settled by northroot record --abandon. The exit status is 1 when some could not be settled, such as what another key has to sign for.',
+      'Settles the open actions that northroot budget lists, and writes a line for each. An action that was not started is released: its reservation is given back. A started action is recorded with an unknown outcome, and its reservation is charged. northroot record --abandon settles a single one. The exit status is 1 if any could not be settled, such as one that another key must sign.',
     )
     .argument('<ledger>', 'the file or folder')
     .option('--expired', 'release the actions that have expired and were not started')
     .option(
       '--older-than <span>',
-      'settle whatever was allowed, or started, longer ago than this, such as 90s, 30m, 2h or 7d; only where nothing of that age runs any more',
+      'settle every action allowed or started longer ago than this, such as 90s, 30m, 2h or 7d; use it only if nothing of that age is still running',
       spanMs,
     )
     .option('--grant <id>', 'only what is under this grant: its seq, its id, or a prefix of it')
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...NO_INDEX)
-    .action((ledger: string, options: AbandonCommandOptions) =>
-      run((context) => abandon(context, ledger, options)),
-    );
+    .option('--trust <file>', 'verify the ledger with this trust policy first');
+  withSigning(command).action((ledger: string, options: AbandonCommandOptions) =>
+    run((context) => abandon(context, ledger, options)),
+  );
 }
 
 async function abandon(context: Context, path: string, options: AbandonCommandOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const { expired, olderThan: olderThanMs, grant } = options;
   if (expired === undefined && olderThanMs === undefined) {
-    throw new CommandError('USAGE', 'expected --expired or --older-than', {
-      hint: 'northroot budget LEDGER lists what is open',
-    });
+    throw usageError('expected --expired or --older-than', 'northroot budget LEDGER lists what is open');
   }
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
@@ -71,7 +59,7 @@ async function abandon(context: Context, path: string, options: AbandonCommandOp
   const ledger = await LiveLedger.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
     signal,
-    ...(trust === undefined ? {} : { trust }),
+    ...defined({ trust }),
   });
   try {
     const { settled, refused } = await ledger.abandonOpen({ expired, olderThanMs, grantId, signal });
@@ -90,10 +78,10 @@ async function abandon(context: Context, path: string, options: AbandonCommandOp
 }
 
 function sayRefused({ terminal }: Context, refused: AbandonedOpen['refused']): void {
-  for (const { authorizationId, error } of refused.slice(0, MAX_TOLD)) {
+  for (const { authorizationId, error } of refused.slice(0, MAX_LISTED)) {
     const why = error instanceof NorthrootError ? `${error.code}: ${error.message}` : String(error);
     terminal.say(`not settled: ${authorizationId}: ${printable(why, 400)}`);
   }
-  const more = refused.length - MAX_TOLD;
+  const more = refused.length - MAX_LISTED;
   if (more > 0) terminal.say(`not settled: ${more} more`);
 }

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
 import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity } from '../../base/value/quantity.js';
@@ -11,13 +12,14 @@ import { type AdjustmentOptions, draftAdjustment } from '../../log/policy/draft-
 import type { LedgerView } from '../../log/read/ledger-view.js';
 import type { ReadRecord } from '../../log/read/read-records.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { viewOf } from '../view.js';
-import { appendDraft, type DraftOptions, OptionProblems, withDraftOptions } from './append-draft.js';
+import { appendDraft, OptionProblems } from './append-draft.js';
+import { type SigningChoice, withSigning } from './ledger-key.js';
 
-interface AdjustCommandOptions extends DraftOptions {
+interface AdjustCommandOptions extends SigningChoice {
   readonly grant?: string;
   readonly credit?: readonly string[];
   readonly debit?: readonly string[];
@@ -43,10 +45,7 @@ const FLAGS: Readonly<Record<Exclude<keyof AdjustmentOptions, 'source' | 'occurr
 const NOTES = `
 A credit gives budget back: only a key with the role authority may sign it, and nobody credits a grant of their own.`;
 
-export function addAdjust(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addAdjust(program: Command, run: Run): void {
   const command = program
     .command('adjust')
     .summary('correct what counts as used under a grant')
@@ -70,7 +69,7 @@ export function addAdjust(
     .option('--evidence <file>', 'the bill or credit note; its digest and size are recorded')
     .option('--principal <id>', 'who adjusts (default: who made the ledger)')
     .addHelpText('after', NOTES);
-  withDraftOptions(command).action((ledger: string, options: AdjustCommandOptions) =>
+  withSigning(command).action((ledger: string, options: AdjustCommandOptions) =>
     run((context) => adjust(context, ledger, options)),
   );
 }
@@ -86,8 +85,7 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
     reason: reason as string,
     ...amounts(problems, 'credit', options.credit),
     ...amounts(problems, 'debit', options.debit),
-    ...(basis === undefined ? {} : { meterBasis: basis }),
-    ...(options.principal === undefined ? {} : { principalId: options.principal }),
+    ...defined({ meterBasis: basis, principalId: options.principal }),
   };
   const missing = wanted === undefined ? ('' as const) : SOME_ID;
   problems.try(FLAGS, () => draftAdjustment({ ...said, grantId: missing }));
@@ -112,7 +110,7 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
         occurredAt: now,
         grantId: grant.eventId,
         ...(execution === undefined ? {} : { executionId: execution.eventId }),
-        ...(evidence === undefined ? {} : { evidence }),
+        ...defined({ evidence }),
       });
     },
     grant.event['principal_id'] as string,

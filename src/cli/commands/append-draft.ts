@@ -1,7 +1,7 @@
-/** Appending one event that a command has drafted: its key, its result line, and who could have signed where the key may not. */
+/** Appends one drafted event; if the key may not sign it, names the keys that may. */
 
-import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import type { Key } from '../../format/schema/generated/types.js';
@@ -9,32 +9,13 @@ import { OptionsError } from '../../log/policy/option-problems.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import type { Appended } from '../../log/writer/options.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
-import { CommandError } from '../command-error.js';
+import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
-import { seconds } from '../options.js';
-import { NO_INDEX } from '../view.js';
-import { NO_POSITION, openSigned, POSITION, type PositionChoice } from './ledger-key.js';
+import { openSigned, type SigningChoice } from './ledger-key.js';
 
-/** The options of every command that appends one event. */
-export interface DraftOptions extends PositionChoice {
-  readonly key?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
-}
-
-/** Adds the options of {@link DraftOptions}. */
-export function withDraftOptions(command: Command): Command {
-  return command
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...NO_INDEX);
-}
-
-/** What was appended, and by whom it was signed. */
-export interface AppendedDraft {
+/** What was appended, and the keyid of its signer. */
+interface AppendedDraft {
   readonly event: object;
   readonly appended: Appended;
   readonly signer: string | undefined;
@@ -43,13 +24,13 @@ export interface AppendedDraft {
 /**
  * Appends an event and writes its result line.
  *
- * @param draft - Called with the ledger, which is held from then on, and the present.
- * @param grantPrincipalId - The principal of the grant that the event names: whose key may sign depends on it.
+ * @param draft - Called with the present and the open ledger.
+ * @param grantPrincipalId - The principal of the grant that the event names, on which the keys that may sign depend.
  */
 export async function appendDraft(
   context: Context,
   path: string,
-  options: DraftOptions,
+  options: SigningChoice,
   draft: (now: string, ledger: Ledger) => object,
   grantPrincipalId?: string,
 ): Promise<AppendedDraft> {
@@ -62,7 +43,7 @@ export async function appendDraft(
     const appended = await ledger.append({ event, isAnew: true }).catch(async (error: unknown) => {
       const entitled = findEntitledKeys(await ledger.listKeys(), event, {
         at: now,
-        ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
+        ...defined({ grantPrincipalId }),
       });
       throw withEntitledKeys(error, entitled, event);
     });
@@ -74,7 +55,7 @@ export async function appendDraft(
   }
 }
 
-/** What refuses a key says which would do, and for whom a key has to be. */
+/** The error of a refused key, with the keys that may sign. */
 export function withEntitledKeys(error: unknown, entitled: readonly Key[], event: object): unknown {
   if (!(error instanceof NorthrootError) || !/^(?:KEY_|SIGNATURE_MISSING$)/.test(error.code)) return error;
   const keys = entitled.map(({ keyid, name }) => (name === undefined ? keyid : `${keyid} (${name})`));
@@ -88,21 +69,21 @@ export function withEntitledKeys(error: unknown, entitled: readonly Key[], event
   });
 }
 
-/** A key is for those in whose name events are: of a grant that is the grantee, and not whoever grants. */
+/** A key signs for the principals of events; the principal of a grant is its grantee. */
 function patternHint(event: object): string {
   const {
     event_type: type,
     principal_id: principal,
     authorization,
   } = event as Readonly<Record<string, unknown>>;
-  // A delegated grant is the delegator's too: which keys would do says more.
+  // The delegator may sign a delegated grant too: the list of keys says more.
   if (type === 'authorization' && Object.hasOwn(Object(authorization) as object, 'grant_event_id')) return '';
-  const of = type === 'authorization' ? 'of a grant the grantee, and not who signs' : 'and not who signs';
+  const of = type === 'authorization' ? ' (of a grant, the grantee)' : '';
   const name = typeof principal === 'string' && isPrincipalId(principal) ? principal : "'agent:*'";
-  return `key add --for names in whose name the events are that a key signs, ${of}, such as --for ${name}; `;
+  return `key add --for names the principals of the events that the key signs${of}, such as --for ${name}; `;
 }
 
-/** What is wrong with the options of a command, collected to be told at once. */
+/** Collects what is wrong with the options of a command, to report it in one error. */
 export class OptionProblems {
   readonly #problems: string[] = [];
 
@@ -111,7 +92,7 @@ export class OptionProblems {
   }
 
   /**
-   * What a builder makes of the options; undefined where it finds fault with them.
+   * What a builder makes of the options; undefined, and problems, if it refuses them.
    *
    * @param flags - The command's options by the names of the builder's.
    */
@@ -125,7 +106,7 @@ export class OptionProblems {
     }
   }
 
-  /** What `read` gives; undefined, and a problem, where it throws a RangeError. */
+  /** The result of `read`; undefined, and a problem, if it throws a RangeError. */
   read<T>(flag: string, read: () => T): T | undefined {
     try {
       return read();
@@ -136,11 +117,9 @@ export class OptionProblems {
     }
   }
 
-  /** @throws NorthrootError `USAGE` with everything that was wrong. */
+  /** @throws NorthrootError `USAGE` with all problems */
   end(command: string): void {
     if (this.#problems.length === 0) return;
-    throw new CommandError('USAGE', this.#problems.join('; '), {
-      hint: `northroot ${command} --help has examples`,
-    });
+    throw usageError(this.#problems.join('; '), `northroot ${command} --help has examples`);
   }
 }

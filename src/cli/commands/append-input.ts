@@ -1,8 +1,9 @@
 /** The events that `append` is given: JSON texts from files or a pipe, and what each asks for. */
 
+import { defined } from '../../base/defined.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type JsonText, JsonTextSplitter, placeInText } from '../../base/json/split-texts.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { quantity } from '../../base/value/quantity.js';
 import { resolveReferences } from '../../format/event/references.js';
 import type { Entry } from '../../log/writer/options.js';
@@ -146,8 +147,7 @@ function toEntry(payload: Uint8Array, foreignAs: string | undefined): ReadInput 
   const { occurred_at, principal_id } = event;
   const draft = {
     event_type: foreignAs,
-    ...(occurred_at === undefined ? {} : { occurred_at }),
-    ...(principal_id === undefined ? {} : { principal_id }),
+    ...defined({ occurred_at, principal_id }),
     journal_event: event,
   };
   return { entry: { event: draft }, lossy: [] };
@@ -169,7 +169,7 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
     const error = ingestError(ingested, hint, `byte ${column} of the line`);
     throw new InputError(error, `${name}:${line}`);
   }
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     throw new CommandError('SCHEMA', 'expected a JSON object, found another JSON value', {
       hint: 'each event is one JSON object',
     });
@@ -180,7 +180,7 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
   }
   const { event, meta, signatures, ...others } = value;
   const [other] = Object.keys(others);
-  if (other !== undefined || !isObject(event)) {
+  if (other !== undefined || !isJsonObject(event)) {
     const problem =
       other === undefined
         ? 'event: expected an object'
@@ -192,8 +192,7 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
   }
   const entry = {
     event: withType(event, type),
-    ...(meta === undefined ? {} : { meta }),
-    ...(signatures === undefined ? {} : { signatures }),
+    ...defined({ meta, signatures }),
   };
   return { entry: entry as unknown as Entry, lossy };
 }
@@ -226,7 +225,7 @@ export async function resolveEntry(entry: Entry, find: (wanted: string) => Promi
 /** The value with quantities where amounts are texts of numbers, as the builders take them; another text is the schema's to refuse. */
 function readTexts(value: JsonValue, name?: string): JsonValue {
   if (Array.isArray(value)) return value.map((item) => readTexts(item));
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     const members = Object.entries(value).map(([key, item]) => [key, readTexts(item, key)] as const);
     return Object.fromEntries(members);
   }
@@ -241,7 +240,3 @@ function readTexts(value: JsonValue, name?: string): JsonValue {
 
 /** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */
 export const AMOUNT = /\/(?:amount|concurrency_limit)$/;
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

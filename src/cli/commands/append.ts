@@ -5,13 +5,13 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { EventError } from '../../format/event/validate.js';
 import type { Finding } from '../../format/finding/finding.js';
-import type { Signer } from '../../format/signature/signer.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
 import type { CheckpointSchedule } from '../../log/writer/checkpoint.js';
-import { Ledger } from '../../log/writer/ledger.js';
+import type { Ledger } from '../../log/writer/ledger.js';
 import {
   type CheckpointResult,
   type Entry,
@@ -22,30 +22,16 @@ import { toFindingJson } from '../../rules/report/report.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { Backlog } from '../backlog.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { exitStatusForRefusal } from '../exit-status.js';
-import { readStart, STDIN } from '../input.js';
+import { assertStdinOnce, readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import {
-  byteSize,
-  checkpointSchedule,
-  extensionType,
-  principalId,
-  seconds,
-  wholeNumber,
-} from '../options.js';
+import { byteSize, checkpointSchedule, extensionType, principalId, wholeNumber } from '../options.js';
 import { ResultLines } from '../result-lines.js';
 import { NO_INDEX, viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
-import {
-  assertOrigin,
-  asUsageError,
-  findNamedSigner,
-  notePathOf,
-  openWithOwnKey,
-  writingOptions,
-} from './ledger-key.js';
+import { assertOneSigning, KEY, LOCK_TIMEOUT, notePathOf, openOrCreate } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -67,64 +53,61 @@ interface AppendOptions {
   readonly signingThreads?: number;
 }
 
-export function addAppend(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addAppend(program: Command, run: Run): void {
   program
     .command('append')
     .summary('append events, as JSON')
     .description(
-      'Appends events from files or standard input, JSON objects one a line, over several lines, or in an array: each is a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. A Northroot journal (.nrj) is known by its first bytes, and its events are taken as they are. Writes one result line for each event once it is on disk, with what verification finds in it. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
+      'Appends events from files or standard input: JSON objects, one or more per line, over several lines, or in an array. Each is a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. A Northroot journal (.nrj) is detected by its first bytes. Writes one result line per event once it is on disk, with its findings. Stops at the first refused event; earlier events stay. The ledger must exist, unless --create or --origin is given, which make it as init does.',
     )
     .argument('<ledger>', 'the file or folder to append to')
     .argument('[files...]', 'files of events; - or none for standard input')
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option(...KEY)
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
-    .option('--principal <id>', 'who acted, for drafts that do not say it', principalId)
-    .option('--type <type>', 'the event_type of drafts that do not say it, such as x.build')
+    .option('--principal <id>', 'the principal of drafts that have none', principalId)
+    .option('--type <type>', 'the event_type of drafts that have none, such as x.build')
     .addOption(
       new Option(
         '--existing <how>',
-        'an event that the ledger has already: ok reports where it is ("status":"exists"), refuse stops there',
+        'an event that is already in the ledger: ok reports its position ("status":"exists"), refuse stops',
       )
         .choices(['ok', 'refuse'])
         .default('ok'),
     )
     .option(
       '--foreign-as <type>',
-      'for journals: carry events that are not of this format in extension events of this type, such as x.journal, under journal_event',
+      'for journals: wrap events of other formats in extension events of this type, such as x.journal, under journal_event',
       extensionType,
     )
-    .option('--create', 'make the ledger if nothing is there')
+    .option('--create', 'make the ledger if it does not exist')
     .option(
       '--origin <name>',
       "the ledger's unique name: a new one gets it (as with --create), another must have it",
     )
     .option(
       '--quantities',
-      'turn JSON numbers in amounts, and texts such as "0.25", into exact quantities, from their text',
+      'convert JSON numbers in amounts, and strings such as "0.25", to exact quantities',
     )
     .option(
       '--strict',
       'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
     )
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...LOCK_TIMEOUT)
     .option(...NO_INDEX)
     .option(
       '--segment-bytes <size>',
-      'in a folder, begin a new segment at this size (default: 64MiB)',
+      'in a folder, start a new segment at this size (default: 64MiB)',
       byteSize,
     )
     .option(
       '--checkpoint-every <n>',
-      'seal the ledger after so many records, or so long after the last checkpoint: 1000, or 30s, 15m, 1h, 1d',
+      'make a checkpoint after this many records, or this long after the last one: 1000, or 30s, 15m, 1h, 1d',
       checkpointSchedule,
     )
     .option('--note <file>', 'where to write the note of each checkpoint (default: LEDGER.checkpoint)')
     .option(
       '--signing-threads <n>',
-      'where hundreds of events wait, sign them in so many further threads (default: 1, or 0 where there is one processor); what is written does not depend on it',
+      'sign in this many extra threads when hundreds of events wait (default: 1, or 0 with one processor); the output does not depend on it',
       wholeNumber(0, MAX_SIGNING_THREADS),
     )
     .action((ledger: string, files: string[], options: AppendOptions) =>
@@ -132,7 +115,7 @@ export function addAppend(
     );
 }
 
-/** So many events may wait to be written before reading stops. */
+/** The most events that wait to be written before reading pauses. */
 const MAX_WAITING = 2_000;
 
 /** The most codes that the last line names. */
@@ -151,7 +134,7 @@ async function append(
   const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
     terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
-    // Told of when it is waited for.
+    // Reported when it is awaited.
     published.catch(() => undefined);
   };
   let unsealed: NorthrootError | undefined;
@@ -165,7 +148,7 @@ async function append(
   let refusal: { readonly error: unknown; readonly order: number; readonly place: string } | undefined;
   let order = 0;
 
-  /** Results come out in the order of the events, each when it is on disk. */
+  /** Results are written in the order of the events, each once it is on disk. */
   const report = async (read: ReadInput, order: number, place: string): Promise<void> => {
     try {
       const { entry, lossy } = read;
@@ -186,7 +169,7 @@ async function append(
     }
   };
   const refuse = (error: unknown, order: number, place: string): void => {
-    // A refusal by the ledger may become known after one of a later event that is not even JSON.
+    // The ledger may refuse an event after a later one was refused as JSON.
     if (refusal !== undefined && order >= refusal.order) return;
     refusal = { error, order, place: error instanceof InputError ? error.place : place };
   };
@@ -195,7 +178,7 @@ async function append(
     await results.written();
   };
   const ids = new Map<string, string>();
-  /** The id of an event of the ledger, also of one that was given before. */
+  /** The id of an event in the ledger, including events given before. */
   const find = async (wanted: string): Promise<string> => {
     await settle();
     const { eventId } = await viewOf(context, path, undefined, options).findRecord(wanted);
@@ -238,7 +221,7 @@ async function append(
   return exitStatusForRefusal(error);
 }
 
-/** What was done is recorded also where it should not have been; the last line says so, whose exit status is that of appending. */
+/** Violations are recorded, and do not change the exit status of appending: the last line reports them. */
 function describeWrong(
   { violation, invalid, codes }: { violation: number; invalid: number; codes: ReadonlySet<string> },
   path: string,
@@ -252,64 +235,45 @@ function describeWrong(
   return `warning: of the events that were appended, ${counts.join(' and ')}: ${all.slice(0, MAX_CODES).join(', ')}${more}; northroot verify ${printable(path)} says where`;
 }
 
-/** A path that is wrong is told of before a ledger is made for nothing. */
+/** Wrong paths are refused before a ledger is made. */
 async function assertReadable(inputs: readonly string[], context: Context): Promise<void> {
   for (const input of inputs) {
     if (input === STDIN) continue;
     const kind = await kindOfPath(input);
-    // Where it has come meanwhile, it is closed again.
     if (kind === 'missing') await readStart(input, 0, context);
     if (kind === 'folder') {
       throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
     }
   }
-  if (inputs.filter((input) => input === STDIN).length > 1) {
-    throw new CommandError('USAGE', 'standard input can be read once only');
-  }
+  assertStdinOnce(inputs);
 }
 
 async function openLedger(
-  { terminal, signal }: Context,
+  context: Context,
   path: string,
   options: AppendOptions,
   onCheckpoint: (checkpoint: CheckpointResult, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
-  const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery, signingThreads } = options;
-  if (unsigned && key !== undefined) {
-    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
-  }
+  const { origin, principal, segmentBytes, checkpointEvery, signingThreads } = options;
+  assertOneSigning(options);
   const mayCreate = options.create === true || origin !== undefined;
   if (!mayCreate && (await kindOfPath(path)) === 'missing') {
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
     });
   }
-  const open = async (signer: Signer | undefined): Promise<Ledger> => {
-    try {
-      return await Ledger.open(path, {
-        ...writingOptions(terminal, signer, options),
-        signal,
-        create: origin === undefined ? {} : { origin },
-        onNotice,
-        stopsAtRefusal: true,
-        strict: options.strict === true,
-        ...(principal === undefined ? {} : { principalId: principal }),
-        ...(segmentBytes === undefined ? {} : { segmentBytes }),
-        ...(signingThreads === undefined ? {} : { signingThreads }),
-        ...(checkpointEvery === undefined ? {} : { checkpointEvery, onCheckpoint }),
-      });
-    } catch (error) {
-      throw asUsageError(error);
-    }
-  };
-  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
-  const isSettled = unsigned || named !== undefined;
-  const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
-  return assertOrigin(ledger, origin);
+  return openOrCreate(context, path, options, {
+    create: defined({ origin }),
+    onNotice,
+    stopsAtRefusal: true,
+    strict: options.strict === true,
+    ...defined({ principalId: principal, segmentBytes, signingThreads }),
+    ...(checkpointEvery === undefined ? {} : { checkpointEvery, onCheckpoint }),
+  });
 }
 
-/** A finding as result lines have it: its place is the record that the line is about. */
+/** A finding in a result line, which already says its place. */
 function toResultFinding(finding: Finding): object {
   const { code, severity, class: of, at, expected, actual, related, message } = toFindingJson(finding);
   const { pointer } = at;
@@ -317,15 +281,12 @@ function toResultFinding(finding: Finding): object {
     code,
     severity,
     class: of,
-    ...(pointer === undefined ? {} : { pointer }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(actual === undefined ? {} : { actual }),
-    ...(related === undefined ? {} : { related }),
+    ...defined({ pointer, expected, actual, related }),
     message,
   };
 }
 
-/** A key that is refused is answered with those that would do. */
+/** The error of a refused key, with the keys that may sign. */
 async function withKeys(
   error: unknown,
   { event }: Entry,
@@ -339,7 +300,7 @@ async function withKeys(
   return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }), said);
 }
 
-/** An error of an append, with a hint for those who write drafts. */
+/** The error, with a hint for authors of drafts. */
 function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.js';
@@ -10,24 +11,17 @@ import { resolveTime } from '../../base/value/when.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { authorizeAction } from '../../log/policy/authorize.js';
 import { type DecidingBound, describeLeft } from '../../log/policy/deciding-bound.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { IMPORTED_HINT } from '../hints.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { meterList, principalId, requestKey, resourceList, seconds, toolName } from '../options.js';
-import { NO_INDEX, viewOf } from '../view.js';
-import {
-  decidingOptions,
-  findSigner,
-  HONOUR,
-  NO_POSITION,
-  POSITION,
-  type PositionChoice,
-} from './ledger-key.js';
+import { meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
+import { viewOf } from '../view.js';
+import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface AuthorizeCommandOptions extends PositionChoice {
+interface AuthorizeCommandOptions extends DecidingChoice {
   readonly principal: string;
   readonly tool: string;
   readonly grant?: string;
@@ -38,22 +32,14 @@ interface AuthorizeCommandOptions extends PositionChoice {
   readonly reserve?: Meter[];
   readonly expires?: string;
   readonly resource?: ResourceRef[];
-  readonly key?: string;
-  readonly trust?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
-  readonly honourImported?: string[];
   readonly requestKey?: string;
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
 const DENIED: ExitStatus = 3;
 
-export function addAuthorize(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
-  program
+export function addAuthorize(program: Command, run: Run): void {
+  const command = program
     .command('authorize')
     .summary("ask the ledger's grants, and record the decision")
     .description(
@@ -88,17 +74,10 @@ export function addAuthorize(
       '--request-key <key>',
       'your own name for this one request: asked again, it gets the answer that it has, and nothing is recorded',
       requestKey,
-    )
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...HONOUR)
-    .option(...NO_INDEX)
-    .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
-      run((context) => authorize(context, ledger, command, options)),
     );
+  withDeciding(command).action((ledger: string, words: string[], options: AuthorizeCommandOptions) =>
+    run((context) => authorize(context, ledger, words, options)),
+  );
 }
 
 async function authorize(
@@ -125,17 +104,19 @@ async function authorize(
       toolName: options.tool,
       paramsDigest: params,
       intentDigest: intent,
-      ...(options.reserve === undefined ? {} : { meters: options.reserve }),
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...(options.resource === undefined ? {} : { resources: options.resource }),
-      ...(grantId === undefined ? {} : { grantId }),
-      ...(options.requestKey === undefined ? {} : { requestKey: options.requestKey }),
+      ...defined({
+        meters: options.reserve,
+        expiresAt,
+        resources: options.resource,
+        grantId,
+        requestKey: options.requestKey,
+      }),
     },
     {
       ...(await decidingOptions(terminal, path, signer, options)),
       honourImported: options.honourImported,
       signal,
-      ...(trust === undefined ? {} : { trust }),
+      ...defined({ trust }),
     },
   );
   const { decision, decisionCode, checks, reason = '', recorded, remaining, bound } = answer;
@@ -192,9 +173,10 @@ async function readParams(
     (each) => each !== undefined,
   );
   if (given.length !== 1) {
-    throw new CommandError('USAGE', 'expected one of --params, --params-digest and a command after --', {
-      hint: 'what is to be done must be known to be allowed',
-    });
+    throw usageError(
+      'expected one of --params, --params-digest and a command after --',
+      'what is to be done must be known to be allowed',
+    );
   }
   if (paramsDigest !== undefined) return digestArgument(paramsDigest);
   return params === undefined
@@ -208,11 +190,11 @@ async function readIntent(
   params: Digest,
 ): Promise<Digest> {
   if (intent !== undefined && intentDigest !== undefined) {
-    throw new CommandError('USAGE', '--intent and --intent-digest exclude each other');
+    throw usageError('--intent and --intent-digest exclude each other');
   }
   if (intentDigest !== undefined) return digestArgument(intentDigest);
   if (intent === STDIN && file === STDIN) {
-    throw new CommandError('USAGE', 'only one of --params and --intent can come from standard input');
+    throw usageError('only one of --params and --intent can come from standard input');
   }
   if (intent !== undefined) return digestOfJson(await readInput(intent, context), intent);
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));

@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { writeJson } from '../../base/json/write-json.js';
 import { fromDigestText } from '../../base/value/digest.js';
 import { formatQuantity } from '../../base/value/quantity.js';
@@ -22,8 +23,8 @@ import {
   unstartedActions,
 } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { safeSink } from '../json-text.js';
 import type { Terminal } from '../terminal.js';
@@ -36,10 +37,7 @@ interface BudgetOptions extends IndexChoice {
   readonly format: 'text' | 'json';
 }
 
-export function addBudget(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addBudget(program: Command, run: Run): void {
   program
     .command('budget')
     .summary('show what is left of each grant')
@@ -64,7 +62,7 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   let only: string | undefined;
   if (options.grant !== undefined) {
     if (ledger === STDIN) {
-      throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
+      throw usageError('--grant needs a file: standard input is read only once');
     }
     only = (await view.findRecord(options.grant)).eventId;
   }
@@ -163,11 +161,11 @@ function toActionJson(action: UnstartedAction): object {
   return {
     event_id: action.eventId,
     seq: action.seq,
-    ...(action.grantId === undefined ? {} : { grant_event_id: action.grantId }),
+    ...defined({ grant_event_id: action.grantId }),
     principal_id: action.principalId,
     tool_name: action.toolName,
     occurred_at: action.occurredAt,
-    ...(action.expiresAt === undefined ? {} : { expires_at: action.expiresAt }),
+    ...defined({ expires_at: action.expiresAt }),
     meter_reservation: action.reservation,
   };
 }
@@ -183,7 +181,7 @@ function toStartJson(start: StartedAuthorization): object {
     event_id: start.eventId,
     seq: start.seq,
     auth_event_id: start.authorizationId,
-    ...(start.grantId === undefined ? {} : { grant_event_id: start.grantId }),
+    ...defined({ grant_event_id: start.grantId }),
     principal_id: start.principalId,
     tool_name: start.toolName,
     started_at: start.startedAt,
@@ -215,9 +213,10 @@ function toPoint(at: string | undefined): Point {
   if (/^\d{1,15}$/.test(at)) return { seq: Number(at) };
   const time = /^\d{4}-\d{2}-\d{2}$/.test(at) ? `${at}T00:00:00Z` : at;
   if (isTimestamp(time)) return { time };
-  throw new CommandError('USAGE', `${printable(at)} is neither a seq nor a time`, {
-    hint: 'such as 17, 2026-03-01 or 2026-03-01T12:00:00Z',
-  });
+  throw usageError(
+    `${printable(at)} is neither a seq nor a time`,
+    'such as 17, 2026-03-01 or 2026-03-01T12:00:00Z',
+  );
 }
 
 function toRow(grant: GrantAccount): AccountRow & { readonly decimals: object } {
@@ -225,8 +224,7 @@ function toRow(grant: GrantAccount): AccountRow & { readonly decimals: object } 
     event_id: grant.eventId,
     seq: grant.seq,
     principal_id: grant.principalId,
-    ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
-    ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+    ...defined({ expires_at: grant.expiresAt, parent_event_id: grant.parentId }),
     signers: grant.signers,
     executions: grant.executions,
     meters: grant.balances,

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { canBeWitnessKey, isSignedBy, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Signer } from '../../format/signature/signer.js';
@@ -16,8 +17,8 @@ import {
   type WitnessPolicy,
   witnessPolicyKeys,
 } from '../../rules/trust/witness-policy.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, principalId, seconds } from '../options.js';
@@ -36,10 +37,7 @@ interface CheckpointCommandOptions {
   readonly index: boolean;
 }
 
-export function addCheckpoint(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addCheckpoint(program: Command, run: Run): void {
   program
     .command('checkpoint')
     .summary('seal a ledger with a signed checkpoint')
@@ -83,7 +81,7 @@ async function checkpoint(
   // What is wrong with the command is told of before anything is sealed.
   for (const url of urls) submissionUrl(url);
   if (urls.length === 0 && keys.length > 0) {
-    throw new CommandError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
+    throw usageError('there is no witness to ask', 'name it with --witness URL');
   }
   const noteSigners: Signer[] = [];
   for (const file of options.key) noteSigners.push(await readSigner(terminal, file));
@@ -130,7 +128,7 @@ async function checkpoint(
           timeoutMs: options.witnessTimeout * 1000,
           signal,
           onProgress: (answer) => terminal.say(describeAnswer(answer)),
-          ...(principal === undefined ? {} : { principalId: principal }),
+          ...defined({ principalId: principal }),
         });
   for (const line of attested?.refused ?? []) terminal.say(describeRefused(line, attested?.unknown ?? []));
   await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
@@ -141,9 +139,10 @@ async function checkpoint(
 function readWitnessKey(vkey: string): NoteKey {
   const key = parseNoteKey(vkey);
   if (canBeWitnessKey(key)) return key;
-  throw new CommandError('USAGE', `--witness-key ${printable(vkey)} is not the key of a witness`, {
-    hint: 'witnesses have vkeys of type 0x04 or 0x06; northroot witness prints its own',
-  });
+  throw usageError(
+    `--witness-key ${printable(vkey)} is not the key of a witness`,
+    'witnesses have vkeys of type 0x04 or 0x06; northroot witness prints its own',
+  );
 }
 
 function toResult(made: CheckpointResult, notePath: string, attested: AttestResult | undefined): object {

@@ -3,15 +3,12 @@
 import { Argument, type Command, type Option } from 'commander';
 import { CODE_PAGES } from '../../format/finding/catalog.js';
 import { schemaNames } from '../../format/schema/documents.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Run } from '../context.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-export function addCompletion(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addCompletion(program: Command, run: Run): void {
   program
     .command('completion')
     .summary('write a completion script for a shell')

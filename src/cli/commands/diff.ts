@@ -3,16 +3,13 @@
 import { type Command, Option } from 'commander';
 import { renderLedgerDiff } from '../../out/text/ledger-diff.js';
 import { diffLedgers } from '../../proof/ledger-diff.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Run } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
 
-export function addDiff(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addDiff(program: Command, run: Run): void {
   program
     .command('diff')
     .summary('show where two ledgers part')
@@ -26,7 +23,7 @@ export function addDiff(
       run(async (context) => {
         const { terminal, signal } = context;
         if (a === STDIN && b === STDIN) {
-          throw new CommandError('USAGE', 'only one of the ledgers can be on standard input');
+          throw usageError('only one of the ledgers can be on standard input');
         }
         const result = await diffLedgers(
           await openLedgerInput(a, context),

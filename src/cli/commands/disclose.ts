@@ -5,8 +5,8 @@ import { printable } from '../../base/bytes/printable.js';
 import { writeNewFile } from '../../log/fs/file-system.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { attachContents, findContent, type FoundContent } from '../../proof/bundle/disclose.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readBundleInput, readInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 
@@ -20,10 +20,7 @@ interface DiscloseOptions {
 /** So many places are shown. */
 const MAX_SHOWN = 10;
 
-export function addDisclose(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addDisclose(program: Command, run: Run): void {
   program
     .command('disclose')
     .summary('show contents that a ledger names by their digests')
@@ -43,13 +40,13 @@ export function addDisclose(
 async function disclose(context: Context, path: string, options: DiscloseOptions): Promise<ExitStatus> {
   const { content = [], check = [], out } = options;
   if ((content.length === 0) === (check.length === 0)) {
-    throw new CommandError('USAGE', 'expected --content or --check, with files');
+    throw usageError('expected --content or --check, with files');
   }
   if (content.length > 0 !== (out !== undefined)) {
-    throw new CommandError('USAGE', '--content needs --out, the bundle to make; --check makes none');
+    throw usageError('--content needs --out, the bundle to make; --check makes none');
   }
   if ([path, ...content, ...check].filter((each) => each === STDIN).length > 1) {
-    throw new CommandError('USAGE', 'standard input can be one of the files only');
+    throw usageError('standard input can be one of the files only');
   }
   const bundle = await readBundleInput(path, context);
   if (out === undefined) return checkFiles(context, path, bundle, options);
@@ -71,7 +68,7 @@ async function checkFiles(
   { check = [], format }: DiscloseOptions,
 ): Promise<ExitStatus> {
   if (bundle === undefined && path === STDIN) {
-    throw new CommandError('USAGE', 'disclose needs a file: a ledger is not read from standard input');
+    throw usageError('disclose needs a file: a ledger is not read from standard input');
   }
   const contents = await readContents(check, context);
   const found = await findContent(bundle ?? (() => openLedger(path)), contents, context.signal);

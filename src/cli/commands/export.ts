@@ -1,29 +1,21 @@
 /** `northroot export`: writes what other tools read, each kind to a path of its own. */
 
 import type { Command } from 'commander';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
-import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
-import { collect, instant } from '../options.js';
+import { STDIN } from '../input.js';
 import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
+import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 
-interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
-  readonly trust?: string;
-  readonly witnessPolicy?: string;
-  readonly checkpoint: readonly string[];
-  readonly now?: string;
-}
+interface ExportOptions extends SelectionOptions, VerifyingOptions, Readonly<Record<string, unknown>> {}
 
 /** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
 const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
 
-export function addExport(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addExport(program: Command, run: Run): void {
   const command = addSelection(
     program
       .command('export')
@@ -32,20 +24,8 @@ export function addExport(
         'Verifies a ledger and writes it, or the records that are selected, in the forms that are asked for; several may be asked for at once. What is written says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
       )
       .argument('<ledger>', 'the file or folder'),
-  )
-    .option('--trust <file>', 'verify with this trust policy')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option(
-      '--checkpoint <file>',
-      'verify against a checkpoint that you hold (with --bundle and --receipts: prove against it); may be given again',
-      collect,
-      [],
-    )
-    .option(
-      '--now <time>',
-      'the time by which the age of checkpoints is judged (default: the present)',
-      instant,
-    );
+  );
+  addVerifying(command);
   for (const kind of EXPORT_KINDS) {
     command.option(kind.flags, kind.description);
     for (const [flags, description, parse] of kind.further ?? []) {
@@ -65,20 +45,21 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     return typeof path === 'string' ? [{ kind, path }] : [];
   });
   if (asked.length === 0) {
-    throw new CommandError('USAGE', 'say what to export', {
-      hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
-    });
+    throw usageError(
+      'say what to export',
+      `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
+    );
   }
   assertOptionsApply(
     asked.map(({ kind }) => kind),
     options,
   );
   if (ledger === STDIN) {
-    throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
+    throw usageError('export needs a file: the ledger may be read more than once');
   }
   const wrong = asked.find(({ kind, path }) => kind.target !== 'file' && path === STDOUT);
   if (wrong !== undefined) {
-    throw new CommandError('USAGE', `${wrong.kind.flags} writes several files: standard output takes one`);
+    throw usageError(`${wrong.kind.flags} writes several files: standard output takes one`);
   }
   const { key } = options;
   await assertTargets(
@@ -86,18 +67,11 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
       ...(target === 'folder' ? [{ path, kind: 'folder' } as const] : []),
       ...filesAt(path).map((file) => ({ path: file, kind: 'file' }) as const),
     ]),
-    [
-      ...filesOf(ledger),
-      ...[options.trust, options.witnessPolicy, ...options.checkpoint],
-      ...(typeof key === 'string' ? [key] : []),
-    ],
+    [...filesOf(ledger), ...filesOfVerifying(options), ...(typeof key === 'string' ? [key] : [])],
   );
   const selection = await toSelection(context, ledger, options);
-  const trust = await readTrustPolicy(options.trust);
-  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, context.terminal);
-  const checkpoints = await readAnchors(options.checkpoint);
-  const { now } = options;
-  const given = { context, ledger, selection, trust, witnessPolicy, checkpoints, now, options };
+  const verifying = await readVerifying(options, context.terminal);
+  const given = { context, ledger, selection, ...verifying, options };
   const statuses: ExitStatus[] = [];
   for (const { kind, path } of asked) {
     statuses.push(await kind.write({ ...given, path }));
@@ -112,9 +86,10 @@ function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions
     if (taken.has(flags) || options[nameOf(flags)] === undefined) continue;
     const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
     const [option = ''] = flags.split(' ');
-    throw new CommandError('USAGE', `${option} is for none of the exports that are asked for`, {
-      hint: `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
-    });
+    throw usageError(
+      `${option} is for none of the exports that are asked for`,
+      `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
+    );
   }
 }
 

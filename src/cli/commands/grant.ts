@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import type { JsonValue } from '../../base/json/value.js';
 import type { Meter } from '../../base/value/meter.js';
@@ -11,14 +12,15 @@ import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../form
 import { kindOfPath } from '../../log/fs/file-system.js';
 import { draftGrant, type GrantOptions } from '../../log/policy/draft-grant.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { viewOf } from '../view.js';
-import { appendDraft, type DraftOptions, OptionProblems, withDraftOptions } from './append-draft.js';
+import { appendDraft, OptionProblems } from './append-draft.js';
+import { type SigningChoice, withSigning } from './ledger-key.js';
 
-interface GrantCommandOptions extends DraftOptions {
+interface GrantCommandOptions extends SigningChoice {
   readonly to?: string;
   readonly principal?: string;
   readonly tool?: readonly string[];
@@ -73,10 +75,7 @@ intents are one list. Without it the intent is the parent's, or the bounds thems
 
 With --parent, what is not said is taken over from the parent: its tools, its units, its limits, its expiry.`;
 
-export function addGrant(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addGrant(program: Command, run: Run): void {
   const command = program
     .command('grant')
     .summary('allow a principal some tools, within bounds')
@@ -136,7 +135,7 @@ export function addGrant(
       'the foreign system that the grant is taken over from, and its id there: SYSTEM=ID',
     )
     .addHelpText('after', NOTES);
-  withDraftOptions(command).action((ledger: string, options: GrantCommandOptions) =>
+  withSigning(command).action((ledger: string, options: GrantCommandOptions) =>
     run((context) => grant(context, ledger, options)),
   );
 }
@@ -200,7 +199,7 @@ async function readOptions(
   return {
     // Of another type, or missing, it is the builder's to refuse.
     principalId: (to ?? principal) as string,
-    ...(tool === undefined ? {} : { allowedTools: tool }),
+    ...defined({ allowedTools: tool }),
     ...amounts('--cap', 'meterCaps', options.cap),
     ...amounts('--action-cap', 'actionCaps', options.actionCap),
     ...amounts('--rate', 'rateLimits', options.rate),
@@ -208,12 +207,7 @@ async function readOptions(
     ...numberOption('maxDelegationDepth', options.maxDepth),
     ...(outputMode === undefined ? {} : { outputMode: outputMode as NonNullable<Bounds['output_mode']> }),
     ...(options.resource === undefined ? {} : { resources: readResources(options.resource, problems) }),
-    ...(intent === undefined ? {} : { intent }),
-    ...(intentDigest === undefined ? {} : { intentDigest }),
-    ...(userIntent === undefined ? {} : { userIntent }),
-    ...(policyId === undefined ? {} : { policyId }),
-    ...(policyDigest === undefined ? {} : { policyDigest }),
-    ...(source === undefined ? {} : { source }),
+    ...defined({ intent, intentDigest, userIntent, policyId, policyDigest, source }),
   };
 }
 

@@ -1,12 +1,12 @@
-/** `northroot import` and `northroot check`: what other systems recorded, held against their own rules, and brought into a ledger. */
+/** `northroot import` and `northroot check`: records of other systems, checked by their own rules, and imported. */
 
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import type { ImportReport } from '../../format/schema/generated/types.js';
-import type { Signer } from '../../format/signature/signer.js';
 import type { Host, HostFile } from '../../hosts/shared/host.js';
 import { reportCheck, reportImport } from '../../hosts/shared/import-report.js';
 import {
@@ -19,26 +19,24 @@ import {
 import { checkHost, type HostReadOptions, readHost } from '../../hosts/shared/read-host.js';
 import { CHECKERS, HOSTS } from '../../hosts/shared/registry.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
-import { Ledger } from '../../log/writer/ledger.js';
 import { isEmptyLedger } from '../../log/writer/genesis.js';
+import type { Ledger } from '../../log/writer/ledger.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
 import { type Paint, plainPaint } from '../../out/text/paint.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import {
   addHostReading,
   type Aid,
-  assertStdinOnce,
   filesAt,
   hintAtTimeZone,
   type HostReadingOptions,
   readHostFile,
   toAid,
 } from '../host-files.js';
-import { STDIN } from '../input.js';
+import { assertStdinOnce, STDIN } from '../input.js';
 import { interruptible } from '../interruptible.js';
 import { jsonText } from '../json-text.js';
-import { seconds } from '../options.js';
 import {
   addReportOutput,
   type ReportOutputOptions,
@@ -48,7 +46,7 @@ import {
 } from '../report-output.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { NO_INDEX } from '../view.js';
-import { assertOrigin, asUsageError, findNamedSigner, openWithOwnKey, writingOptions } from './ledger-key.js';
+import { assertOneSigning, KEY, LOCK_TIMEOUT, openOrCreate } from './ledger-key.js';
 
 const FORMATS = ['text', 'markdown', 'json'] as const;
 type Format = (typeof FORMATS)[number];
@@ -67,27 +65,25 @@ interface ImportOptions extends ReadingOptions {
   readonly index: boolean;
 }
 
-/** So often other imports of the same may come between. */
+/** How often another import may interfere before this one gives up. */
 const MAX_ATTEMPTS = 20;
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 export function addImport(program: Command, run: Run): void {
   const command = program
     .command('import')
-    .summary('take in what other systems recorded')
+    .summary('import records of other systems')
     .description(
-      `Reads the files of another system, holds them against that system's own rules, and makes authorizations, executions and evidence of them. With --ledger these are appended; without it they are written to standard output, ready for append, and the report goes to standard error. Every item of the files is accounted for, and nothing is made up. Importing the same files again adds nothing. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
+      `Reads the files of another system, checks them against that system's own rules, and converts them to authorizations, executions and evidence. With --ledger these are appended; otherwise they go to standard output, ready for append, and the report goes to standard error. Every item of the files is accounted for, and nothing is invented. Importing the same files again adds nothing. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
     )
     .argument('<files...>', "the system's files; - for standard input; a folder stands for the files in it")
     .addOption(new Option('--from <host>', 'the system').choices(HOSTS.map(({ name }) => name)))
     .option('--ledger <path>', 'append to this ledger')
     .option('--check', 'only report: make no events')
-    .option('--create', 'make the ledger if nothing is there; its genesis has the time of the first record')
+    .option('--create', 'make the ledger if it does not exist; its genesis has the time of the first record')
     .option('--origin <name>', "the new ledger's unique name (as with --create)")
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option(...KEY)
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...LOCK_TIMEOUT)
     .option(...NO_INDEX);
   addReading(command).action((files: string[], options: ImportOptions) =>
     run((context) => importFiles(context, files, options)),
@@ -97,9 +93,9 @@ export function addImport(program: Command, run: Run): void {
 export function addCheck(program: Command, run: Run): void {
   const command = program
     .command('check')
-    .summary("hold files against another system's rules")
+    .summary("check files against another system's rules")
     .description(
-      'Checks files against a published profile of another system and reports what does not hold, with its rules, files and lines. Nothing is written but the report. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks files against a published profile of another system and reports what does not conform, with its rules, files and lines. Writes only the report. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('<files...>', 'the files; - for standard input; a folder stands for the files in it')
     .addOption(
@@ -113,9 +109,7 @@ export function addCheck(program: Command, run: Run): void {
 /** Whoever does not say what the files are is told what they could be. */
 function refuseUnnamed(option: string, known: readonly Pick<Host, 'name' | 'title'>[]): never {
   const all = known.map(({ name, title }) => `${name} (${title})`).join(', ');
-  throw new CommandError('USAGE', `${option} is missing: it says what the files are`, {
-    hint: `one of ${all}`,
-  });
+  throw usageError(`${option} is missing: it says what the files are`, `one of ${all}`);
 }
 
 function addReading(command: Command): Command {
@@ -149,7 +143,7 @@ async function importFiles(
       hint: `northroot import --create --ledger ${printable(path)} makes it and appends to it`,
     });
   }
-  // No ledger is made for nothing.
+  // Without claims no ledger is made.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
     const plan = await interruptible(context, () => planReading(host, reading, into));
@@ -166,7 +160,7 @@ async function importFiles(
       const { appended, existing } = await appendImport(ledger, plan, { signal });
       done = reportImport(plan, { appended: before + appended, existing }, about);
     } catch (error) {
-      // Another import came between: what it recorded stands.
+      // Another import ran meanwhile: its records stay.
       if (!(error instanceof ImportOutdatedError) || attempt === MAX_ATTEMPTS) throw error;
       before += error.result.appended;
       continue;
@@ -187,45 +181,29 @@ function assertCombination({
   unsigned,
 }: ImportOptions): void {
   if (ledger === undefined && isCheck !== true && output.some(({ path }) => path === STDOUT)) {
-    throw new CommandError('USAGE', 'standard output has the events', {
-      hint: '--check reports only, and --ledger appends them',
-    });
+    throw usageError('standard output has the events', '--check reports only, and --ledger appends them');
   }
-  if (key !== undefined && unsigned === true) {
-    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
-  }
+  assertOneSigning({ key, unsigned });
   const writing = { create, origin, key, unsigned };
   for (const [name, value] of Object.entries(writing)) {
     if (value === undefined) continue;
-    if (ledger === undefined) throw new CommandError('USAGE', `--${name} wants --ledger`);
-    if (isCheck === true) throw new CommandError('USAGE', `--${name} and --check exclude each other`);
+    if (ledger === undefined) throw usageError(`--${name} wants --ledger`);
+    if (isCheck === true) throw usageError(`--${name} and --check exclude each other`);
   }
 }
 
-async function openTarget(
-  { terminal, signal }: Context,
+/** @param time - The time of the first record, for a ledger that is made. */
+function openTarget(
+  context: Context,
   path: string,
   options: ImportOptions,
-  /** Of a ledger that is to be made. */
   time: string | undefined,
 ): Promise<Ledger> {
-  const { origin, unsigned = false, key } = options;
-  const open = async (signer: Signer | undefined): Promise<Ledger> => {
-    try {
-      return await Ledger.open(path, {
-        ...writingOptions(terminal, signer, options),
-        signal,
-        ...(time === undefined ? {} : { now: () => time, create: origin === undefined ? {} : { origin } }),
-        stopsAtRefusal: true,
-      });
-    } catch (error) {
-      throw asUsageError(error);
-    }
-  };
-  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
-  const ledger =
-    unsigned || named !== undefined ? await open(named) : await openWithOwnKey(terminal, path, open);
-  return assertOrigin(ledger, origin);
+  const create = defined({ origin: options.origin });
+  return openOrCreate(context, path, options, {
+    ...(time === undefined ? {} : { now: () => time, create }),
+    stopsAtRefusal: true,
+  });
 }
 
 async function check(
@@ -245,7 +223,7 @@ interface Read {
   readonly hostOptions: HostReadOptions;
 }
 
-/** All files, whole, and where the report goes; what is wrong with the command line is told before anything is read. */
+/** Reads all files, after checking the command line. */
 async function readAll(
   context: Context,
   subject: Pick<Host, 'aids' | 'name'>,
@@ -258,7 +236,7 @@ async function readAll(
   const inputs = new Map<string, string>();
   for (const path of paths) {
     for (const found of await filesAt(context, path)) {
-      // A folder of logs may have the ledger in it that is made of them.
+      // The folder of logs may contain the ledger that is made from them.
       const isOwn = found !== path && ledger !== undefined && isOf(ledger, found);
       const place = found === STDIN ? STDIN : resolve(found);
       if (!isOwn && !inputs.has(place)) inputs.set(place, found);
@@ -276,14 +254,13 @@ async function readAll(
   return {
     files,
     hostOptions: {
-      ...(occurredAt === undefined ? {} : { occurredAt }),
-      ...(timeZone === undefined ? {} : { timeZone }),
+      ...defined({ occurredAt, timeZone }),
       ...(aids.length === 0 ? {} : { aids: read }),
     },
   };
 }
 
-/** Whether a path is that of a ledger, or of what has its name and a suffix: its key, what a crash left. */
+/** Whether a path is the ledger, or a file named after it, such as its key. */
 function isOf(ledger: string, path: string): boolean {
   const [own, other] = [resolve(ledger), resolve(path)];
   return other === own || other.startsWith(`${own}.`);
@@ -295,9 +272,10 @@ function assertAid(aid: Aid, { aids, name: of }: Pick<Host, 'aids' | 'name'>): A
   const known = names.map((each) => `${each} (${aids[each] ?? ''})`).join(', ');
   const like = didYouMean(aid.name, names);
   const taken = names.length === 0 ? `${of} takes none` : `aids are ${known}`;
-  throw new CommandError('USAGE', `${printable(aid.name)} is not an aid of ${of}`, {
-    hint: like === undefined ? taken : `${like} ${taken}`,
-  });
+  throw usageError(
+    `${printable(aid.name)} is not an aid of ${of}`,
+    like === undefined ? taken : `${like} ${taken}`,
+  );
 }
 
 async function report(
@@ -320,14 +298,14 @@ async function report(
   return result.exit_status;
 }
 
-/** Said where what is imported could be taken for authority of the ledger's own. */
+/** Warns if imported authority could be mistaken for the ledger's own. */
 function authorityNotice({ imported_authority: authority, subject }: ImportReport): string | undefined {
   if (authority === undefined) return undefined;
   const { grants, actions, credits, own_grants: own } = authority;
   if (grants + credits === 0 && (own === 0 || actions === 0)) return undefined;
   const counts = `grants: ${grants}, allowed actions: ${actions}, credits: ${credits}`;
   const beside = own === 0 ? '' : `, beside grants of the ledger's own: ${own}`;
-  return `note: IMPORTED_AUTHORITY: what is imported rests on the word of ${subject.name} (${counts}${beside}); authorize and record allow nothing on them without --honour-imported ${subject.name}`;
+  return `note: IMPORTED_AUTHORITY: imported authority is claimed by ${subject.name} alone (${counts}${beside}); authorize and record ignore it without --honour-imported ${subject.name}`;
 }
 
 function render(format: Format, result: ImportReport, paint: Paint): string {

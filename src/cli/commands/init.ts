@@ -1,7 +1,8 @@
-/** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
+/** `northroot init`: makes a new ledger with its genesis record and, by default, its key. */
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
@@ -14,12 +15,12 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import { isEmptyLedger, ownKeyEntry } from '../../log/writer/genesis.js';
 import { Ledger } from '../../log/writer/ledger.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { collect, pastInstant, principalId } from '../options.js';
 import { readPublicHalf } from './key.js';
-import { asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
+import { assertOneSigning, asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface InitOptions {
@@ -33,15 +34,12 @@ interface InitOptions {
   readonly at?: string;
 }
 
-export function addInit(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addInit(program: Command, run: Run): void {
   program
     .command('init')
     .summary('make a new ledger')
     .description(
-      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either a new key is made and kept as LEDGER.key, or the one that is there is used. A path that ends in / becomes a folder of segments.',
+      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either it uses LEDGER.key, which is made if missing. A path that ends in / becomes a folder of segments.',
     )
     .argument('<ledger>', 'the file, or folder, to make')
     .option(
@@ -51,19 +49,19 @@ export function addInit(
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then a new one)')
     .option(
       '--recovery-key <file>',
-      'declare this key too, with the role admin alone, to be kept offline: should the first be lost, it lets the ledger know another; may be given again',
+      'also declare this key, with the role admin only, to be kept offline: if the first key is lost, it can add another; may be given again',
       collect,
     )
     .option('--unsigned', 'declare no key and require no signatures')
     .option(
       '--require-checkpoints',
-      'promise checkpoints: once there are records, a ledger without any is invalid',
+      'require checkpoints: a ledger with records and no checkpoint is invalid',
     )
-    .option('--continues <path>', 'the ledger that this one goes on from, as it stands')
+    .option('--continues <path>', 'the predecessor of this ledger, in its present state')
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .option(
       '--at <time>',
-      'when its history begins, not after now, for a past that is written down later: 7d (ago), or a time (default: now)',
+      'when its history begins, to record the past: 7d (ago), or a time that is not in the future (default: now)',
       pastInstant,
     )
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
@@ -72,12 +70,10 @@ export function addInit(
 async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
   const { unsigned = false, key, origin, principal, requireCheckpoints = false, at } = options;
   if (at !== undefined && compareTimestamps(at, new Date().toISOString()) > 0) {
-    // Keys would be judged by a time that is not yet.
-    throw new CommandError('USAGE', `--at ${at} is still to come`, { hint: 'expected a time in the past' });
+    // Keys would be valid only from then.
+    throw usageError(`--at ${at} is in the future`, 'expected a time in the past');
   }
-  if (unsigned && key !== undefined) {
-    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
-  }
+  assertOneSigning(options);
   const recovery = await readRecoveryKeys(options);
   if (!(await isEmptyLedger(path))) throw ledgerExists(path);
   const { continues: old } = options;
@@ -87,12 +83,12 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
     try {
       return await Ledger.open(path, {
         create: {
-          ...(origin === undefined ? {} : { origin }),
+          ...defined({ origin }),
           ...(requireCheckpoints ? { checkpoints: 'required' } : {}),
           ...(signer === undefined || recovery.length === 0
             ? {}
             : { keys: [ownKeyEntry(signer.publicKey), ...besides(signer, recovery)] }),
-          ...(continues === undefined ? {} : { continues }),
+          ...defined({ continues }),
           principalId: principal,
         },
         onNotice: (notice) => {
@@ -101,7 +97,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
         },
         signal,
         ...(at === undefined ? {} : { now: () => at }),
-        ...(signer === undefined ? {} : { signer }),
+        ...defined({ signer }),
       });
     } catch (error) {
       throw asUsageError(error);
@@ -115,22 +111,22 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   const keyid = signer?.publicKey.keyid ?? null;
   const result = { seq: 0, event_id: ledger.genesisId, origin: ledger.origin, keyid };
   await ledger.close();
-  // Another process may have made it meanwhile.
+  // Another process may have made it.
   if (!isMade) throw ledgerExists(path);
   await terminal.write(`${jsonText(result)}\n`);
   return 0;
 }
 
-/** Either half of a key will do: its private half is not asked for before it is needed. */
+/** Either half of each key is accepted. */
 async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Promise<PublicKey[]> {
   if (unsigned === true && recoveryKey.length > 0) {
-    throw new CommandError('USAGE', '--recovery-key and --unsigned exclude each other');
+    throw usageError('--recovery-key and --unsigned exclude each other');
   }
   const keys: PublicKey[] = [];
   for (const file of recoveryKey) {
     const key = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
     if (keys.some(({ keyid }) => keyid === key.keyid)) {
-      throw new CommandError('USAGE', `--recovery-key ${printable(file)}: expected each key once`);
+      throw usageError(`--recovery-key ${printable(file)}: expected each key once`);
     }
     keys.push(key);
   }
@@ -139,9 +135,10 @@ async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Pr
 
 function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
   if (recovery.some(({ keyid }) => keyid === signer.publicKey.keyid)) {
-    throw new CommandError('USAGE', '--recovery-key: expected another key than the one that signs', {
-      hint: 'make one with northroot keygen --out FILE, and keep it elsewhere',
-    });
+    throw usageError(
+      '--recovery-key: expected another key than the one that signs',
+      'make one with northroot keygen --out FILE, and keep it elsewhere',
+    );
   }
   return recovery.map((key) => makeKeyEntry(key, { roles: ['admin'], name: 'recovery' }));
 }

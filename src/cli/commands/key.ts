@@ -5,6 +5,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
@@ -22,31 +23,18 @@ import { renderKeyList } from '../../out/text/key-list.js';
 import { type ListedKey, readKeyList } from '../../rules/report/key-list.js';
 import type { Role } from '../../rules/trust/authority.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, instant, principalId, seconds } from '../options.js';
-import { NO_INDEX } from '../view.js';
-import {
-  findOwnSigner,
-  keyPathOf,
-  NO_POSITION,
-  openSigned,
-  POSITION,
-  type PositionChoice,
-} from './ledger-key.js';
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
+import { collect, instant, principalId } from '../options.js';
+import { findOwnSigner, keyPathOf, openSigned, type SigningChoice, withSigning } from './ledger-key.js';
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
 
-interface ChangeOptions extends PositionChoice {
-  readonly key?: string;
+interface ChangeOptions extends SigningChoice {
   readonly principal?: string;
   readonly reason?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
 }
 
 interface AddOptions extends ChangeOptions {
@@ -110,14 +98,11 @@ export function addKey(program: Command, run: Run): void {
 }
 
 function withChangeOptions(command: Command): Command {
-  return command
-    .option('--key <file>', 'private key of an admin (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
-    .option('--reason <text>', 'why')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...NO_INDEX);
+  return withSigning(
+    command
+      .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
+      .option('--reason <text>', 'why'),
+  );
 }
 
 /** Appends a key event, and says what it was. */
@@ -134,7 +119,7 @@ async function change(
       event_type: 'key',
       principal_id: principal ?? ledger.principalId,
       ...make(await ledger.listKeys()),
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ reason }),
     };
     const { seq, eventId, status } = await ledger.append({ event });
     const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
@@ -174,9 +159,7 @@ function newEntry(publicKey: PublicKey, options: AddOptions): Key {
   return makeKeyEntry(publicKey, {
     roles,
     principals,
-    ...(name === undefined ? {} : { name }),
-    ...(validFrom === undefined ? {} : { validFrom }),
-    ...(validUntil === undefined ? {} : { validUntil }),
+    ...defined({ name, validFrom, validUntil }),
   });
 }
 
@@ -194,7 +177,7 @@ function findEntry(keys: readonly Key[], keyid: string): Key {
 }
 
 function usage(message: string, hint?: string): NorthrootError {
-  return new CommandError('USAGE', message, hint === undefined ? {} : { hint });
+  return usageError(message, hint);
 }
 
 function addList(key: Command, run: Run): void {
@@ -219,7 +202,7 @@ function addList(key: Command, run: Run): void {
         const policy = await readTrustPolicy(trust);
         const list = await readKeyList(await openLedgerInput(ledger, context), {
           signal: context.signal,
-          ...(policy === undefined ? {} : { trust: policy }),
+          ...defined({ trust: policy }),
         });
         const { origin = null, keys, hasInvalid } = list;
         const { terminal } = context;

@@ -6,11 +6,9 @@ import type { KeyAlgorithm } from '../../format/key/key-form.js';
 import { formatPrivateKey, generatePrivateKey, type PrivateKeyForm } from '../../format/key/private-key.js';
 import { formatPublicKey } from '../../format/key/public-key.js';
 import { writeNewFile } from '../../log/fs/file-system.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Run } from '../context.js';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 export function addKeygen(program: Command, run: Run): void {
   program

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { maintainIndex } from '../../log/read/maintain-index.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { describeNotice } from './notices.js';
 
@@ -13,10 +13,7 @@ interface IndexOptions {
   readonly trust?: string;
 }
 
-export function addIndex(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addIndex(program: Command, run: Run): void {
   program
     .command('index')
     .summary('make or check the index of a ledger')

@@ -3,7 +3,9 @@
  * of its own.
  */
 
+import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { EventError } from '../../format/event/validate.js';
 import { formatPrivateKey, generatePrivateKey } from '../../format/key/private-key.js';
@@ -18,11 +20,12 @@ import {
 import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
 import { isEmptyLedger } from '../../log/writer/genesis.js';
-import { CommandError } from '../command-error.js';
+import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { readSigner } from '../input.js';
+import { collect, seconds } from '../options.js';
 import type { Terminal } from '../terminal.js';
-import type { IndexChoice } from '../view.js';
+import { type IndexChoice, NO_INDEX } from '../view.js';
 import { describeNotice } from './notices.js';
 
 /** Where a ledger's own key is kept: beside it, out of a folder of segments. */
@@ -35,44 +38,69 @@ export function notePathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.checkpoint`;
 }
 
-/** The options of every command that decides, or lets others act. */
-export const POSITION = [
-  '--position <file>',
-  'where to keep the last acknowledged position, which the ledger must still have: a file, or a folder of such files (default: the folder of a key that is named, else LEDGER.position)',
-] as const;
-export const NO_POSITION = [
-  '--no-position',
-  'keep none: a ledger that was put back to an earlier state is not noticed',
+/** `--key`, of commands that sign. */
+export const KEY = [
+  '--key <file>',
+  'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)',
 ] as const;
 
-/** What such a command was told of it. */
-export interface PositionChoice {
+/** `--lock-timeout`, of commands that write. */
+export const LOCK_TIMEOUT = [
+  '--lock-timeout <seconds>',
+  'how long to wait for another writer',
+  seconds,
+  10,
+] as const;
+
+/** The options of a command that appends signed events to a ledger. */
+export interface SigningChoice extends WritingChoice {
+  readonly key?: string;
   /** False with `--no-position`. */
   readonly position?: string | false;
 }
 
-/** Whose imported authority counts. */
-export const HONOUR = [
-  '--honour-imported <system>',
-  'let grants, actions and credits count that were imported from this system (repeatable); without it nothing is allowed on them',
-  (system: string, systems: string[] = []): string[] => [...systems, system],
-] as const;
+/** Adds the options of {@link SigningChoice}. */
+export function withSigning(command: Command): Command {
+  return command
+    .option(...KEY)
+    .option(...LOCK_TIMEOUT)
+    .option(
+      '--position <file>',
+      'where to keep the last acknowledged position, which the ledger must still contain: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
+    )
+    .option('--no-position', 'keep none: a ledger that was rolled back is not detected')
+    .option(...NO_INDEX);
+}
 
-/** How a command opens a ledger that it decides upon: one that went back to an earlier state is refused. */
+/** The options of a command that decides by the grants of a ledger. */
+export interface DecidingChoice extends SigningChoice {
+  readonly trust?: string;
+  readonly honourImported?: string[];
+}
+
+/** Adds the options of {@link DecidingChoice}. */
+export function withDeciding(command: Command): Command {
+  return withSigning(
+    command.option('--trust <file>', 'verify the ledger with this trust policy first'),
+  ).option(
+    '--honour-imported <system>',
+    'count grants, actions and credits imported from this system; may be given again (without it they allow nothing)',
+    collect,
+  );
+}
+
+/** How a command opens a ledger to decide: a ledger that was rolled back is refused. */
 export async function decidingOptions(
   terminal: Terminal,
   path: string,
   signer: Signer | undefined,
-  choice: WritingChoice & PositionChoice & { readonly key?: string },
+  choice: SigningChoice,
 ): Promise<ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'>> {
   const position = choice.position ?? (await positionBesideKey(path, choice.key)) ?? true;
   return { ...writingOptions(terminal, signer, choice), position };
 }
 
-/**
- * The folder of a key that is not the ledger's own: a backup of the ledger that is restored with all that is beside it does not bring
- * that back. Undefined where it cannot be written.
- */
+/** The folder of a key other than the ledger's own: restoring a backup of the ledger does not roll it back. Undefined if not writable. */
 async function positionBesideKey(ledger: string, key: string | undefined): Promise<string | undefined> {
   const named = keyNamed(key);
   if (named === undefined || (await isSameFile(named, keyPathOf(ledger)))) return undefined;
@@ -101,7 +129,7 @@ export async function findOwnSigner(terminal: Terminal, ledger: string): Promise
   return undefined;
 }
 
-/** The signer of a ledger that is there: the one that is named, or that of its own key; undefined when there is neither. */
+/** The named signer, else that of the ledger's own key; undefined if there is neither. */
 export async function findSigner(
   terminal: Terminal,
   ledger: string,
@@ -110,12 +138,12 @@ export async function findSigner(
   return (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, ledger));
 }
 
-/** What a command that writes to a ledger was told of it. `lockTimeout` is in seconds. */
+/** The options of a command that writes. `lockTimeout` is in seconds. */
 export interface WritingChoice extends IndexChoice {
   readonly lockTimeout: number;
 }
 
-/** How every command opens a ledger that it writes to: its notices are said. */
+/** How every command opens a ledger to write: notices go to standard error. */
 export function writingOptions(
   terminal: Terminal,
   signer: Signer | undefined,
@@ -125,15 +153,15 @@ export function writingOptions(
     lockTimeoutMs: lockTimeout * 1000,
     index,
     onNotice: (notice) => terminal.say(describeNotice(notice)),
-    ...(signer === undefined ? {} : { signer }),
+    ...defined({ signer }),
   };
 }
 
-/** Opens a ledger that is there with the signer of {@link findSigner}. */
+/** Opens an existing ledger with the signer of {@link findSigner}. */
 export async function openSigned(
   context: Context,
   path: string,
-  choice: WritingChoice & PositionChoice & { readonly key?: string },
+  choice: SigningChoice,
 ): Promise<{ readonly ledger: Ledger; readonly signer: Signer | undefined }> {
   const { terminal, signal } = context;
   const signer = await findSigner(terminal, path, choice.key);
@@ -142,10 +170,51 @@ export async function openSigned(
 }
 
 /**
- * Opens a ledger with its own key; where neither is there, both are made. Of several processes that begin the same ledger
- * at once one makes the key, and all use it.
+ * Opens a ledger to append to, or makes it if `options.create` says so: with the named key, unsigned, or with the ledger's own key. If
+ * there is neither ledger nor key, both are made; of several processes that do so at once, one makes the key and all use it.
+ *
+ * @throws NorthrootError as `Ledger.open`; `USAGE` for options that make no genesis; `ORIGIN_MISMATCH`, with the ledger closed again
  */
-export async function openWithOwnKey(
+export async function openOrCreate(
+  { terminal, signal }: Context,
+  path: string,
+  choice: WritingChoice & { readonly key?: string; readonly unsigned?: boolean; readonly origin?: string },
+  options: LedgerOptions,
+): Promise<Ledger> {
+  const { unsigned = false, key, origin } = choice;
+  const open = async (signer: Signer | undefined): Promise<Ledger> => {
+    try {
+      return await Ledger.open(path, { ...writingOptions(terminal, signer, choice), signal, ...options });
+    } catch (error) {
+      throw asUsageError(error);
+    }
+  };
+  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
+  const ledger =
+    unsigned || named !== undefined ? await open(named) : await openWithOwnKey(terminal, path, open);
+  if (origin === undefined || origin === ledger.origin) return ledger;
+  await ledger.close();
+  throw new CommandError(
+    'ORIGIN_MISMATCH',
+    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
+    { exitStatus: 2, hint: 'check the path, or leave --origin out' },
+  );
+}
+
+/** @throws NorthrootError `USAGE` */
+export function assertOneSigning({
+  key,
+  unsigned,
+}: {
+  readonly key?: string | undefined;
+  readonly unsigned?: boolean | undefined;
+}): void {
+  if (unsigned === true && key !== undefined) {
+    throw usageError('--key and --unsigned exclude each other');
+  }
+}
+
+async function openWithOwnKey(
   terminal: Terminal,
   path: string,
   open: (signer: Signer | undefined) => Promise<Ledger>,
@@ -155,11 +224,10 @@ export async function openWithOwnKey(
 }
 
 /**
- * Makes a key for a new ledger, which nobody but the owner may read, and opens the ledger with it. A key whose ledger
- * could not be made is taken away again. One that is there already is used: an attempt that was killed may have left it, or
- * another process makes the same ledger.
+ * Makes a key for a new ledger, readable by its owner only, and opens the ledger with it. If the ledger cannot be made, the key is
+ * removed again. An existing key is used: a killed attempt may have left it, or another process is making the same ledger.
  *
- * @throws NorthrootError as `open` does, and where the key that is there cannot be read.
+ * @throws NorthrootError as `open`, and if an existing key cannot be read
  */
 export async function openWithNewKey(
   terminal: Terminal,
@@ -184,7 +252,7 @@ export async function openWithNewKey(
     await sayTracked(terminal, keyPath);
     return { ledger, signer };
   } catch (error) {
-    // Where something is there by now, another process may be making the ledger with this key.
+    // If the path exists now, another process may be making the ledger with this key.
     if ((await kindOfPath(path)) === 'missing') {
       await removeFile(keyPath).catch(() => undefined);
     }
@@ -192,35 +260,20 @@ export async function openWithNewKey(
   }
 }
 
-/** Who adds all that is there to git adds the key, too. */
+/** `git add .` would add the key. */
 async function sayTracked(terminal: Terminal, keyPath: string): Promise<void> {
   const workTree = await findTrackingWorkTree(keyPath);
   if (workTree === undefined) return;
   terminal.say(
-    `note: ${printable(keyPath)} stands in the git work tree ${printable(workTree)}, and no .gitignore there names it: add *.key to one`,
+    `note: ${printable(keyPath)} is in the git work tree ${printable(workTree)} and not ignored: add *.key to .gitignore`,
   );
 }
 
-/** Options that make no genesis are a wrong use of the command: no evidence was judged. */
+/** Options that make no valid genesis are misuse of the command: no evidence was judged. */
 export function asUsageError(error: unknown): unknown {
   if (!(error instanceof EventError)) return error;
   const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.faults;
   return new CommandError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
     cause: error,
   });
-}
-
-/**
- * The ledger, where it has the origin that was asked for.
- *
- * @throws NorthrootError `ORIGIN_MISMATCH`; the ledger is closed then.
- */
-export async function assertOrigin(ledger: Ledger, origin: string | undefined): Promise<Ledger> {
-  if (origin === undefined || origin === ledger.origin) return ledger;
-  await ledger.close();
-  throw new CommandError(
-    'ORIGIN_MISMATCH',
-    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
-    { exitStatus: 2, hint: 'check the path, or leave --origin out' },
-  );
 }

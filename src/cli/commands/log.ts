@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
@@ -10,8 +10,8 @@ import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { matchesToolPattern } from '../../base/value/tool.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
-import { CommandError } from '../command-error.js';
-import type { Context, Outcome } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, Outcome, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
@@ -30,10 +30,7 @@ interface LogOptions extends IndexChoice {
   readonly format: 'text' | 'ndjson';
 }
 
-export function addLog(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
+export function addLog(program: Command, run: Run): void {
   program
     .command('log')
     .summary('list records')
@@ -75,7 +72,7 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   const { terminal, signal } = context;
   const { last, limit, follow = false } = options;
   if (last !== undefined && limit !== undefined) {
-    throw new CommandError('USAGE', '--last and --limit exclude each other: the last, or the first');
+    throw usageError('--last and --limit exclude each other: the last, or the first');
   }
   const matches = matcher(options);
   const trust = await readTrustPolicy(options.trust);
@@ -243,7 +240,7 @@ function toolOf(event: JsonObject): string | undefined {
 }
 
 function object(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }
 
 function text(value: JsonValue | undefined): string {

@@ -2,11 +2,12 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile, writeNewFile } from '../../log/fs/file-system.js';
 import { proveConsistency, proveRecord, proveRecordByReceipt } from '../../proof/prove.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, STDIN } from '../input.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
@@ -19,10 +20,7 @@ interface ProveOptions extends IndexChoice {
   readonly key?: string;
 }
 
-export function addProve(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addProve(program: Command, run: Run): void {
   program
     .command('prove')
     .summary('prove that a record stands in a ledger')
@@ -60,26 +58,23 @@ async function prove(
   options: ProveOptions,
 ): Promise<ExitStatus> {
   if (ledger === STDIN) {
-    throw new CommandError('USAGE', 'prove reads the ledger more than once: name a file or folder');
+    throw usageError('prove reads the ledger more than once: name a file or folder');
   }
   if ((event === undefined) === (options.consistency === undefined)) {
-    throw new CommandError('USAGE', 'expected an event to prove, or --consistency and no event');
+    throw usageError('expected an event to prove, or --consistency and no event');
   }
   if (options.entryOut !== undefined && options.consistency !== undefined) {
-    throw new CommandError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
+    throw usageError('--entry-out is of the proof of a record, not of --consistency');
   }
   if (options.format === 'cose' && options.consistency !== undefined) {
-    throw new CommandError('USAGE', '--format cose is of the proof of a record, not of --consistency');
+    throw usageError('--format cose is of the proof of a record, not of --consistency');
   }
   if ((options.format === 'cose') !== (options.key !== undefined)) {
-    throw new CommandError(
-      'USAGE',
-      '--format cose needs --key, the private key of the log, and nothing else does',
-    );
+    throw usageError('--format cose needs --key, the private key of the log, and nothing else does');
   }
   const view = viewOf(context, ledger, event, options);
   const checkpoint = await readNoteFile(options.checkpoint);
-  const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
+  const settings = { signal: context.signal, ...defined({ checkpoint }) };
   const oldNote = await readNoteFile(options.consistency);
   if (oldNote !== undefined) {
     const { bytes, oldCheckpoint: old, checkpoint: now } = await proveConsistency(view, oldNote, settings);

@@ -3,6 +3,7 @@
 import { type Command, Option } from 'commander';
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { ReconcileReport } from '../../format/schema/generated/types.js';
 import { MAX_EXPECTATION_BYTES, parseExpectation } from '../../hosts/shared/expectation.js';
 import type { Host, HostFile } from '../../hosts/shared/host.js';
@@ -17,8 +18,8 @@ import { HOSTS } from '../../hosts/shared/registry.js';
 import { kindOfPath, readSmallFile } from '../../log/fs/file-system.js';
 import type { Paint } from '../../out/text/paint.js';
 import { renderReconciliation, renderReconciliationMarkdown } from '../../out/text/reconcile-text.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import {
   addHostReading,
   type Aid,
@@ -51,10 +52,7 @@ interface ReconcileOptions
   readonly maxListed: number;
 }
 
-export function addReconcile(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addReconcile(program: Command, run: Run): void {
   const command = program
     .command('reconcile')
     .summary('compare a ledger with what other systems recorded')
@@ -152,9 +150,10 @@ async function assertLedger(context: Context, path: string): Promise<void> {
   const file = { name: path, bytes: await readStart(path, START_BYTES, context) };
   const host = looksLikeLedger(file) ? undefined : HOSTS.find((each) => each.recognises(file));
   if (host === undefined) return;
-  throw new CommandError('USAGE', `${printable(path)} is a file of ${host.name}, not a ledger`, {
-    hint: `the ledger comes first, then the files of other systems; northroot import --from ${host.name} makes a ledger of such files`,
-  });
+  throw usageError(
+    `${printable(path)} is a file of ${host.name}, not a ledger`,
+    `the ledger comes first, then the files of other systems; northroot import --from ${host.name} makes a ledger of such files`,
+  );
 }
 
 interface Input {
@@ -175,15 +174,16 @@ async function inputsOf(
     const [, name, rest = text] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
     const named = hostOf(name);
     if (name !== undefined && named === undefined && (await kindOfPath(text)) === 'missing') {
-      throw new CommandError('USAGE', `${printable(name)} is not a host`, {
-        hint: `${didYouMean(name, HOST_NAMES) ?? ''} hosts are ${HOST_NAMES.join(', ')}`.trim(),
-      });
+      throw usageError(
+        `${printable(name)} is not a host`,
+        `${didYouMean(name, HOST_NAMES) ?? ''} hosts are ${HOST_NAMES.join(', ')}`.trim(),
+      );
     }
     const [path, host] = named === undefined ? [text, hostOf(from)] : [rest, named];
     for (const file of await filesAt(context, path)) {
       const key = `${host?.name ?? ''}=${file}`;
       if (file === STDIN && (ledger === STDIN || inputs.has(key)))
-        throw new CommandError('USAGE', 'standard input can be read once only');
+        throw usageError('standard input can be read once only');
       inputs.set(key, { path: file, host });
     }
   }
@@ -206,9 +206,10 @@ async function readSources(
     const file = await readHostFile(context, path);
     const its = host ?? recogniseHost(file, HOSTS);
     if (looksLikeLedger(file) && !its.recognises(file)) {
-      throw new CommandError('USAGE', `${printable(file.name)} is not a file of ${its.name}`, {
-        hint: 'it looks like a ledger: the ledger comes first, then the files of other systems',
-      });
+      throw usageError(
+        `${printable(file.name)} is not a file of ${its.name}`,
+        'it looks like a ledger: the ledger comes first, then the files of other systems',
+      );
     }
     const files = byHost.get(its);
     if (files === undefined) byHost.set(its, [file]);
@@ -219,9 +220,10 @@ async function readSources(
   for (const { name, path } of aids) {
     if (!hosts.some((host) => Object.hasOwn(host.aids, name))) {
       const known = hosts.flatMap((host) => Object.keys(host.aids).map((aid) => `${aid} (${host.name})`));
-      throw new CommandError('USAGE', `${printable(name)} is not an aid of any of the sources`, {
-        hint: known.length === 0 ? 'they take none' : `aids are ${known.join(', ')}`,
-      });
+      throw usageError(
+        `${printable(name)} is not an aid of any of the sources`,
+        known.length === 0 ? 'they take none' : `aids are ${known.join(', ')}`,
+      );
     }
     read.set(name, await readHostFile(context, path));
   }
@@ -229,8 +231,7 @@ async function readSources(
   for (const [host, files] of byHost) {
     const own = [...read].filter(([name]) => Object.hasOwn(host.aids, name));
     const options = {
-      ...(occurredAt === undefined ? {} : { occurredAt }),
-      ...(timeZone === undefined ? {} : { timeZone }),
+      ...defined({ occurredAt, timeZone }),
       ...(own.length === 0 ? {} : { aids: Object.fromEntries(own) }),
     };
     sources.push(await interruptible(context, () => readSource(host, files, options)));

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
@@ -31,24 +32,16 @@ import { startExecution } from '../../log/policy/start.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
 import type { Appended } from '../../log/writer/options.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus, Outcome } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { hasHint } from '../hints.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { code, instant, meterList, seconds, toolName } from '../options.js';
-import { NO_INDEX } from '../view.js';
+import { code, instant, meterList, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
-import {
-  decidingOptions,
-  findSigner,
-  HONOUR,
-  NO_POSITION,
-  POSITION,
-  type PositionChoice,
-} from './ledger-key.js';
+import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface RecordOptions extends PositionChoice {
+interface RecordOptions extends DecidingChoice {
   readonly auth: string;
   readonly tool?: string;
   readonly meter?: Meter[];
@@ -62,11 +55,6 @@ interface RecordOptions extends PositionChoice {
   readonly provider?: string;
   readonly startedAt?: string;
   readonly endedAt?: string;
-  readonly key?: string;
-  readonly trust?: string;
-  readonly lockTimeout: number;
-  readonly index: boolean;
-  readonly honourImported?: string[];
 }
 
 /** What a shell gives for a command that it cannot run, or cannot find, or that a signal ended. */
@@ -74,11 +62,8 @@ const NOT_RUN = 126;
 const NOT_FOUND = 127;
 const SIGNALLED = 128;
 
-export function addRecord(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
-  program
+export function addRecord(program: Command, run: Run): void {
+  const command = program
     .command('record')
     .summary('run a command under an authorization, and record what it used')
     .description(
@@ -133,17 +118,10 @@ export function addRecord(
     .option(
       '--abandon [start]',
       'settle what a recorder that was killed has left: an action that was not started is released; what was started ended unknown, and is charged as reserved, or with --meter as that says',
-    )
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...POSITION)
-    .option(...NO_POSITION)
-    .option(...HONOUR)
-    .option(...NO_INDEX)
-    .action((ledger: string, command: string[], options: RecordOptions) =>
-      run((context) => record(context, ledger, command, options)),
     );
+  withDeciding(command).action((ledger: string, words: string[], options: RecordOptions) =>
+    run((context) => record(context, ledger, words, options)),
+  );
 }
 
 async function record(
@@ -160,7 +138,7 @@ async function record(
   const { signal } = context;
   const lasting = await decidingOptions(terminal, path, signer, options);
   const open = (own: LedgerOptions): Promise<Ledger> => Ledger.open(path, { ...lasting, ...own });
-  const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
+  const ledger = await open({ decides: true, signal, ...defined({ trust }) });
   try {
     if (options.abandon !== undefined) return await settle(context, ledger, options);
     if (command.length === 0) return await recordReport(context, ledger, options);
@@ -205,8 +183,7 @@ async function claim(
     paramsDigest: digestOfCommand(command),
     meterUsed: metersOf(0, options.meter),
     honourImported: options.honourImported,
-    ...(options.tool === undefined ? {} : { toolName: options.tool }),
-    ...(options.resume === undefined ? {} : { start: options.resume }),
+    ...defined({ toolName: options.tool, start: options.resume }),
   });
   return permission;
 }
@@ -227,7 +204,7 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
       now,
       start: options.abandon ?? true,
       meterUsed: options.meter ?? [],
-      ...(options.tool === undefined ? {} : { toolName: options.tool }),
+      ...defined({ toolName: options.tool }),
       ...detailsOf(options),
     });
   });
@@ -243,7 +220,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
       now: startedAt,
       meterUsed,
       done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
-      ...(options.tool === undefined ? {} : { toolName: options.tool }),
+      ...defined({ toolName: options.tool }),
     });
     return { permission, draft: draftExecution(permission, stateReserved(permission, outcome, options)) };
   });
@@ -417,20 +394,16 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   const isReported = [outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined);
   if (abandon !== undefined) {
     if (command.length === 0 && !isReported && resume === undefined) return;
-    throw new CommandError(
-      'USAGE',
-      '--abandon settles what was begun: of the rest it takes --auth, --tool and --meter',
-    );
+    throw usageError('--abandon settles what was begun: of the rest it takes --auth, --tool and --meter');
   }
   if (command.length === 0 && resume !== undefined) {
-    throw new CommandError('USAGE', '--resume runs a command: give it after --');
+    throw usageError('--resume runs a command: give it after --');
   }
   if (command.length === 0 && outcome === undefined) {
-    throw new CommandError('USAGE', 'expected a command after --, or else --outcome');
+    throw usageError('expected a command after --, or else --outcome');
   }
   if (command.length > 0 && isReported) {
-    throw new CommandError(
-      'USAGE',
+    throw usageError(
       'how a command ends and when is seen: --outcome, --error-code, --started-at and --ended-at are for what was done elsewhere',
     );
   }
@@ -460,19 +433,20 @@ function reportedOutcome(options: RecordOptions, now: string): ExecutionOutcome 
   const endedAt = options.endedAt ?? now;
   const startedAt = options.startedAt ?? endedAt;
   if (compareTimestamps(endedAt, startedAt) < 0) {
-    throw new CommandError('USAGE', `it cannot have ended at ${endedAt} and started at ${startedAt}`);
+    throw usageError(`it cannot have ended at ${endedAt} and started at ${startedAt}`);
   }
   if (outcome === 'failure' && errorCode === undefined) {
-    throw new CommandError('USAGE', 'a failure needs an --error-code', {
-      hint: `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
-    });
+    throw usageError(
+      'a failure needs an --error-code',
+      `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
+    );
   }
   return {
     startedAt,
     endedAt,
     meterUsed,
     outcome,
-    ...(errorCode === undefined ? {} : { errorCode }),
+    ...defined({ errorCode }),
     ...detailsOf(options),
   };
 }

@@ -6,10 +6,8 @@ import { printable } from '../../base/bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 import { schemaDocument, schemaNames } from '../../format/schema/documents.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Run } from '../context.js';
 import { remedyFor } from '../remedies.js';
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 export function addSchema(program: Command, run: Run): void {
   program

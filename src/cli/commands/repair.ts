@@ -3,14 +3,11 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { repairLedger } from '../../log/writer/repair.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Run } from '../context.js';
 import { seconds } from '../options.js';
 import { describeNotice } from './notices.js';
 
-export function addRepair(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addRepair(program: Command, run: Run): void {
   program
     .command('repair')
     .summary("mend a ledger's end after a crash")

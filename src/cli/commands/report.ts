@@ -9,7 +9,7 @@ import { reportActivity } from '../../out/activity/report-activity.js';
 import { renderActivityHtml } from '../../out/text/activity-html.js';
 import { renderActivity, renderActivityMarkdown } from '../../out/text/activity-document.js';
 import type { Paint } from '../../out/text/paint.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput } from '../input.js';
 import { commandGuide } from '../remedies.js';
@@ -33,10 +33,7 @@ interface ReportOptions extends SelectionOptions, VerifyingOptions, ReportOutput
   readonly by?: ActivityGrouping;
 }
 
-export function addReport(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addReport(program: Command, run: Run): void {
   const command = program
     .command('report')
     .summary('say what was spent, allowed and refused')

@@ -10,7 +10,7 @@ import { toDsseEnvelope } from '../../format/signature/dsse.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import type { LedgerView } from '../../log/read/ledger-view.js';
 import type { ReadRecord } from '../../log/read/read-records.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
@@ -24,10 +24,7 @@ interface ShowOptions extends IndexChoice {
   readonly trust?: string;
 }
 
-export function addShow(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addShow(program: Command, run: Run): void {
   program
     .command('show')
     .summary('show one record')

@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { writeJson } from '../../base/json/write-json.js';
 import { renderStatus } from '../../out/text/status.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { readAnchors, readTrustPolicy } from '../input.js';
 import { safeSink } from '../json-text.js';
 import { collect } from '../options.js';
@@ -16,10 +16,7 @@ interface StatusOptions extends IndexChoice {
   readonly format: 'text' | 'json';
 }
 
-export function addStatus(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addStatus(program: Command, run: Run): void {
   program
     .command('status')
     .summary('show how a ledger stands, on one screen')

@@ -2,13 +2,14 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { openLedgerSource } from '../../log/fs/source.js';
 import { type FileCount, writeTiles } from '../../log/tile/tile-writer.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 
@@ -18,10 +19,7 @@ interface TilesOptions {
   readonly format: 'text' | 'json';
 }
 
-export function addTiles(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addTiles(program: Command, run: Run): void {
   program
     .command('tiles')
     .summary('publish a ledger as a tile tree')
@@ -41,12 +39,12 @@ export function addTiles(
 async function tiles(context: Context, ledger: string, options: TilesOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   if (ledger === STDIN) {
-    throw new CommandError('USAGE', 'tiles needs a file: the ledger is read more than once');
+    throw usageError('tiles needs a file: the ledger is read more than once');
   }
   const note =
     options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
   const written = await writeTiles(() => openLedgerSource(ledger), options.out, {
-    ...(note === undefined ? {} : { note }),
+    ...defined({ note }),
     signal,
     onProgress: (bytes, size) => terminal.progress(bytes, size),
   });

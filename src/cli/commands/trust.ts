@@ -3,6 +3,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../../format/schema/generated/types.js';
 import { writeNewFile } from '../../log/fs/file-system.js';
 import { findCheckpoint } from '../../log/read/find-checkpoint.js';
@@ -12,13 +13,11 @@ import { draftTrustPolicy, fingerprintsOf } from '../../rules/trust/draft-policy
 import type { SavedKey } from '../../rules/trust/keyring.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 export function addTrust(program: Command, run: Run): void {
   const trust = program
@@ -73,8 +72,7 @@ async function init(
   { out, yes = false, includeRevoked, anchorOut }: InitOptions,
 ): Promise<ExitStatus> {
   const { terminal } = context;
-  if (path === STDIN)
-    throw new CommandError('USAGE', 'trust init reads the ledger twice: name a file or folder');
+  if (path === STDIN) throw usageError('trust init reads the ledger twice: name a file or folder');
   const { genesis, state } = await readSound(path, context);
   if (genesis.keys.length === 0) {
     throw new CommandError('KEY_UNKNOWN', 'the ledger declares no keys, so there is nothing to pin', {
@@ -136,9 +134,10 @@ function assertRevoked(keys: readonly SavedKey[], genesis: GenesisEvent, named: 
     declared.has(keyid) && keys.some(({ key, revokedBy }) => key.keyid === keyid && revokedBy !== undefined);
   const wrong = named.find((keyid) => !isOne(keyid));
   if (wrong === undefined) return;
-  throw new CommandError('USAGE', `${printable(wrong)} is not a key of genesis that was revoked`, {
-    hint: 'keys that are not revoked are pinned, and those that key events added follow from who added them',
-  });
+  throw usageError(
+    `${printable(wrong)} is not a key of genesis that was revoked`,
+    'keys that are not revoked are pinned, and those that key events added follow from who added them',
+  );
 }
 
 /** The note of the last checkpoint that seals the ledger, with the cosignatures that were added to it. */
@@ -181,9 +180,10 @@ async function readSound(
 
 async function confirm({ terminal, signal }: Context): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw new CommandError('USAGE', 'no terminal to ask on whether the fingerprints are right', {
-      hint: 'compare them with what you were told elsewhere, then give --yes',
-    });
+    throw usageError(
+      'no terminal to ask on whether the fingerprints are right',
+      'compare them with what you were told elsewhere, then give --yes',
+    );
   }
   terminal.say('');
   const line = createInterface({ input: process.stdin, output: process.stderr });
@@ -208,8 +208,7 @@ function describe(policy: TrustPolicy): object {
       const { openssh, vkey } = fingerprintsOf(key, origin) ?? {};
       return {
         keyid: key.keyid,
-        ...(openssh === undefined ? {} : { openssh }),
-        ...(vkey === undefined ? {} : { vkey }),
+        ...defined({ openssh, vkey }),
       };
     }),
   };

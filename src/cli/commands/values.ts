@@ -9,11 +9,9 @@ import { type Digest, digestFromBase64url, formatDigest, sha256Digest } from '..
 import { buildEvent } from '../../format/event/build.js';
 import { assertEvent } from '../../format/event/validate.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, readInput, STDIN } from '../input.js';
-
-type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 export function addCanonicalize(program: Command, run: Run): void {
   program

@@ -5,7 +5,7 @@ import { renderBundleResult } from '../../out/text/bundle-result.js';
 import { verifyBundle } from '../../proof/bundle/verify-bundle.js';
 import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
-import { CommandError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 
@@ -52,12 +52,13 @@ export async function verifyBundleFile(
   const wrong = OF_LEDGERS.find((name) => options[name] !== undefined);
   const flag =
     wrong === 'sarifAnchor' ? 'sarif-anchor' : (wrong ?? (options.output.length > 0 ? 'output' : undefined));
-  if (flag !== undefined) throw new CommandError('USAGE', `--${flag} is for ledgers, and this is a bundle`);
+  if (flag !== undefined) throw usageError(`--${flag} is for ledgers, and this is a bundle`);
   const { trust, witnessPolicy, checkpoints, now, format, failOn, maxFindings } = options;
   if (format !== 'text' && format !== 'json') {
-    throw new CommandError('USAGE', `the result on a bundle is written as text or json, not as ${format}`, {
-      hint: 'northroot verify BUNDLE --format json > FILE, and go by the exit status',
-    });
+    throw usageError(
+      `the result on a bundle is written as text or json, not as ${format}`,
+      'northroot verify BUNDLE --format json > FILE, and go by the exit status',
+    );
   }
   const found = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
   const result = cut(found, maxFindings);

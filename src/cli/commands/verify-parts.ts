@@ -7,7 +7,7 @@ import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { readFileChunks } from '../../log/fs/file-system.js';
 import { openScratchFile } from '../../log/fs/scratch-file.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import { CommandError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';
 import { assertTargets, filesOf, writeTarget } from '../targets.js';
@@ -37,7 +37,7 @@ export async function writePart(
   trust: { readonly path: string | undefined; readonly policy: TrustPolicy | undefined },
 ): Promise<ExitStatus> {
   if (ledger === STDIN) {
-    throw new CommandError('USAGE', 'standard input has no parts: each part reads the ledger itself');
+    throw usageError('standard input has no parts: each part reads the ledger itself');
   }
   const { terminal, signal } = context;
   await assertTargets([{ path: target, kind: 'file' }], [...filesOf(ledger), trust.path]);

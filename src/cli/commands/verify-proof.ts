@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
@@ -20,8 +21,8 @@ import { isStatement, verifyStatement } from '../../proof/statement/verify-state
 import { verifyConsistencyProof } from '../../proof/verify-consistency.js';
 import { MAX_ENTRY_BYTES, type ProofOutcome, verifyProof } from '../../proof/verify-proof.js';
 import { isReceipt, verifyReceipt } from '../../proof/verify-receipt.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readInput, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { commandGuide, statementGuide } from '../remedies.js';
@@ -40,10 +41,7 @@ interface VerifyProofOptions {
 /** A vkey, rather than the name of a file that holds a key. */
 const VKEY = /^[^+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$/;
 
-export function addVerifyProof(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addVerifyProof(program: Command, run: Run): void {
   program
     .command('verify-proof')
     .summary('verify a proof with nothing but a key')
@@ -77,13 +75,13 @@ async function runVerifyProof(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   if (options.entry !== undefined && options.consistency !== undefined) {
-    throw new CommandError('USAGE', '--entry is of the proof of an entry, not of --consistency');
+    throw usageError('--entry is of the proof of an entry, not of --consistency');
   }
   const bytes = await readInput(file, context);
   assertNotALedger(bytes, file);
   if (isStatement(bytes)) return verifyStatementFile(context, file, bytes, options);
   if (options.ledger !== undefined) {
-    throw new CommandError('USAGE', '--ledger is of a statement; a proof is verified without the ledger');
+    throw usageError('--ledger is of a statement; a proof is verified without the ledger');
   }
   const trust = await readTrust(options, terminal);
   const { consistency, entry } = options;
@@ -116,13 +114,14 @@ async function verifyStatementFile(
   const wrong = OF_PROOFS.find((name) => options[name] !== undefined);
   if (wrong !== undefined) {
     const flag = wrong === 'witnessPolicy' ? 'witness-policy' : wrong;
-    throw new CommandError('USAGE', `--${flag} is of proofs, and this is a DSSE envelope with a statement`, {
-      hint: 'a statement is verified with --key, the public key of whoever signed it, and --ledger',
-    });
+    throw usageError(
+      `--${flag} is of proofs, and this is a DSSE envelope with a statement`,
+      'a statement is verified with --key, the public key of whoever signed it, and --ledger',
+    );
   }
   const { key, ledger } = options;
   if (file === STDIN && ledger === STDIN) {
-    throw new CommandError('USAGE', 'only one of the statement and the ledger can be standard input');
+    throw usageError('only one of the statement and the ledger can be standard input');
   }
   const keys = await readKeys(key);
   const sha256 = ledger === undefined ? undefined : await hashLedger(await openLedgerInput(ledger, context));
@@ -166,8 +165,7 @@ async function readTrust(
   const witnessPolicy = await readWitnessPolicy(path, terminal);
   return {
     keys: await readKeys(key),
-    ...(policy === undefined ? {} : { policy }),
-    ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
+    ...defined({ policy, witnessPolicy }),
   };
 }
 

@@ -2,13 +2,12 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { JsonValue } from '../../base/json/value.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
 import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
-import { findRecord, type ReadRecord } from '../../log/read/read-records.js';
 import { BaselineMatch, decideExitStatus, type FailOn } from '../../out/ci/baseline.js';
 import { type FindingFilter, matchesFilter } from '../../rules/report/finding-filter.js';
 import { NOT_CHECKED_CODES, type NotCheckedCode, requireChecks } from '../../rules/report/not-checked.js';
@@ -25,36 +24,20 @@ import {
   type VerificationResult,
 } from '../../rules/verify/run-verification.js';
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus, Outcome } from '../context.js';
-import {
-  openLedgerInput,
-  readAnchors,
-  readBundleInput,
-  readTrustPolicy,
-  readWitnessPolicy,
-  STDIN,
-} from '../input.js';
-import {
-  assertPatterns,
-  assertSpan,
-  byteSize,
-  collect,
-  instant,
-  pastInstant,
-  wholeNumber,
-} from '../options.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, ExitStatus, Outcome, Run } from '../context.js';
+import { openLedgerInput, readBundleInput, readTrustPolicy, STDIN } from '../input.js';
+import { assertPatterns, assertSpan, byteSize, pastInstant, wholeNumber } from '../options.js';
+import { findGrantRecord } from '../selection.js';
 import { assertFolderOf, filesOf } from '../targets.js';
 import type { Terminal } from '../terminal.js';
 import { addOutputs, type OutputOptions, readBaseline, VerifyOutputs } from '../verify-output.js';
+import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 import { holdYoungGeneration } from '../young-generation.js';
 import { verifyBundleFile } from './verify-bundle.js';
 import { openPartFiles, partNumber, type PartNumber, writePart } from './verify-parts.js';
 
-interface VerifyCommandOptions extends OutputOptions {
-  readonly trust?: string;
-  readonly witnessPolicy?: string;
-  readonly checkpoint: readonly string[];
+interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
   readonly predecessor?: string;
   readonly failOn: FailOn;
   readonly require: readonly NotCheckedCode[];
@@ -75,48 +58,20 @@ interface VerifyCommandOptions extends OutputOptions {
 /** What a part has no use for. */
 const OPTIONS_OF_REPORTS = [
   ...['witnessPolicy', 'checkpoint', 'predecessor', 'now', 'format', 'output', 'sarifAnchor', 'baseline'],
-  ...[
-    'maxFindings',
-    'since',
-    'until',
-    'principal',
-    'grant',
-    'failOn',
-    'require',
-    'state',
-    'new',
-    'threads',
-    'maxMemory',
-    'watch',
-  ],
+  ...['maxFindings', 'since', 'until', 'principal', 'grant', 'failOn', 'require', 'state', 'new'],
+  ...['threads', 'maxMemory', 'watch'],
 ];
 
-export function addVerify(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
+export function addVerify(program: Command, run: Run): void {
   const command = program
     .command('verify')
     .summary('check a ledger offline')
     .description(
       'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
-    .argument('[path]', 'the ledger')
-    .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option(
-      '--checkpoint <file>',
-      'a checkpoint that you hold (a signed note): the ledger must extend it; may be given again',
-      collect,
-      [],
-    )
-    .option('--predecessor <path>', 'the ledger that this one goes on from, as its genesis says')
-    .option(
-      '--now <time>',
-      'the time by which the age of checkpoints is judged (default: the present)',
-      instant,
-    );
-  addOutputs(command)
+    .argument('[path]', 'the ledger');
+  addOutputs(addVerifying(command))
+    .option('--predecessor <path>', 'the ledger that this one continues, as its genesis says')
     .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
     .option(
       '--since <time>',
@@ -206,16 +161,16 @@ async function verifyOrPart(
   const { part, out, merge, watch = false } = options;
   const hint = 'northroot verify --help says what is expected';
   if (path !== undefined && merge !== undefined) {
-    throw new CommandError('USAGE', '--merge takes the place of a ledger', { hint });
+    throw usageError('--merge takes the place of a ledger', hint);
   }
   if (path === undefined && merge === undefined) {
-    throw new CommandError('USAGE', "missing required argument 'path'", { hint });
+    throw usageError("missing required argument 'path'", hint);
   }
   if ((part === undefined) !== (out === undefined)) {
-    throw new CommandError('USAGE', '--part and --out belong together', { hint });
+    throw usageError('--part and --out belong together', hint);
   }
   if (watch && path === STDIN) {
-    throw new CommandError('USAGE', 'standard input is read to its end: --watch is for files', { hint });
+    throw usageError('standard input is read to its end: --watch is for files', hint);
   }
   if (part === undefined || out === undefined || path === undefined) {
     const exitStatus = await verify(context, path, options, isFormatGiven);
@@ -235,17 +190,12 @@ async function verify(
   const { maxFindings, merge = [] } = options;
   // Where there is no ledger, the parts are what is read.
   const path = ledger ?? merge[0] ?? '';
-  const trust = await readTrustPolicy(options.trust);
-  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
-  const checkpoints = await readAnchors(options.checkpoint);
+  const { trust, witnessPolicy, checkpoints } = await readVerifying(options, terminal);
   const bundle =
     ledger === undefined || options.watch === true ? undefined : await readBundleInput(path, context);
   if (bundle !== undefined) {
     if (options.require.length > 0) {
-      throw new CommandError(
-        'USAGE',
-        '--require is about ledgers: a bundle says itself what it does not show',
-      );
+      throw usageError('--require is about ledgers: a bundle says itself what it does not show');
     }
     return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
   }
@@ -253,19 +203,19 @@ async function verify(
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
   if (onlyNew && options.state === undefined) {
-    throw new CommandError('USAGE', '--new needs --state: it is about what is new since that was saved');
+    throw usageError('--new needs --state: it is about what is new since that was saved');
   }
   const isFiltered = Object.keys(filter).length > 0;
   const baseline = await readBaseline(options.baseline);
   if (baseline !== undefined && (isFiltered || onlyNew)) {
-    throw new CommandError('USAGE', '--baseline says what is new of all findings: it goes with no filter');
+    throw usageError('--baseline says what is new of all findings: it goes with no filter');
   }
   const canSpool = options.state === undefined && !isFiltered;
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
   await outputs.check([
     ...(ledger === undefined ? merge : filesOf(path)),
-    ...[options.trust, options.witnessPolicy, ...options.checkpoint, options.predecessor],
-    ...[options.state, options.baseline],
+    ...filesOfVerifying(options),
+    ...[options.predecessor, options.state, options.baseline],
   ]);
   const from = await readSavedVerification(
     options.state,
@@ -302,15 +252,11 @@ async function verify(
         ? { show: (finding) => matchesFilter(finding, filter) && !known.has(finding) }
         : {}),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
-      ...(trust === undefined ? {} : { trust }),
-      ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
-      ...(options.now === undefined ? {} : { now: options.now }),
+      ...defined({ trust, witnessPolicy, now: options.now }),
       checkpoints,
-      ...(predecessor === undefined ? {} : { predecessor }),
-      ...(from === undefined ? {} : { from }),
+      ...defined({ predecessor, from }),
       keepPrefix: options.state !== undefined,
-      ...(options.threads === undefined ? {} : { threads: options.threads }),
-      ...(options.maxMemory === undefined ? {} : { maxMemory: options.maxMemory }),
+      ...defined({ threads: options.threads, maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
       onFinding: (finding) => outputs.take(finding),
     }).finally(release);
@@ -385,7 +331,7 @@ async function openPredecessor(
   path: string | undefined,
 ): Promise<LedgerSource | undefined> {
   if (path === STDIN && ledger === STDIN)
-    throw new CommandError('USAGE', 'standard input cannot be both the ledger and its predecessor');
+    throw usageError('standard input cannot be both the ledger and its predecessor');
   return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
@@ -397,33 +343,18 @@ async function toFilter(
   const { since, until, principal, grant } = options;
   assertSpan(since, until);
   assertPatterns({ principal });
-  if (grant !== undefined && path === STDIN) {
-    throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
+  const { record, isGrant } = await findGrantRecord(context, path, grant);
+  if (record !== undefined && !isGrant) {
+    // No finding could be about it.
+    throw new CommandError('GRANT_NOT_FOUND', `${printable(record.eventId)} is not a grant`, {
+      exitStatus: 2,
+      hint: `northroot budget ${printable(path)} lists the grants`,
+    });
   }
-  const record =
-    grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
-  if (record !== undefined) assertGrant(record, path);
   return {
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(principal === undefined ? {} : { principal }),
+    ...defined({ since, until, principal }),
     ...(record === undefined ? {} : { grantId: record.eventId }),
   };
-}
-
-/** @throws NorthrootError `GRANT_NOT_FOUND` for a record that is not a grant: no finding could be on it. */
-function assertGrant({ event, eventId }: ReadRecord, path: string): void {
-  const authorization = event['authorization'];
-  if (event['event_type'] === 'authorization' && isGrant(authorization)) return;
-  throw new CommandError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
-    exitStatus: 2,
-    hint: `northroot budget ${printable(path)} lists the grants`,
-  });
-}
-
-function isGrant(authorization: JsonValue | undefined): boolean {
-  const isObject = typeof authorization === 'object' && authorization !== null;
-  return isObject && !Array.isArray(authorization) && authorization['kind'] === 'grant';
 }
 
 interface Policies {

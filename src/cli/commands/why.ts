@@ -2,8 +2,8 @@
 
 import { type Command, Option } from 'commander';
 import { renderEventHistory } from '../../out/text/event-history.js';
-import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import { usageError } from '../command-error.js';
+import type { Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
@@ -16,10 +16,7 @@ interface WhyOptions extends IndexChoice {
 
 const STATUS = { ok: 0, denied: 0, violation: 3, invalid: 1 } as const;
 
-export function addWhy(
-  program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
-): void {
+export function addWhy(program: Command, run: Run): void {
   program
     .command('why')
     .summary('show the history of one event')
@@ -34,8 +31,7 @@ export function addWhy(
     .action((ledger: string, event: string, options: WhyOptions) =>
       run(async (context) => {
         const { terminal } = context;
-        if (ledger === STDIN)
-          throw new CommandError('USAGE', 'why reads the ledger twice: name a file or folder');
+        if (ledger === STDIN) throw usageError('why reads the ledger twice: name a file or folder');
         const trust = await readTrustPolicy(options.trust);
         const history = await viewOf(context, ledger, event, options, trust).explainEvent(event);
         const text =

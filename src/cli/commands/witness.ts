@@ -14,8 +14,8 @@ import {
   type WitnessEvent,
 } from '../../proof/witness/witness-service.js';
 import { witnessPolicyKeys } from '../../rules/trust/witness-policy.js';
-import { CommandError } from '../command-error.js';
-import type { Context, Outcome } from '../context.js';
+import { CommandError, usageError } from '../command-error.js';
+import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
@@ -29,10 +29,7 @@ interface WitnessCommandOptions {
   readonly prefix: string;
 }
 
-export function addWitness(
-  program: Command,
-  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
-): void {
+export function addWitness(program: Command, run: Run): void {
   program
     .command('witness')
     .summary("serve a witness that cosigns logs' checkpoints")
@@ -70,9 +67,10 @@ async function witness(context: Context, options: WitnessCommandOptions): Promis
   const policy = await readWitnessPolicy(options.policy, terminal);
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
-    throw new CommandError('USAGE', 'a witness needs a log that it knows', {
-      hint: 'give --log with the vkey of a log, or --policy with a file that has log lines',
-    });
+    throw usageError(
+      'a witness needs a log that it knows',
+      'give --log with the vkey of a log, or --policy with a file that has log lines',
+    );
   }
   const witness = await createWitness({
     name: options.name,

@@ -2,11 +2,12 @@
 
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import type { ExportOptions, ExportPass } from '../../log/read/write-records.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Report } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import { CommandError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import type { ExitStatus } from '../context.js';
 import { warnOfNothing } from '../empty-selection.js';
 import { writeTarget } from '../targets.js';
@@ -75,7 +76,7 @@ export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
  */
 export function heldNote({ checkpoints: [held, other] }: ExportJob, flag: string): Uint8Array | undefined {
   if (other === undefined) return held?.note;
-  throw new CommandError('USAGE', `${flag} takes one --checkpoint: the records are proven against it`);
+  throw usageError(`${flag} takes one --checkpoint: the records are proven against it`);
 }
 
 /** How the ledger of an export is verified. */
@@ -96,7 +97,7 @@ export function provenOptions({
     selection,
     trust,
     witnessPolicy,
-    ...(now === undefined ? {} : { now }),
+    ...defined({ now }),
     signal,
     onProgress: (done, size) => terminal.progress(done, size),
   };

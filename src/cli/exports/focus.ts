@@ -5,7 +5,7 @@ import { writeThrough } from '../../log/fs/file-sink.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { currencyOf } from '../../out/export/table/currencies.js';
 import { exportFocus, type FocusOptions } from '../../out/export/table/focus.js';
-import { CommandError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
@@ -49,13 +49,11 @@ function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | u
   const pairs = given.map((text: unknown) => {
     const [, unit, code] = /^([a-z][a-z0-9_.-]{0,63})=([A-Z]{3})$/.exec(String(text)) ?? [];
     if (unit === undefined || code === undefined || currencyOf(code.toLowerCase()) === undefined) {
-      throw new CommandError('USAGE', `${printable(String(text))} is not a unit and its currency`, {
-        hint: 'such as usd=USD',
-      });
+      throw usageError(`${printable(String(text))} is not a unit and its currency`, 'such as usd=USD');
     }
     return [unit, code] as const;
   });
   const [twice] = pairs.filter(([unit], i) => pairs.findIndex(([other]) => other === unit) < i);
-  if (twice !== undefined) throw new CommandError('USAGE', `${twice[0]} is given two currencies`);
+  if (twice !== undefined) throw usageError(`${twice[0]} is given two currencies`);
   return Object.fromEntries(pairs);
 }

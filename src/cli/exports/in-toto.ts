@@ -3,7 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { makeStatement } from '../../proof/statement/export-statement.js';
-import { CommandError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { instant } from '../options.js';
 import { writeTarget } from '../targets.js';
@@ -39,8 +39,7 @@ export const IN_TOTO: ExportKind = {
   write: async ({ context, ledger, path, trust, witnessPolicy, checkpoints, now, options }) => {
     const { terminal, signal } = context;
     const { key, timeVerified, verifierId, resourceUri } = options as InTotoFlags;
-    if (key === undefined)
-      throw new CommandError('USAGE', '--in-toto needs --key: a statement says who makes it');
+    if (key === undefined) throw usageError('--in-toto needs --key: a statement says who makes it');
     const signer = await readSigner(terminal, key);
     const { bytes, statement, report } = await makeStatement(await openLedger(ledger), {
       signer,
@@ -54,7 +53,7 @@ export const IN_TOTO: ExportKind = {
       signal,
       onProgress: (done, size) => terminal.progress(done, size),
     }).catch((error: unknown) => {
-      throw error instanceof RangeError ? new CommandError('USAGE', error.message) : error;
+      throw error instanceof RangeError ? usageError(error.message) : error;
     });
     await writeTarget(terminal, path, async (sink) => sink.write(bytes));
     const { verificationResult: result } = statement.predicate;

@@ -3,7 +3,7 @@
 import { writeFilesThrough } from '../../log/fs/file-sink.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { exportReceipts } from '../../out/export/receipts.js';
-import { CommandError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { ExportKind } from './export-kind.js';
 import { count, heldNote, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
@@ -18,8 +18,7 @@ export const RECEIPTS: ExportKind = {
   further: [SIGNING_KEY],
   write: async (job) => {
     const { key } = job.options as { readonly key?: string };
-    if (key === undefined)
-      throw new CommandError('USAGE', "--receipts needs --key: the log's private key signs them");
+    if (key === undefined) throw usageError("--receipts needs --key: the log's private key signs them");
     const checkpoint = heldNote(job, '--receipts');
     const signer = await readSigner(job.context.terminal, key);
     const source = await openLedger(job.ledger);

@@ -1,7 +1,4 @@
-/**
- * The file of a bundle (docs/spec/bundle.md): records of a ledger with what proves them, as one item of deterministic CBOR. This is the
- * form only: what a bundle says is judged by `verify-bundle.ts`.
- */
+/** The format of a bundle (docs/spec/bundle.md): records and their proof, as deterministic CBOR. `verify-bundle.ts` verifies it. */
 
 import { equalBytes } from '../../base/bytes/compare.js';
 import { concatBytes } from '../../base/bytes/concat.js';
@@ -16,6 +13,7 @@ import {
   type CborValue,
   TaggedCbor,
 } from '../../base/cbor/value.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { formatDigest, tryParseDigest } from '../../base/value/digest.js';
@@ -40,7 +38,7 @@ import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 
 /** The largest bundle, in bytes. */
 export const MAX_BUNDLE_BYTES = 268_435_456;
-/** Stretches of which a bundle says that all positions are there. */
+/** The most stretches in a bundle. */
 export const MAX_STRETCHES = 1_000;
 
 /** The longest report in a bundle, in characters. */
@@ -48,8 +46,8 @@ export const MAX_REPORT_CHARACTERS = 67_108_864;
 /** The longest name and version of the tool that made a bundle, in characters each. */
 export const MAX_TOOL_CHARACTERS = 128;
 
-/** What a bundle's signature is of. */
-export const BUNDLE_CONTENT_TYPE = 'application/vnd.northroot.bundle+cbor';
+/** The content type under a bundle's signature. */
+const BUNDLE_CONTENT_TYPE = 'application/vnd.northroot.bundle+cbor';
 
 const VERSION = 1;
 
@@ -59,68 +57,61 @@ const TAGS: ReadonlySet<number> = new Set([COSE_SIGN1_TAG]);
 
 /** A record in a bundle. */
 export interface BundledRecord {
-  /** Its place in the ledger, counted from 0. */
+  /** Its position in the ledger, from 0. */
   readonly seq: number;
-  /** Its line without its newline. */
+  /** Its line without the newline. */
   readonly line: Uint8Array;
-  /** Whether it is one of those that the bundle is about; others are there since these link to them. */
+  /** Whether it was selected, rather than linked from a selected record. */
   readonly isSelected: boolean;
 }
 
-/** Places of a ledger, both ends included. */
+/** A range of positions in a ledger, both ends included. */
 export interface Stretch {
   readonly from: number;
   readonly to: number;
 }
 
-/** What a bundle holds, as its exporter says it. */
+/** The content of a bundle, as its exporter states it. */
 export interface Bundle {
   readonly tool: { readonly name: string; readonly version: string };
-  /** A timestamp of SPEC §2; absent where the exporter did not say one. */
+  /** A timestamp of SPEC §2. */
   readonly createdAt?: string;
-  /** The tree in which the records stand; its root as a binary string. */
+  /** The tree that holds the records; its root as a binary string. */
   readonly tree: { readonly size: number; readonly root: string };
-  /** The signed checkpoint of that tree, where there is one. */
+  /** The signed checkpoint of that tree. */
   readonly note?: Uint8Array;
-  /** Ascending by place. */
+  /** Ascending by position. */
   readonly records: readonly BundledRecord[];
-  /** Places of stretches whose records are left out; ascending. */
+  /** Positions within stretches whose records are left out; ascending. */
   readonly leaves: readonly PlacedLeaf[];
-  /** What else the root is made of, from left to right, see `format/tree/multi-proof.ts`. */
+  /** The other hashes of the proof, from left to right, see `format/tree/multi-proof.ts`. */
   readonly hashes: readonly string[];
-  /** What the selected records have in common. */
   readonly selection: RecordSelection;
-  /** Stretches of which every place is there, as a record or as a leaf hash; ascending. */
+  /** Ranges whose every position is present, as a record or as a leaf hash; ascending. */
   readonly stretches: readonly Stretch[];
-  /** How many records were selected that come after the tree, and are not there. */
+  /** How many selected records come after the tree, and are left out. */
   readonly beyond: number;
   /** The report of the whole ledger's verification when the bundle was made, as JSON. */
   readonly report: string;
   /** The trust policy of that verification, as JSON. */
   readonly policy?: string;
-  /** Who signs the bundle. */
   readonly exporter?: PublicKey;
 }
 
-/** A bundle's file, taken apart. */
+/** The parts of a bundle's file. */
 export interface BundleFile {
   readonly bundle: Bundle;
-  /** The bytes of the bundle, which the signature is of. */
+  /** The signed bytes. */
   readonly content: Uint8Array;
-  /** The SHA-256 of the content that the file states. */
+  /** The stated SHA-256 of the content. */
   readonly digest: Uint8Array;
-  /** The exporter's; its payload is the content. */
+  /** The exporter's, over the content. */
   readonly signature: CoseSign1 | undefined;
   /** Contents that digests in the records name, ascending by digest. */
   readonly attachments: readonly Uint8Array[];
 }
 
-/**
- * The file of a bundle, signed where a signer is given. The same bundle gives the same bytes, but for signatures by P-256, which are
- * never the same.
- *
- * @throws NorthrootError `BUNDLE_TOO_LARGE` for one that nobody could read
- */
+/** The file of a bundle, signed if a signer is given. Deterministic except for P-256 signatures. @throws NorthrootError `BUNDLE_TOO_LARGE` */
 export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer): Uint8Array {
   if (bundle.report.length > MAX_REPORT_CHARACTERS) {
     throw new NorthrootError(
@@ -148,19 +139,17 @@ export function replaceAttachments(bytes: Uint8Array, attachments: readonly Uint
   return joinParts(parts.value.content, parts.value.signature, attachments);
 }
 
-/** Attached contents in their order, each once. */
+/** Attached contents in order of their digests, each once. */
 export function sortContents(contents: readonly Uint8Array[]): Uint8Array[] {
   const byDigest = new Map(contents.map((content) => [decodeLatin1(sha256(content)), content]));
   return [...byDigest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, content]) => content);
 }
 
-/** Why bytes are no bundle. */
 type BundleFault = Fault<'BUNDLE_MALFORMED'>;
 
-/** What decoding the file of a bundle gives. */
 export type BundleDecoded = Result<BundleFile, BundleFault>;
 
-/** Decodes the file of a bundle of at most {@link MAX_BUNDLE_BYTES}: its form alone, nothing in it is judged. */
+/** Decodes a bundle of at most {@link MAX_BUNDLE_BYTES}: only its form is checked. */
 export function decodeBundle(bytes: Uint8Array): BundleDecoded {
   const parts = decodeParts(bytes);
   if (!parts.ok) return parts;
@@ -178,7 +167,7 @@ export function decodeBundle(bytes: Uint8Array): BundleDecoded {
   });
 }
 
-/** How many items of CBOR a bundle is, or a few more. */
+/** An upper bound of the CBOR items in a bundle. */
 function countItems({ records, leaves, hashes, stretches, selection }: Omit<Bundle, 'exporter'>): number {
   const { size: events = 0 } = selection.eventIds ?? {};
   return 4 * records.length + 3 * (leaves.length + stretches.length) + hashes.length + events + ITEMS_BESIDE;
@@ -187,7 +176,6 @@ function countItems({ records, leaves, hashes, stretches, selection }: Omit<Bund
 /** More than the members of a bundle that are no lists. */
 const ITEMS_BESIDE = 100;
 
-/** What a file consists of. */
 interface Parts {
   readonly content: Uint8Array;
   readonly digest: Uint8Array;
@@ -229,7 +217,7 @@ function malformed(expected: string, actual: string): { readonly ok: false; read
   return fail({ code: 'BUNDLE_MALFORMED', expected, actual });
 }
 
-/** @param start - Where in the file the CBOR begins that the fault is of. */
+/** @param start - The offset of the CBOR in the file. */
 function malformedAt(
   { expected, actual, offset }: CborFault,
   start: number,
@@ -254,7 +242,7 @@ function signContent(content: Uint8Array, signer: Signer): CborValue {
   return parseCbor(signCoseSign1(content, signer, { protectedHeaders, detached: true }), TAGS);
 }
 
-/** Everything that a signature says must be under it, so that nothing of it can be changed. */
+/** All headers of the signature MUST be protected. */
 function signatureOf(value: CborValue): CoseSign1 {
   if (!(value instanceof TaggedCbor)) {
     throw new Mismatch(`a signature with the tag ${COSE_SIGN1_TAG}, or null`, nameOf(value));
@@ -315,7 +303,6 @@ function mapOf(members: Readonly<Record<string, CborValue | undefined>>): CborMa
   );
 }
 
-/** That a value has another form. */
 class Mismatch extends Error {
   readonly expected: string;
   readonly actual: string;
@@ -367,9 +354,9 @@ function fromCbor(value: CborValue): Bundle {
       name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool', MAX_TOOL_CHARACTERS),
       version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool', MAX_TOOL_CHARACTERS),
     },
-    ...(createdAt === undefined ? {} : { createdAt }),
+    ...defined({ createdAt }),
     tree: { size, root: hashOf(partOf(members.tree, 1, 2, 'the tree'), 'the root') },
-    ...(note === undefined ? {} : { note }),
+    ...defined({ note }),
     records,
     leaves,
     hashes: arrayOf(members.hashes, 'the hashes').map((each) => hashOf(each, 'a hash')),
@@ -377,8 +364,7 @@ function fromCbor(value: CborValue): Bundle {
     stretches,
     beyond: wholeOf(members.beyond, 'beyond'),
     report: textOf(members.report, 'the report', MAX_REPORT_CHARACTERS),
-    ...(policy === undefined ? {} : { policy }),
-    ...(exporter === undefined ? {} : { exporter }),
+    ...defined({ policy, exporter }),
   };
 }
 
@@ -405,11 +391,7 @@ function selectionOf(value: CborValue | undefined): RecordSelection {
     throw new Mismatch('a selection whose end is after its beginning', `${since} to ${until}`);
   }
   return {
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(principal === undefined ? {} : { principal }),
-    ...(tool === undefined ? {} : { tool }),
-    ...(grantId === undefined ? {} : { grantId }),
+    ...defined({ since, until, principal, tool, grantId }),
     ...(events === undefined ? {} : { eventIds: new Set(events) }),
   };
 }
@@ -421,18 +403,18 @@ function recordOf(value: CborValue): BundledRecord {
   if (line.length === 0 || line.length > MAX_LINE_BYTES) {
     throw new Mismatch(`a line of 1 to ${MAX_LINE_BYTES} bytes`, `${line.length}`);
   }
-  // Otherwise it would be another number of lines in a ledger than it is leaves in the tree.
+  // Each line is one leaf of the tree.
   if (line.includes(NEWLINE)) throw new Mismatch('a line', 'more than one');
   return { seq: wholeOf(partOf(value, 0, 3, 'a record'), 'the place of a record'), line, isSelected };
 }
 
-/** Places that ascend, and then the end. */
+/** Checks that places ascend. */
 function assertPlaces(places: readonly number[], expected: string): void {
   const isAscending = places.every((place, index) => index === 0 || (places[index - 1] as number) < place);
   if (!isAscending) throw new Mismatch(expected, 'other places');
 }
 
-/** Attached contents stand in the one order that they have. */
+/** Checks that contents ascend by digest. */
 function assertOrdered(attachments: readonly Uint8Array[]): void {
   const digests = attachments.map((each) => decodeLatin1(sha256(each)));
   const isAscending = digests.every(
@@ -466,7 +448,7 @@ function arrayOf(value: CborValue | undefined, name: string): readonly CborValue
   return value as readonly CborValue[];
 }
 
-/** One part of an array of a fixed length. */
+/** One part of an array of fixed length. */
 function partOf(value: CborValue | undefined, index: number, length: number, name: string): CborValue {
   const parts = arrayOf(value, name);
   if (parts.length !== length) throw new Mismatch(`${name} of ${length} parts`, `${parts.length}`);
@@ -516,7 +498,7 @@ function matching(value: CborValue, test: (text: string) => boolean, expected: s
   return value;
 }
 
-/** The one text of an event's id. */
+/** The canonical text of an event id. */
 function idOf(value: CborValue): string {
   const digest = typeof value === 'string' ? tryParseDigest(value) : undefined;
   if (digest === undefined || formatDigest(digest) !== value || digest.alg !== 'sha-256') {

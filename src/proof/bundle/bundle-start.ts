@@ -1,8 +1,7 @@
-/** How every bundle begins, for whoever has to tell files apart without reading them. */
+/** Detects bundles by their first bytes. */
 
-/** What the file calls itself. */
 export const BUNDLE_NAME = 'northroot-bundle';
-/** CBOR's own tag, which says that CBOR follows (RFC 8949 §3.4.6): every bundle begins with it, and with its name. */
+/** The tag of self-described CBOR (RFC 8949 §3.4.6), with which every bundle begins. */
 export const SELF_DESCRIBED = Uint8Array.of(0xd9, 0xd9, 0xf7);
 
 const ARRAY_OF_SIX = 0x86;
@@ -14,10 +13,10 @@ const START = Uint8Array.of(
   ...Array.from(BUNDLE_NAME, (character) => character.charCodeAt(0)),
 );
 
-/** Whether bytes begin as every bundle does; the first 21 are enough. */
+/** Whether bytes begin like a bundle; the first 21 are enough. */
 export function isBundle(bytes: Uint8Array): boolean {
   return START.every((byte, index) => bytes[index] === byte);
 }
 
-/** How many bytes {@link isBundle} looks at. */
+/** How many bytes {@link isBundle} needs. */
 export const BUNDLE_START_BYTES = START.length;

@@ -1,6 +1,6 @@
 /**
- * Contents by their digests: what a ledger names and does not hold. A content fits a digest when its bytes have it, or, of JSON, when
- * its canonical form has; what hides a guessable value is such JSON, `{"salt","value"}` (SPEC §3.5).
+ * Contents that a ledger names by digest and does not hold. A content matches by its bytes or, if it is JSON, by its canonical form, which
+ * includes the salted `{"salt","value"}` of SPEC §3.5.
  */
 
 import { sha256Base64url } from '../../base/bytes/sha256.js';
@@ -10,20 +10,19 @@ import { jsonPointer } from '../../base/json/pointer.js';
 import type { JsonValue } from '../../base/json/value.js';
 import { isDigest, toDigestText } from '../../base/value/digest.js';
 
-/** A digest in an event, and where. */
-export interface NamedDigest {
+interface NamedDigest {
   /** `sha-256:…` */
   readonly digest: string;
   /** RFC 6901, from the event's root. */
   readonly pointer: string;
 }
 
-/** So many of the records that name a content are listed; all are counted. */
+/** The most records listed as naming a content; all are counted. */
 export const MAX_NAMED_BY = 100;
-/** Characters of the pointers that are listed of all contents of a bundle: one pointer may be as long as a line. */
+/** The most characters of listed pointers in a bundle: one pointer may be as long as a line. */
 export const MAX_NAMED_CHARACTERS = 1_048_576;
 
-/** The SHA-256 digests in an event, wherever they stand. */
+/** All SHA-256 digests in an event. */
 export function listDigests(value: JsonValue, path: readonly (string | number)[] = []): NamedDigest[] {
   if (typeof value !== 'object' || value === null) return [];
   if (isDigest(value)) {
@@ -32,14 +31,13 @@ export function listDigests(value: JsonValue, path: readonly (string | number)[]
   return Object.entries(value).flatMap(([name, member]) => listDigests(member, [...path, name]));
 }
 
-/** A content in one of the forms that a digest can be of. */
-export interface ContentForm {
+interface ContentForm {
   /** `sha-256:…` */
   readonly digest: string;
   readonly bytes: Uint8Array;
 }
 
-/** The forms of a content: its bytes as they are and, of JSON, its canonical form where that is another one. */
+/** The forms of a content: its bytes and, if it is JSON in another form, its canonical form. */
 export function formsOfContent(bytes: Uint8Array): ContentForm[] {
   const forms = [{ digest: digestOf(bytes), bytes }];
   const { value } = ingestJson(bytes);
@@ -49,10 +47,10 @@ export function formsOfContent(bytes: Uint8Array): ContentForm[] {
   return digest === forms[0]?.digest ? forms : [...forms, { digest, bytes: canonical }];
 }
 
-/** The largest content, in bytes, of which it is asked whether it is salted: none that large is guessed. */
+/** The largest content, in bytes, that is checked for a salt: larger values are not guessed. */
 export const MAX_SALTED_BYTES = 1_048_576;
 
-/** Whether a content is `{"salt","value"}`, so that its digest does not give the value away. */
+/** Whether a content is `{"salt","value"}`, whose digest does not reveal the value. */
 export function isSalted(bytes: Uint8Array): boolean {
   if (bytes[0] !== OPENING || bytes.length > MAX_SALTED_BYTES) return false;
   const { value } = ingestJson(bytes);

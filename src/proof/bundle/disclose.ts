@@ -1,4 +1,4 @@
-/** Contents that are given beside a ledger: attached to a bundle, or held against the digests that name them. */
+/** Attaches contents to a bundle, or finds the records that name them by digest. */
 
 import { equalBytes } from '../../base/bytes/compare.js';
 import { printable } from '../../base/bytes/printable.js';
@@ -17,38 +17,35 @@ import {
 } from './bundle-file.js';
 import { formsOfContent, listDigests, MAX_NAMED_BY } from './contents.js';
 
-/** Where a content is named. */
-export interface ContentPlace {
+interface ContentPlace {
   readonly seq: number;
-  /** The event's id as it claims it, `sha-256:…`; undefined where it claims none. */
+  /** The claimed event id, `sha-256:…`. */
   readonly eventId: string | undefined;
   readonly eventType: string | undefined;
   /** RFC 6901, from the event's root. */
   readonly pointer: string;
 }
 
-/** A content, and what was found of it. */
+/** A content, and the records that name it. */
 export interface FoundContent {
-  /** What the file is called. */
   readonly name: string;
-  /** The digests that it may be named by: of its bytes, and, of JSON, of its canonical form where that is another one; `sha-256:…`. */
+  /** `sha-256:…` of its bytes and, if it is JSON in another form, of its canonical form. */
   readonly digests: readonly string[];
-  /** The first of the places that name one of them, each with the digest that it names. */
+  /** The first places that name one of the digests. */
   readonly places: readonly (ContentPlace & { readonly digest: string })[];
-  /** How many there are. */
+  /** How many places there are. */
   readonly total: number;
 }
 
-/** A content to look for. */
-export interface NamedContent {
+interface NamedContent {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
 /**
- * Says which records name contents by their digests. Nothing is verified: that is for `verifyLedger` and `verifyBundle`.
+ * Finds the records that name contents by their digests. Verifies nothing.
  *
- * @param from - A bundle's bytes, or what opens a ledger.
+ * @param from - The bytes of a bundle, or a function that opens a ledger.
  * @throws NorthrootError `BUNDLE_MALFORMED`, `BUNDLE_DIGEST_MISMATCH`; as `readRecords` for a ledger
  */
 export async function findContent(
@@ -80,8 +77,8 @@ export async function findContent(
 }
 
 /**
- * The bundle with contents attached, beside those that it has: each in the form that a record of the bundle names. The exporter's
- * signature stays right, since it is of the records, and these name what is attached.
+ * Attaches further contents to a bundle, each in the form that a record names. The exporter's signature stays valid: it covers the records,
+ * which name the contents.
  *
  * @param bytes - The bundle.
  * @throws NorthrootError `BUNDLE_MALFORMED`, `BUNDLE_DIGEST_MISMATCH`; `CONTENT_NOT_NAMED` for a content that no record of the bundle names; `BUNDLE_TOO_LARGE`
@@ -113,7 +110,7 @@ function parseBundle(bytes: Uint8Array): BundleFile {
   const decoded = decodeBundle(bytes);
   if (decoded.ok) {
     const { content, digest } = decoded.value;
-    // What is written from it would state the right digest of a damaged content.
+    // Writing it again would state a correct digest of damaged content.
     if (equalBytes(sha256(content), digest)) return decoded.value;
     throw new NorthrootError(
       'BUNDLE_DIGEST_MISMATCH',

@@ -1,12 +1,13 @@
 /**
- * Makes bundles (docs/spec/bundle.md) from a ledger: the selected records, what they link to, and what proves all of them.
+ * Makes bundles (docs/spec/bundle.md): the selected records, what they link to, and their proof.
  *
- * The ledger is read a few times: once to verify it and to note which record links to which, then for the lines that are wanted, and
- * at last for those and the hashes of the rest of the tree. In memory are the bundle itself and an index of ids.
+ * The ledger is read several times: to verify it and collect links, to follow unknown links, and to read the wanted lines and hash the rest of
+ * the tree. Memory holds the bundle and an index of ids.
  */
 
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
@@ -43,18 +44,17 @@ import {
 } from './bundle-file.js';
 import { type EventLinks, linksOf } from './links.js';
 
-/** What goes into a bundle, and how the ledger is verified for it. */
 export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
   /**
-   * Stretches of the ledger of which every place is put in: the selected records as they are, the others as leaf hashes. Without a
-   * selection all of their records are selected, and nothing else.
+   * Ranges of which every position is included: selected records as lines, others as leaf hashes. Without a selection exactly their
+   * records are selected.
    */
   readonly complete?: readonly Stretch[] | undefined;
-  /** The signed note of the checkpoint under which records are proven. Default: the last one that seals the ledger. */
+  /** The note of the checkpoint to prove against. Default: the last one that seals the ledger. */
   readonly checkpoint?: Uint8Array | undefined;
-  /** Signs the bundle; without it only the ledger's own signatures vouch for what it holds. */
+  /** Signs the bundle. Default: it is not signed. */
   readonly signer?: Signer | undefined;
-  /** When the bundle was made, as it is to say. Default: it says nothing of that. */
+  /** The stated time of the export. Default: none. */
   readonly createdAt?: string | undefined;
 }
 
@@ -66,17 +66,15 @@ const OPTIONS: OptionTypes<BundleOptions> = {
   createdAt: 'string',
 };
 
-/** What {@link exportBundle} wrote. */
 export interface BundleExport extends ExportPass {
-  /** Records that are there because the selected ones link to them. */
+  /** Records included because selected ones link to them. */
   readonly linked: number;
-  /** Places of stretches that are there as leaf hashes only. */
+  /** Positions included as leaf hashes only. */
   readonly hashesOnly: number;
-  /** Selected records after the tree, which nothing could prove: they are left out. */
+  /** Selected records after the tree, left out because nothing proves them. */
   readonly beyond: number;
-  /** The size of the tree in which the records stand. */
   readonly treeSize: number;
-  /** Whether a signed checkpoint states that tree. */
+  /** Whether the tree has a signed checkpoint. */
   readonly hasCheckpoint: boolean;
   readonly bytes: number;
 }
@@ -131,7 +129,7 @@ export async function exportBundle(
   const bytes = formatBundle(
     {
       tool: { name: 'northroot', version: VERSION },
-      ...(createdAt === undefined ? {} : { createdAt }),
+      ...defined({ createdAt }),
       tree,
       ...(note === undefined ? {} : { note: encodeUtf8(formatNote(note)) }),
       records,
@@ -160,13 +158,13 @@ export async function exportBundle(
   };
 }
 
-/** What the verified pass is kept of: which records are selected, and what links to what. */
+/** Collected in the verified pass: which records are selected, and their links. */
 class Survey {
   readonly #selection: RecordSelection;
   readonly #stretches: readonly Stretch[];
   readonly #selected = new Set<number>();
   readonly #ids = new IdIndex();
-  /** The places of the ids, in the order in which these were added. */
+  /** The positions of the ids, in the order of adding. */
   readonly #places: number[] = [];
   readonly #links = new Map<number, EventLinks>();
   readonly #keys: number[] = [];
@@ -208,7 +206,7 @@ class Survey {
     this.#links.set(place, event === undefined ? { needed: [], before: [] } : linksOf(event));
   }
 
-  /** Checkpoints that state this tree, with what attestations add. */
+  /** Collects checkpoints that match the tree, with the cosignatures that attestations add. */
   #takeNote({ seals }: VerifyState, line: ExaminedLine): void {
     if (line.type === 'checkpoint' && seals.known.get(line.eventId)?.matchesTree === true) {
       const note = decodeCheckpoint(encodeUtf8(line.event().note));
@@ -225,7 +223,7 @@ class Survey {
     }
   }
 
-  /** The last checkpoint that seals; else the last that somebody known signed; else the last that is right. */
+  /** The last checkpoint that seals; else the last by a known key; else the last that matches the tree. */
   findNote({ seals }: VerifyState): SignedCheckpoint | undefined {
     const id = seals.sealing?.place.eventId ?? seals.signed?.place.eventId ?? this.#lastNote;
     return id === undefined ? undefined : this.#notes.get(id);
@@ -243,12 +241,12 @@ class Survey {
     return beyond;
   }
 
-  /** Genesis, what changes keys, and the selected records: where everything else begins. */
+  /** Genesis, key events and the selected records. */
   roots(size: number): number[] {
     return [...(size > 0 ? [0] : []), ...this.#keys, ...this.#selected].filter((place) => place < size);
   }
 
-  /** The places of what a record links to; undefined where that is not known yet. */
+  /** The positions that a record links to; undefined if not known yet. */
   linkedBy(place: number): readonly number[] | undefined {
     const links = this.#links.get(place);
     if (links === undefined) return undefined;
@@ -256,7 +254,7 @@ class Survey {
     return ids.flatMap((id) => this.#placeOf(id) ?? []);
   }
 
-  /** Adjustments of grants that are held. */
+  /** Adjustments of included grants. */
   adjustmentsOf(held: ReadonlySet<number>): number[] {
     return this.#adjustments.flatMap(({ place, grantId }) => {
       const grant = this.#placeOf(grantId);
@@ -273,7 +271,7 @@ class Survey {
 /** The one spelling of 32 bytes. */
 const SHA256_TEXT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 
-/** The places of all that a bundle has to hold: the selected records, and whatever they link to. */
+/** The positions of all records of the bundle: roots, and what they link to. */
 async function findPlaces(
   open: OpenLedger,
   survey: Survey,
@@ -305,7 +303,7 @@ async function findPlaces(
   }
 }
 
-/** Reads the lines at places, and hashes what else the tree is made of. */
+/** Reads the lines at these positions, and hashes the rest of the tree. */
 async function readPlaces(
   open: OpenLedger,
   places: ReadonlySet<number>,
@@ -335,7 +333,7 @@ async function readPlaces(
       const leafHash = hashLine(line);
       hasher.push(leafHash);
       appendLeaf(tree, leafHash);
-      // Of a line that is too long only the hash can be had.
+      // Of an overlong line only the hash is available.
       if (places.has(ordinal) && line.longLeafHash === undefined) {
         held += line.length;
         if (held > MAX_BUNDLE_BYTES) throw tooLarge();
@@ -350,7 +348,7 @@ async function readPlaces(
   throw tree.size < size ? changed() : forked(size);
 }
 
-/** The stretches that a bundle says are there; a whole ledger is one. */
+/** The stretches of a bundle; a whole ledger is one stretch. */
 function stretchesOf(
   selection: RecordSelection,
   asked: readonly Stretch[],
@@ -385,7 +383,7 @@ function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckp
   return { ...a, signatures: [...lines.values()].slice(0, MAX_NOTE_SIGNATURES) };
 }
 
-/** What is told of a ledger that is given away names its files, and not the folders that they are in. */
+/** A bundle names files, but not the folders that they are in. */
 function withoutFolders(source: LedgerSource): LedgerSource {
   const { findFaults, findGrowth, published } = source;
   return {

@@ -1,10 +1,10 @@
 /**
- * Verifies the records of a bundle by the rules of ledgers: all of a ledger's when all are there, and else each as far as it can be
- * judged without those that are not. A selection goes through the same step function (`rules/verify/verify-line.ts`); of what that finds,
- * only what the missing records could not explain is kept.
+ * Verifies the records of a bundle by the rules of ledgers. A selection goes through the same step function
+ * (`rules/verify/verify-line.ts`); findings that missing records could explain are dropped.
  */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
+import { defined } from '../../base/defined.js';
 import type { FindingCode } from '../../format/finding/catalog.js';
 import { type Finding, type FindingRank, rankOf, RANKS } from '../../format/finding/finding.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
@@ -30,36 +30,34 @@ import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 import type { Bundle, BundledRecord } from './bundle-file.js';
 
-/** How records are verified. */
 export type RunOptions = Pick<
   VerifyOptions,
   'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'backend' | 'signal'
 >;
 
-/** What became of a bundle's records. */
 export interface RecordsRun {
   readonly state: VerifyState;
-  /** Worst first, at most so many as a report lists. */
+  /** Worst first, at most as many as a report lists. */
   readonly findings: readonly Finding[];
-  /** How many there are, listed or not. */
+  /** How many findings there are, listed or not. */
   readonly total: number;
   readonly hasInvalid: boolean;
   readonly hasViolation: boolean;
   readonly counts: Readonly<Record<EventVerdict, number>>;
-  /** Whose signatures of the checkpoint count; undefined where there is none. */
+  /** The verdict on the signatures of the checkpoint, if there is one. */
   readonly noteVerdict: NoteVerdict | undefined;
-  /** Links to records that are not there, of records that are not themselves selected. */
+  /** Links from linked records to records that are not included. */
   readonly openLinks: number;
-  /** Records of a selection that only keys signed that were revoked later. */
+  /** Records of a selection signed only by keys that were revoked later. */
   readonly byRevoked: number;
-  /** The verification of the whole ledger, where every record is there. */
+  /** The verification of the whole ledger, if every record is included. */
   readonly whole: VerificationResult | undefined;
 }
 
-/** How findings call the checkpoint that a bundle holds. */
-export const NOTE_NAME = 'checkpoint of the bundle';
+/** The name of the bundle's checkpoint in findings. */
+const NOTE_NAME = 'checkpoint of the bundle';
 
-/** Whether every record of the tree is there. */
+/** Whether a bundle holds every record of the tree. */
 export function holdsAll({ records, tree }: Bundle): boolean {
   return records.length === tree.size;
 }
@@ -69,9 +67,9 @@ type TakeRecord = (record: VerifiedRecord, bundled: BundledRecord) => Promise<vo
 /**
  * Verifies the records.
  *
- * @param name - What findings call the ledger.
- * @param note - The bundle's checkpoint, where it is one of its tree.
- * @param take - Called with each record; the next one waits for what it gives.
+ * @param name - The name of the ledger in findings.
+ * @param note - The bundle's checkpoint, if it matches the tree.
+ * @param take - Called with each record; the next record waits for its promise.
  */
 export async function runRecords(
   bundle: Bundle,
@@ -92,7 +90,7 @@ async function runWhole(
   options: RunOptions,
   take: TakeRecord,
 ): Promise<RecordsRun> {
-  // It came with the records, and so shows nothing of what was there before.
+  // It came with the records, so it cannot show a truncation.
   const own =
     note === undefined || noteBytes === undefined ? undefined : { name: NOTE_NAME, note: noteBytes };
   const whole = await runVerification(sourceOf(records, name, own), {
@@ -124,17 +122,17 @@ async function runWhole(
   };
 }
 
-/** The record of the checkpoint, which is dated, comes after the tree: of its age nothing can be said. */
+/** The age of the checkpoint is unknown: its dated record comes after the tree. */
 function withoutAge(policy: TrustPolicy): TrustPolicy {
   const demands = { ...policy.require };
   delete demands.checkpoint_max_age_seconds;
   return { ...policy, require: demands };
 }
 
-/** What only a whole ledger can show: records that are not there may explain it. */
+/** Findings that missing records could explain. */
 const NEEDS_ALL: ReadonlySet<FindingCode> = new Set([
   'CHECKPOINT_ROOT_MISMATCH',
-  // A credit, or an execution that took the place of a reservation.
+  // A missing credit, or execution that settled a reservation.
   'METER_CAP_EXCEEDED',
   'RESERVATION_OVER_CAP',
   'ADJUSTMENT_EXCEEDED',
@@ -157,7 +155,7 @@ async function runSelection(
     const { seq, line: bytes, isSelected } = bundled;
     const examined = examineLine(bytes, 'records');
     const before = hashes.get(seq - 1);
-    // The step function counts lines; here their places are given, and proven.
+    // The step function counts lines; here the positions are given, and proven.
     state.records = seq;
     state.chain.seq = state.chain.otherSeq = seq;
     if (seq > 0) state.chain.prev = before === undefined ? (examined.prev ?? '') : hashToBase64url(before);
@@ -176,7 +174,7 @@ async function runSelection(
         openLinks += 1;
         return false;
       }
-      // How many records there may be without a checkpoint.
+      // The limit of records without a checkpoint needs all records.
       if (code === 'CHECKPOINT_MISSING' && at.pointer === undefined) return false;
       return !NEEDS_ALL.has(code);
     };
@@ -235,7 +233,7 @@ function countByRevoked({ keyring, seals }: VerifyState): number {
     .reduce((sum, { counts: { ok, denied, violation } }) => sum + ok + denied + violation, 0);
 }
 
-/** Findings by rank, of each at most as many as a report lists. */
+/** Findings by rank, per rank at most as many as a report lists. */
 class WorstFindings {
   readonly #byRank = new Map<FindingRank, Finding[]>(RANKS.map((rank) => [rank, []]));
   readonly #classes = new Set<Finding['class']>();
@@ -259,7 +257,7 @@ class WorstFindings {
   }
 }
 
-/** The verdict by the findings that are kept. */
+/** The verdict by the kept findings. */
 function verdictOf({ examined, verdict, waiting }: LineResult, kept: readonly Finding[]): EventVerdict {
   if (waiting !== undefined || kept.some((finding) => finding.class === 'invalid')) return 'invalid';
   if (kept.some((finding) => finding.class === 'violation')) return 'violation';
@@ -269,7 +267,7 @@ function verdictOf({ examined, verdict, waiting }: LineResult, kept: readonly Fi
 
 const NEWLINE = 0x0a;
 
-/** The records as the ledger that they are. */
+/** All records, as a ledger. */
 function sourceOf(
   records: readonly BundledRecord[],
   name: string,
@@ -294,6 +292,6 @@ function sourceOf(
     paths: [name],
     size: undefined,
     segments: segments(),
-    ...(published === undefined ? {} : { published }),
+    ...defined({ published }),
   };
 }

@@ -1,9 +1,8 @@
 /**
- * Verifies a bundle (docs/spec/bundle.md) with nothing but keys: its form, the exporter's signature, each record and what it links to, the
- * proof of all of them against the checkpoint, whose signatures that has, and that the bundle holds what it says. It reads no file and
- * no clock but that of the verification, and asks no network.
+ * Verifies a bundle offline (docs/spec/bundle.md): its form, the exporter's signature, each record, the proof of all records against the
+ * checkpoint and its signatures, and that the bundle holds what it claims. No files, no clock, no network.
  *
- * A selection is never told of as a ledger: what only all records could show stands under `not_checked`.
+ * What only a whole ledger could show is listed under `not_checked`.
  */
 
 import { equalBytes } from '../../base/bytes/compare.js';
@@ -11,6 +10,7 @@ import { encodeBase64url } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
@@ -37,17 +37,13 @@ import { type Bundle, type BundledRecord, type BundleFile, decodeBundle, namesKe
 import { digestOf, isSalted, listDigests, MAX_NAMED_BY, MAX_NAMED_CHARACTERS } from './contents.js';
 import { holdsAll, type RecordsRun, runRecords } from './run-records.js';
 
-/** What a bundle is verified with. */
 export interface VerifyBundleOptions extends Pick<
   VerifyOptions,
   'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'backend' | 'signal'
 > {
-  /** What findings call the bundle; `-` unless given. */
+  /** The name of the bundle in findings. Default: `-`. */
   readonly name?: string | undefined;
-  /**
-   * Called with each record that the bundle holds, in the ledger's order, and whether it is one of the selected. The next record waits
-   * for the promise that it gives, where it gives one.
-   */
+  /** Called with each record, in the ledger's order. The next record waits for the returned promise, if any. */
   readonly onRecord?:
     ((record: VerifiedRecord, isSelected: boolean) => Promise<void> | undefined) | undefined;
 }
@@ -66,14 +62,13 @@ const OPTIONS: OptionTypes<VerifyBundleOptions> = {
 type Problem = BundleResult['problems'][number];
 type NotChecked = BundleResult['not_checked'][number];
 
-/** So many principals of a stretch are listed. */
+/** The most principals listed of a stretch. */
 const MAX_PRINCIPALS = 100;
 
 /**
- * Verifies a bundle. What is wrong with it is told in the result: of the bundle itself under `problems`, with the codes
- * `BUNDLE_MALFORMED`, `BUNDLE_DIGEST_MISMATCH`, `BUNDLE_SIGNATURE_INVALID`, `BUNDLE_INCOMPLETE` (it says more than it holds),
- * `SELECTION_MISMATCH`, `CONTENT_NOT_NAMED`, `PROOF_INVALID`, `NOTE_MALFORMED`, and those of SPEC §8 for checkpoints; of its records under
- * `findings`. It is undecided where no known key of the log signed the checkpoint, and where there is none.
+ * Verifies a bundle. The result reports faults of the bundle under `problems`, with the codes `BUNDLE_MALFORMED`, `BUNDLE_DIGEST_MISMATCH`, `BUNDLE_SIGNATURE_INVALID`, `BUNDLE_INCOMPLETE` (it claims more than it holds),
+ * `SELECTION_MISMATCH`, `CONTENT_NOT_NAMED`, `PROOF_INVALID`, `NOTE_MALFORMED`, and those of SPEC §8 for checkpoints; faults of records are
+ * under `findings`. Without a checkpoint signed by a known key of the log the result is undecided.
  *
  * @param bytes - The file.
  * @throws TypeError for an option that is not known or of the wrong type; RangeError for a bad one; NorthrootError `NOTE_MALFORMED` for
@@ -92,7 +87,6 @@ export async function verifyBundle(
   return new Judge(bytes.length, decoded.value, options).run();
 }
 
-/** One verification. */
 class Judge {
   readonly #size: number;
   readonly #file: BundleFile;
@@ -148,7 +142,7 @@ class Judge {
     });
   }
 
-  /** Whether the exporter's signature is right; undefined where there is none. */
+  /** Whether the exporter's signature is valid; undefined without one. */
   #checkSignature(): boolean | undefined {
     const { signature, content, bundle } = this.#file;
     const { exporter } = bundle;
@@ -159,7 +153,7 @@ class Judge {
     return isValid;
   }
 
-  /** That the records, in their places, are those of the tree. */
+  /** Checks that the records, in their positions, are those of the tree. */
   #checkProof(): void {
     const { records, leaves, hashes, tree } = this.#bundle;
     const own = records.map(({ seq, line }): PlacedLeaf => ({ index: seq, leafHash: leafHash(line) }));
@@ -168,7 +162,7 @@ class Judge {
     this.#add('PROOF_INVALID', `a proof of the records in the tree of ${tree.size}`, 'another');
   }
 
-  /** The note, where it is one of the tree. */
+  /** The note, if it matches the tree. */
   #readNote(): SignedCheckpoint | undefined {
     const { note: bytes, tree } = this.#bundle;
     if (bytes === undefined) return undefined;
@@ -191,7 +185,7 @@ class Judge {
     const { examined, ordinal } = record;
     const { selection } = this.#bundle;
     const inStretch = this.#stretches.take(record);
-    // Without criteria the stretches say which.
+    // Without criteria the stretches are the selection.
     const isMeant = isWhole(selection) ? inStretch : isSelected(record, selection);
     const isStray = bundled.isSelected ? !isMeant : isMeant && inStretch;
     if (isStray && !this.#isStrayTold) {
@@ -209,12 +203,12 @@ class Judge {
     if (event !== undefined) this.#contents.take(ordinal, listDigests(event));
   }
 
-  /** That the bundle holds what it says. */
+  /** Checks that the bundle holds what it claims. */
   #checkClaims(): void {
     const { selection, records, tree } = this.#bundle;
     const incomplete = (expected: string, actual: string): void =>
       this.#add('BUNDLE_INCOMPLETE', expected, actual);
-    // It says what all others must have. As a hash it would say nothing of that.
+    // Genesis defines what all other records need; its hash alone does not.
     if (tree.size > 0 && records[0]?.seq !== 0) {
       const isHash = this.#bundle.leaves[0]?.index === 0;
       incomplete('the first record of the ledger', isHash ? 'its hash only' : 'none');
@@ -237,7 +231,7 @@ class Judge {
     } else {
       const { origin } = note.checkpoint;
       const origins = state.policy?.origins;
-      // A whole ledger's verification has told of its own checkpoint already.
+      // The verification of a whole ledger has judged its checkpoint already.
       if (whole === undefined) {
         if (state.origin !== undefined && state.origin !== origin)
           this.#add('ORIGIN_MISMATCH', state.origin, origin);
@@ -269,7 +263,7 @@ class Judge {
     for (const anchor of this.#options.checkpoints ?? []) this.#holdAgainst(anchor, tree);
   }
 
-  /** Of a selection only a checkpoint of the same tree can be held against it. */
+  /** A selection can only be compared with a checkpoint of the same size. */
   #holdAgainst({ name, note }: Anchor, tree: Bundle['tree']): void {
     const decoded = decodeCheckpoint(note);
     if (!decoded.ok) {
@@ -284,7 +278,7 @@ class Judge {
     }
   }
 
-  /** What the exporter says of the whole ledger: that it is a report of this one, and no more. */
+  /** The exporter's report of the whole ledger; checks only that it is about this ledger. */
   #readReport({ state }: RecordsRun): ReportJson | undefined {
     const report = readJson(this.#bundle.report);
     const policy = this.#bundle.policy === undefined ? undefined : readJson(this.#bundle.policy);
@@ -360,11 +354,7 @@ class Judge {
       },
       scope: holdsAll(this.#bundle) ? 'whole' : 'selection',
       selection: {
-        ...(since === undefined ? {} : { since }),
-        ...(until === undefined ? {} : { until }),
-        ...(principal === undefined ? {} : { principal }),
-        ...(toolPattern === undefined ? {} : { tool: toolPattern }),
-        ...(grantId === undefined ? {} : { grant_event_id: grantId }),
+        ...defined({ since, until, principal, tool: toolPattern, grant_event_id: grantId }),
         ...(eventIds === undefined ? {} : { event_ids: [...eventIds] }),
       },
       records: {
@@ -382,7 +372,7 @@ class Judge {
           const name = state.keyring.find(keyid)?.key.name;
           return {
             keyid,
-            ...(name === undefined ? {} : { name }),
+            ...defined({ name }),
             principals: [...principals],
             records: count,
           };
@@ -408,16 +398,16 @@ class Judge {
     return hasViolation ? 'violation' : 'ok';
   }
 
-  /** Whether somebody signed the checkpoint whose word owes nothing to a revoked key. */
+  /** Whether a key that does not descend from a revoked key signed the checkpoint. */
   #isSealedByOthers({ state: { keyring }, noteVerdict }: RecordsRun): boolean {
     const unrevoked = keyring.keysWithUnrevokedLineage();
     return (noteVerdict?.signers ?? []).some(
-      // Keys that the witness policy names need not be in the ring.
+      // Keys of the witness policy need not be in the keyring.
       ({ keyid }) => unrevoked.has(keyid) || keyring.find(keyid) === undefined,
     );
   }
 
-  /** What this verification leaves open, most important first. */
+  /** What was not checked, most important first. */
   #listNotChecked(run: RecordsRun, isSigned: boolean | undefined): NotChecked[] {
     const list: NotChecked[] = [];
     const add = (when: boolean, code: string, message: string): void => {
@@ -522,7 +512,7 @@ class Judge {
       'how old the checkpoint is, which your trust policy bounds: its record comes after the tree',
     );
     add(
-      this.#stretches.hasHashes,
+      this.#stretches.hashes > 0,
       'HASHES_ONLY',
       `records of stretches that are here as hashes only: ${this.#stretches.hashes}; that each stands in its place is proven, and what it says, and whose it is, cannot be said`,
     );
@@ -558,7 +548,7 @@ class Judge {
   }
 }
 
-/** Counts which records name attached contents. */
+/** Records which records name attached contents. */
 class ContentTally {
   readonly #contents: Map<
     string,
@@ -601,7 +591,7 @@ class ContentTally {
   }
 }
 
-/** Counts what is there of the stretches that a bundle says are there. */
+/** Counts the included positions of the claimed stretches. */
 class StretchTally {
   readonly #stretches: readonly {
     readonly from: number;
@@ -623,7 +613,7 @@ class StretchTally {
     this.#places = new Set([...records.map(({ seq }) => seq), ...this.#leaves]);
   }
 
-  /** Records come in order. @returns Whether the record is in a stretch. */
+  /** Takes records in order. @returns whether the record is in a stretch */
   take({ ordinal, examined }: VerifiedRecord): boolean {
     while ((this.#stretches[this.#at]?.to ?? Infinity) < ordinal) this.#at += 1;
     const stretch = this.#stretches[this.#at];
@@ -645,7 +635,7 @@ class StretchTally {
     return undefined;
   }
 
-  /** Both ascend, and there may be many of both. */
+  /** How many leaf hashes are within stretches. Both ascend. */
   get hashes(): number {
     let at = 0;
     return this.#leaves.filter((index) => {
@@ -654,11 +644,7 @@ class StretchTally {
     }).length;
   }
 
-  get hasHashes(): boolean {
-    return this.hashes > 0;
-  }
-
-  /** Whose records a stretch has can be said where all are there. */
+  /** Principals are listed only if all records of a stretch are included. */
   list(): BundleResult['stretches'] {
     return this.#stretches.map(({ from, to, held, principals }) => {
       const records = to - from + 1;
@@ -695,7 +681,7 @@ function toClaim({
   };
 }
 
-/** JSON in its canonical form; no value where it is not. */
+/** JSON in canonical form; otherwise no value. */
 function readJson(text: string): { readonly value: unknown } {
   const { value } = ingestJson(encodeUtf8(text));
   return { value: value !== undefined && canonicalText(value) === text ? value : undefined };
@@ -705,7 +691,7 @@ function digestText(bytes: Uint8Array): string {
   return toDigestText(encodeBase64url(bytes));
 }
 
-/** Of a file whose form is broken nothing else is said. */
+/** The result for a malformed file. */
 function brokenResult(bytes: Uint8Array, problems: Problem[]): BundleResult {
   return {
     result_version: '1',

@@ -1,12 +1,12 @@
 /**
- * What a verification of a ledger found, as an in-toto Statement v1 with the predicate of SLSA's Verification Summary (VSA v1): in a
- * form that supply-chain tools take. Its `verificationResult` knows PASSED and FAILED only; all that is not `ok` is FAILED, also what
- * is undecided. What the summary has no member for, and above all what was not checked, is in `northroot`, an extension of the predicate.
+ * The result of a verification as an in-toto Statement v1 with SLSA's Verification Summary (VSA v1), for supply-chain tools. Only `ok` is
+ * PASSED; all else, including undecided, is FAILED. The extension `northroot` has the members that VSA lacks, such as what was not checked.
  */
 
 import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeLatin1 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { VERSION } from '../../base/version.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -19,7 +19,7 @@ export const VSA_TYPE = 'https://slsa.dev/verification_summary/v1';
 /** The payload type of the envelope that a statement is in. */
 export const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
-/** The one who verified, unless the caller says who. */
+/** The default verifier. */
 const VERIFIER = 'https://northroot.dev/verifier';
 /** The rules of verification, version 1. */
 const RULES = 'https://northroot.dev/verification/v1';
@@ -27,18 +27,17 @@ const RULES = 'https://northroot.dev/verification/v1';
 /** Hashes by the name of their algorithm, in lower-case hexadecimal. */
 export type DigestSet = Readonly<Record<string, string>>;
 
-/** in-toto's ResourceDescriptor, as far as it is used here. */
+/** The used members of in-toto's ResourceDescriptor. */
 export interface ResourceDescriptor {
   readonly name?: string;
   readonly uri?: string;
   readonly digest?: DigestSet;
 }
 
-/** What the predicate says beside SLSA's members. */
+/** The extension of SLSA's predicate. */
 export interface StatementExtension {
   readonly verdict: Report['verdict'];
   readonly exit_status: number;
-  /** Never left out: what was not checked is as much a part of the result as the verdict. */
   readonly not_checked: Report['not_checked'];
   readonly trust: Pick<Report['trust'], 'mode' | 'signatures'>;
   readonly ledger: Pick<
@@ -53,11 +52,10 @@ export interface StatementExtension {
 /** The predicate of SLSA's Verification Summary v1. */
 export interface VerificationSummary {
   readonly verifier: { readonly id: string; readonly version: Readonly<Record<string, string>> };
-  /** Only where the caller said when. */
   readonly timeVerified?: string;
   readonly resourceUri: string;
   readonly policy: ResourceDescriptor;
-  /** The checkpoints that the ledger was held against. */
+  /** The checkpoints that the ledger was verified against. */
   readonly inputAttestations?: readonly ResourceDescriptor[];
   readonly verificationResult: 'PASSED' | 'FAILED';
   readonly verifiedLevels: readonly string[];
@@ -72,23 +70,23 @@ export interface LedgerStatement {
   readonly predicate: VerificationSummary;
 }
 
-/** What a statement says that the report does not have. */
-export interface StatementFacts {
+/** What a statement says beyond the report. */
+interface StatementFacts {
   /** The subject's name, such as that of the ledger's file. */
   readonly name: string;
-  /** The SHA-256 of the ledger's bytes: of its segments, one after the other. A binary string. */
+  /** The SHA-256 of the ledger's bytes, its segments concatenated. A binary string. */
   readonly hash: string;
   readonly trust: TrustPolicy | undefined;
   readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
   /** A URI. Default: northroot's own. */
   readonly verifierId?: string | undefined;
-  /** A URI. Default: that of the bytes by their hash (RFC 6920, `ni:`). */
+  /** A URI. Default: `ni:` with the hash of the bytes (RFC 6920). */
   readonly resourceUri?: string | undefined;
-  /** An RFC 3339 timestamp. Default: the statement does not say when. */
+  /** An RFC 3339 timestamp. Default: none. */
   readonly timeVerified?: string | undefined;
 }
 
-/** Makes the statement. The same report and facts give the same statement. */
+/** Makes the statement. Deterministic. */
 export function buildStatement(report: Report, facts: StatementFacts): LedgerStatement {
   const { verdict, trust, ledger, checkpoints } = report;
   const { origin, records, bytes, tree_size, root, tip_event_id } = ledger;
@@ -112,7 +110,7 @@ export function buildStatement(report: Report, facts: StatementFacts): LedgerSta
     predicateType: VSA_TYPE,
     predicate: {
       verifier: { id: facts.verifierId ?? VERIFIER, version: { northroot: VERSION } },
-      ...(facts.timeVerified === undefined ? {} : { timeVerified: facts.timeVerified }),
+      ...defined({ timeVerified: facts.timeVerified }),
       resourceUri: facts.resourceUri ?? `ni:///sha-256;${encodeBase64url(encodeLatin1(facts.hash))}`,
       policy: {
         uri: RULES,
@@ -141,7 +139,7 @@ export function buildStatement(report: Report, facts: StatementFacts): LedgerSta
   };
 }
 
-/** Levels of northroot's own, since SLSA's are of builds and sources: by whose keys the ledger was verified. */
+/** SLSA's levels are for builds and sources; these say by whose keys the ledger was verified. */
 const LEVELS = {
   policy: 'NORTHROOT_TRUST_POLICY',
   'self-declared': 'NORTHROOT_SELF_DECLARED_KEYS',

@@ -1,10 +1,10 @@
-/** Verifies the envelope of a statement with nothing but keys. Pure: it reads no file and no clock. */
+/** Verifies the envelope of a statement offline. Pure: no files, no clock. */
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { excerptText } from '../../base/json/excerpt.js';
 import { ingestJson } from '../../base/json/ingest.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { checkOptions } from '../../base/options.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
@@ -15,32 +15,30 @@ import type { ProofProblem } from '../proof-keys.js';
 import { type ProofGap, type ProofOutcome, verdictOf } from '../verify-proof.js';
 import { STATEMENT_PAYLOAD_TYPE, STATEMENT_TYPE, VSA_TYPE } from './statement.js';
 
-/** The largest envelope that is read, in bytes. */
-export const MAX_STATEMENT_BYTES = 1024 * 1024;
+/** The largest envelope, in bytes. */
+const MAX_STATEMENT_BYTES = 1024 * 1024;
 const MAX_SIGNATURES = 16;
 
-/** What {@link verifyStatement} needs beside the envelope. */
 export interface VerifyStatementOptions {
-  /** Keys of those whose word counts. Without one that signed, the result is never `ok`. */
+  /** Trusted keys. The result is `ok` only if one of them signed. */
   readonly keys: readonly PublicKey[];
   /** The SHA-256 of the ledger that the statement must be about, in lower-case hexadecimal (`hashLedger`). */
   readonly sha256?: string | undefined;
-  /** Whether a statement that does not say PASSED is refused, as SLSA has it. Default: false, the verdict is of the envelope alone. */
+  /** Whether to require PASSED, as SLSA does. Default: false, the verdict is about the envelope only. */
   readonly requirePassed?: boolean | undefined;
-  /** Default: the platform's own. */
+  /** Default: the platform's. */
   readonly backend?: SignatureBackend | undefined;
 }
 
-/** What was found, in its wire form: what `verify-proof --format json` prints of a statement. */
+/** The result in its wire form. */
 export interface StatementResult extends ProofOutcome {
   readonly kind: 'in-toto-statement';
-  /** The statement as it stands; null where it cannot be read. Proven only where the verdict is `ok`. */
+  /** The statement, verbatim; null if unreadable. Proven only if the verdict is `ok`. */
   readonly statement: JsonObject | null;
-  /** Keyids of the given keys that signed it. */
+  /** Keyids of the given keys that signed. */
   readonly signers: readonly string[];
 }
 
-/** A statement is the word of whoever signed it. */
 const LEDGER: ProofGap = {
   code: 'LEDGER',
   message: 'the ledger was not verified here: that it passed or failed is the word of who signed',
@@ -51,7 +49,7 @@ const SUBJECT: ProofGap = {
   message: 'no ledger was given: that the statement is about one that you hold is not checked',
 };
 
-/** Whether bytes begin as a DSSE envelope does, rather than as another proof; of any payload type. */
+/** Whether bytes begin like a DSSE envelope of any payload type. */
 export function isStatement(bytes: Uint8Array): boolean {
   return /^\s*\{\s*"(?:payloadType|payload|signatures)"\s*:/.test(
     decodeLatin1(bytes.subarray(0, HEAD_BYTES)),
@@ -61,11 +59,11 @@ export function isStatement(bytes: Uint8Array): boolean {
 const HEAD_BYTES = 256;
 
 /**
- * Verifies a DSSE envelope that holds an in-toto statement of SLSA's Verification Summary, also one by other tools. One right signature
- * by a given key is enough, as DSSE has it; one that names a given key and is wrong spoils the whole.
+ * Verifies a DSSE envelope with an in-toto statement of SLSA's Verification Summary, by any tool. One valid signature by a given key is
+ * enough, as in DSSE; an invalid one that names a given key makes the result invalid.
  *
- * @returns with the codes `STATEMENT_MALFORMED`, `SIGNATURE_INVALID`, `SUBJECT_MISMATCH`, `NOT_PASSED`, `KEY_UNKNOWN` (undecided).
- *   What a statement says is asked only once somebody known signed it.
+ * @returns problems with the codes `STATEMENT_MALFORMED`, `SIGNATURE_INVALID`, `SUBJECT_MISMATCH`, `KEY_UNKNOWN` (undecided), and
+ *   `NOT_PASSED`, which is checked only if a given key signed
  * @throws TypeError for an option that is not known or of the wrong type; RangeError for a `sha256` that is none
  */
 export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptions): StatementResult {
@@ -102,10 +100,10 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
   const message = preAuthEncoding(payloadType, payload);
   const known = keys.map((key) => backend.importKey(key));
   for (const each of signatures) {
-    const { keyid, sig } = isObject(each) ? each : {};
+    const { keyid, sig } = isJsonObject(each) ? each : {};
     const signature = readBase64(sig);
     if (signature === undefined) return malformed('signatures in base64');
-    // The keyid is a hint, which other tools form otherwise.
+    // The keyid is only a hint: other tools compute it differently.
     const signer = known.find((key) => {
       const raw = key.publicKey.alg === 'p256' ? tryDecodeEcdsaDer(signature) : signature;
       return raw !== undefined && key.verify(message, raw);
@@ -132,18 +130,18 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
 
 const SHA256_HEX = /^[0-9a-f]{64}$/;
 
-/** in-toto allows the predicate's name in the type, which is not to be relied upon. */
+/** in-toto allows the predicate's name in the type. */
 const PAYLOAD_TYPE = /^application\/vnd\.in-toto(?:\.vsa)?\+json$/;
 
 function namesSubject({ subject }: JsonObject, sha256: string): boolean {
   if (!Array.isArray(subject)) return false;
   return subject.some(
-    (each) => isObject(each) && isObject(each['digest']) && each['digest']['sha256'] === sha256,
+    (each) => isJsonObject(each) && isJsonObject(each['digest']) && each['digest']['sha256'] === sha256,
   );
 }
 
 function resultOf({ predicate }: JsonObject): JsonValue | undefined {
-  return isObject(predicate) ? predicate['verificationResult'] : undefined;
+  return isJsonObject(predicate) ? predicate['verificationResult'] : undefined;
 }
 
 function conclude(
@@ -160,10 +158,10 @@ function problem(code: string, expected: string): ProofProblem {
 function readObject(bytes: Uint8Array): JsonObject | undefined {
   const { value, report } = ingestJson(bytes, { numbers: 'double' });
   const isClean = report.status === 'Ok' || report.status === 'Lossy';
-  return isClean && isObject(value) ? value : undefined;
+  return isClean && isJsonObject(value) ? value : undefined;
 }
 
-/** Either alphabet, padded or not, as DSSE has it. */
+/** Either alphabet, padded or not, as in DSSE. */
 function readBase64(text: JsonValue | undefined): Uint8Array | undefined {
   if (typeof text !== 'string') return undefined;
   return tryDecodeBase64url(
@@ -172,8 +170,4 @@ function readBase64(text: JsonValue | undefined): Uint8Array | undefined {
       .replaceAll('+', '-')
       .replaceAll('/', '_'),
   );
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

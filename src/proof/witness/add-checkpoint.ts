@@ -1,6 +1,6 @@
 /**
- * The `add-checkpoint` call of the C2SP witness protocol (https://c2sp.org/tlog-witness): its request, and what a witness
- * answers to it. Pure: what a witness remembers, and whether it does, is for `witness-service.ts`.
+ * The `add-checkpoint` call of the C2SP witness protocol (https://c2sp.org/tlog-witness): requests and decisions. Pure: state is in
+ * `witness-service.ts`.
  *
  *     old 20852014
  *     PlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=
@@ -22,41 +22,38 @@ import { emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import { verifyConsistency } from '../../format/tree/proof.js';
 import { decodeConsistencyProof } from '../consistency-proof.js';
 
-/** What a client asks a witness to cosign. */
-export interface AddCheckpointRequest {
-  /** The size that the client thinks the witness has cosigned last. */
+interface AddCheckpointRequest {
+  /** The size that the witness cosigned last, as far as the client knows. */
   readonly oldSize: number;
   /** The consistency proof from that size, as binary strings. */
   readonly proof: readonly string[];
   readonly note: SignedCheckpoint;
 }
 
-/** The tree that a witness has cosigned last of a log. */
-export interface WitnessedTree {
+/** The last cosigned tree of a log. */
+interface WitnessedTree {
   readonly size: number;
   /** A binary string. */
   readonly root: string;
 }
 
-/** What a request is worth. */
 export type AddCheckpointDecision =
   | {
       readonly status: 200;
-      /** The first signature by each of the log's keys that signed: all of theirs are valid. */
+      /** One valid signature by each key of the log that signed. */
       readonly logSignatures: readonly NoteSignature[];
     }
   | {
       readonly status: 400 | 403 | 404 | 409 | 422;
-      /** The body of the answer: one line. */
+      /** The response body: one line. */
       readonly body: string;
     };
 
-/** The type of the body that an answer with status 409 has: a size in decimal, and a newline. */
+/** The content type of a 409 response: a decimal size and a newline. */
 export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
 
-/** Why a body is no request. */
-export interface AddCheckpointFault extends Fault<'NOTE_MALFORMED' | 'PROOF_MALFORMED'> {
-  /** Where only the signature lines are malformed: the origin of the checkpoint. */
+interface AddCheckpointFault extends Fault<'NOTE_MALFORMED' | 'PROOF_MALFORMED'> {
+  /** The origin of the checkpoint, if only the signature lines are malformed. */
   readonly origin?: string;
 }
 
@@ -71,7 +68,7 @@ export function decodeAddCheckpoint(body: Uint8Array): Result<AddCheckpointReque
     : fail({ ...signed.fault, ...originOfText(note) });
 }
 
-/** The origin that the text of a malformed note states, where that text at least is a checkpoint. */
+/** The origin of a malformed note whose text is a valid checkpoint. */
 function originOfText(note: Uint8Array): { readonly origin?: string } {
   const text = Buffer.from(note).toString();
   const split = text.lastIndexOf('\n\n');
@@ -80,10 +77,10 @@ function originOfText(note: Uint8Array): { readonly origin?: string } {
 }
 
 /**
- * What a witness answers to a request, by the rules of the protocol and in their order.
+ * Decides a request by the rules of the protocol, in their order.
  *
- * @param keys - The keys of the log with the checkpoint's origin; `undefined` when there is no such log.
- * @param last - What it has cosigned last of that log.
+ * @param keys - The keys of the log with the checkpoint's origin; undefined for an unknown log.
+ * @param last - The last cosigned tree of that log.
  */
 export function decideAddCheckpoint(
   { oldSize, proof, note }: AddCheckpointRequest,

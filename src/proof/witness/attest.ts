@@ -1,5 +1,6 @@
-/** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
+/** Collects cosignatures of a checkpoint from witnesses, and appends them as an attestation (SPEC §3.4, §6). */
 
+import { defined } from '../../base/defined.js';
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteKey } from '../../format/note/note-key.js';
@@ -15,57 +16,52 @@ import type { Appended, CheckpointResult, Ledger } from '../../log/writer/ledger
 import { hashLine, type OpenLedger, readLines } from '../../rules/source/read-lines.js';
 import { collectCosignatures, type Collected, verifyCosignatures } from './witness-client.js';
 
-/** Whom to ask, and whom to believe. */
 export interface AttestOptions {
   /** The submission prefixes of the witnesses. */
   readonly urls: readonly string[];
-  /**
-   * Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended.
-   */
+  /** Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended. */
   readonly keys?: readonly NoteKey[] | undefined;
-  /** Opens the ledger for proofs that it extends what a witness saw before. */
+  /** Opens the ledger for consistency proofs. */
   readonly open: OpenLedger;
   /** For each witness, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number | undefined;
-  /** Who appends the attestation; the maker of the ledger unless given. */
+  /** The principal of the attestation. Default: the maker of the ledger. */
   readonly principalId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told of the note with the cosignatures, as in {@link AttestResult.note}, once the attestation is on disk; the ledger is still held. */
+  /** Called with {@link AttestResult.note} once the attestation is on disk, while the ledger is open. */
   readonly onAttested?: ((note: string, ledger: Ledger) => Promise<void> | void) | undefined;
   readonly onProgress?: ((result: Collected) => void) | undefined;
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** What came of it. */
 export interface AttestResult {
-  /** What each witness answered, in the order of the URLs. */
+  /** The answers, in the order of the URLs. */
   readonly answers: readonly Collected[];
-  /** The lines that were appended, each verified by a given key or by one that the ledger declares. */
+  /** The appended lines, each verified by a given or declared key. */
   readonly cosignatures: readonly NoteSignature[];
-  /** Those that no given key verifies, so that the ledger alone says who made them. */
+  /** Those verified only by a key that the ledger declares. */
   readonly declared: readonly NoteSignature[];
-  /** Lines left out: those of `unknown`, those that do not verify, those in the log's own name, and more than a note can take. */
+  /** Lines left out: unknown, invalid, in the log's own name, or too many for a note. */
   readonly refused: readonly NoteSignature[];
-  /** Lines left out because no known witness has the key that they name. */
+  /** Lines left out because their key is unknown. */
   readonly unknown: readonly NoteSignature[];
-  /** Where the attestation stands, the last one where it took several; undefined when there was nothing to append. */
+  /** The last appended attestation, if any. */
   readonly attestation: Appended | undefined;
   /** The checkpoint's note with the cosignatures. */
   readonly note: string;
 }
 
-/** Opens the ledger to append to it, has it used, and closes it. */
+/** Opens the ledger to append, calls `use`, and closes it. */
 export type WithLedger = <T>(use: (ledger: Ledger) => Promise<T>) => Promise<T>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Of a note in an attestation's record, which has 65,535 bytes: the event's other members and the signatures take up to 5,000. */
+/** A record has 65,535 bytes; the other members and the signatures take up to 5,000. */
 const MAX_ATTESTED_BYTES = 60_000;
 
 /**
- * Collects cosignatures of a checkpoint that was made, and appends them. The ledger is opened when the witnesses have answered,
- * so that nobody else waits for them.
+ * Collects cosignatures of a checkpoint and appends them. The ledger is opened only after the witnesses have answered.
  *
- * @throws as {@link Ledger.append}; what goes wrong with a witness is in its answer.
+ * @throws as {@link Ledger.append}; errors of a witness are in its answer
  */
 export async function attestCheckpoint(
   withLedger: WithLedger,
@@ -89,9 +85,7 @@ export async function attestCheckpoint(
     urls,
     timeoutMs,
     proofFor: (oldSize) => proveExtension(open, oldSize, checkpoint.treeSize, signal),
-    ...(signal === undefined ? {} : { signal }),
-    ...(onProgress === undefined ? {} : { onProgress }),
-    ...(fetch === undefined ? {} : { fetch }),
+    ...defined({ signal, onProgress, fetch }),
   });
   if (answers.every(({ lines }) => lines.length === 0)) {
     const none = { cosignatures: [], declared: [], refused: [], unknown: [] };
@@ -135,7 +129,7 @@ interface SortedLines {
   readonly unknown: NoteSignature[];
 }
 
-/** A line counts when a known key verifies it, and neither a given key nor one of the ledger's speaks against it. */
+/** A line counts if a known key verifies it, and no given or declared key refutes it. */
 async function sortLines(
   ledger: Ledger,
   own: SignedCheckpoint,
@@ -160,7 +154,7 @@ async function sortLines(
   return sorted;
 }
 
-/** The consistency proof from a size to that of the checkpoint, in one pass and logarithmic memory. */
+/** The consistency proof, in one pass and logarithmic memory. */
 async function proveExtension(
   open: OpenLedger,
   size1: number,
@@ -178,7 +172,7 @@ async function proveExtension(
   return hasher.roots();
 }
 
-/** The lines of one attestation after the other: a record has room for 18 cosignatures of ML-DSA-44, under names of usual length. */
+/** Splits lines into attestations: a record has room for some 18 cosignatures of ML-DSA-44. */
 function splitForRecords(text: string, lines: readonly NoteSignature[]): NoteSignature[][] {
   const notes: NoteSignature[][] = [];
   let room = 0;

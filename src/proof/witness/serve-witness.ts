@@ -1,28 +1,25 @@
-/**
- * A witness on node:http: limits of size, time and number around `witness-service.ts`. TLS is for a proxy in front of it.
- */
+/** A witness on node:http: limits of size, time and number around `witness-service.ts`. TLS is for a proxy in front of it. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { MAX_REQUEST_BYTES, type Witness, type WitnessResponse } from './witness-service.js';
 
-/** Where a witness listens, and its limits. */
 export interface ServeOptions {
   /** An address or a name. Default 127.0.0.1. */
   readonly host?: string | undefined;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   /** How long a client may take to send a request, in milliseconds. Default 15,000. */
   readonly requestTimeoutMs?: number | undefined;
 }
 
-/** A witness that listens. */
 export interface WitnessServer {
   /** The submission prefix: `http://HOST:PORT/PREFIX`, without a `/` at the end. */
   readonly url: string;
-  /** Takes no more requests and waits for the answers that are under way, for two seconds at most. The witness stays open. */
+  /** Stops accepting requests and waits up to two seconds for pending answers. The witness stays open. */
   close(): Promise<void>;
 }
 
@@ -31,7 +28,7 @@ const MAX_PENDING = 256;
 const MAX_HEADER_BYTES = 8 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 const GRACE_MS = 2_000;
-/** So much of a body that is too long is read, so that its sender reads the answer before the connection ends. */
+/** An overlong body is read up to here, so that the client reads the answer before the connection closes. */
 const MAX_READ_BYTES = 16 * MAX_REQUEST_BYTES;
 
 /**
@@ -56,7 +53,7 @@ export async function serveWitness(witness: Witness, options: ServeOptions): Pro
   server.setTimeout(KEEP_ALIVE_MS);
 
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    // Reading a request to no end takes the socket away from it.
+    // An aborted request loses its socket.
     const { socket } = request;
     state.pending += 1;
     try {
@@ -67,12 +64,12 @@ export async function serveWitness(witness: Witness, options: ServeOptions): Pro
         'Content-Length': Buffer.byteLength(answer.body),
         'Cache-Control': 'no-store',
         'X-Content-Type-Options': 'nosniff',
-        ...(answer.allow === undefined ? {} : { Allow: answer.allow }),
+        ...defined({ Allow: answer.allow }),
         ...(isLast ? { Connection: 'close' } : {}),
       });
       response.end(request.method === 'HEAD' ? '' : answer.body);
     } catch {
-      // The client went away in the middle of its request, or sends without end.
+      // The client disconnected, or sends endlessly.
       socket.destroy();
     } finally {
       state.pending -= 1;

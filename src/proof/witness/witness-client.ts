@@ -1,7 +1,6 @@
 /**
- * The client of the C2SP witness protocol (https://c2sp.org/tlog-witness): asks witnesses to cosign a checkpoint. A witness is
- * not believed: its answer is read strictly and in bounded time and memory, and whether a cosignature is valid is for
- * {@link verifyCosignatures}, which has the keys.
+ * A client of the C2SP witness protocol (https://c2sp.org/tlog-witness). Answers are untrusted: they are parsed strictly, in bounded time
+ * and memory; {@link verifyCosignatures} verifies them.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -17,28 +16,26 @@ import { MAX_NOTE_SIGNATURES, type NoteSignature, readSignatureLine } from '../.
 import { formatConsistencyProof } from '../consistency-proof.js';
 import { SIZE_CONTENT_TYPE } from './add-checkpoint.js';
 
-/** What {@link collectCosignatures} asks whom. */
 export interface CollectOptions {
   /** The checkpoint, signed by its log. */
   readonly note: Uint8Array | string;
   /** The submission prefix of each witness, http or https. */
   readonly urls: readonly string[];
-  /** The consistency proof from a size to the checkpoint's, as binary strings. Not called for 0 and the checkpoint's own size. */
+  /** The consistency proof from a size to the checkpoint's, as binary strings. Not called for 0 or the checkpoint's size. */
   readonly proofFor: (oldSize: number) => Promise<readonly string[]>;
   /** For each witness, from the first request to the last answer, in milliseconds. */
   readonly timeoutMs: number;
-  /** The size that a witness is thought to have cosigned last. Default: none, so that it is asked. */
+  /** The last cosigned size per witness URL. Default: 0, so the witness names it. */
   readonly oldSizes?: ReadonlyMap<string, number> | undefined;
-  /** Told of each witness when it is done. */
+  /** Called for each witness when it is done. */
   readonly onProgress?: ((result: Collected) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** What a witness answered. */
 export interface Collected {
   readonly url: string;
-  /** Its signature lines, not verified; none when there is an error. */
+  /** Its unverified signature lines; none after an error. */
   readonly lines: readonly NoteSignature[];
   /**
    * `WITNESS_URL_INVALID`, `WITNESS_UNREACHABLE` (or too slow), `WITNESS_REFUSED`, `WITNESS_AHEAD` (it has cosigned a larger
@@ -47,32 +44,30 @@ export interface Collected {
   readonly error?: NorthrootError;
 }
 
-/** A cosignature that is valid. */
-export interface ValidCosignature {
+interface ValidCosignature {
   readonly signature: NoteSignature;
   readonly key: NoteKey;
   /** Seconds since 1970. */
   readonly timestamp: number;
 }
 
-/** The cosignatures of an answer, judged. */
-export interface JudgedCosignatures {
+interface JudgedCosignatures {
   readonly valid: readonly ValidCosignature[];
-  /** By a known witness, and invalid. */
+  /** Invalid, by a known witness. */
   readonly invalid: readonly NoteSignature[];
   readonly unknown: readonly NoteSignature[];
 }
 
 const MAX_RESPONSE_BYTES = 256 * 1024;
-/** How often a witness is asked: with a size that is remembered, with the one that it names, and once more. */
+/** With the remembered size, with the size that the witness names, and once more. */
 const MAX_ATTEMPTS = 3;
 const SHOWN_BYTES = 200;
 
 /**
- * Asks every witness at once for its cosignatures. What goes wrong with one is in its result.
+ * Asks all witnesses in parallel. Errors of a witness are in its result.
  *
- * @returns In the order of `urls`.
- * @throws NorthrootError `NOTE_MALFORMED` when `note` is no checkpoint; the reason of `signal` when it is aborted
+ * @returns in the order of `urls`
+ * @throws NorthrootError `NOTE_MALFORMED` if `note` is not a checkpoint; the reason of an aborted `signal`
  */
 export async function collectCosignatures(options: CollectOptions): Promise<Collected[]> {
   const { checkpoint } = parseCheckpoint(Buffer.from(options.note));
@@ -95,7 +90,7 @@ export async function collectCosignatures(options: CollectOptions): Promise<Coll
  * Judges cosignatures of a checkpoint by the keys of known witnesses.
  *
  * @param text - The text of the checkpoint's note.
- * @param keys - Those of type 0x04 and 0x06 count.
+ * @param keys - Keys of type 0x04 and 0x06 count.
  */
 export function verifyCosignatures(
   text: string,
@@ -109,7 +104,7 @@ export function verifyCosignatures(
     const key = keys.find((each) => canBeWitnessKey(each) && isSignedBy(signature, each));
     const timestamp = key === undefined ? undefined : verifyNoteSignature(text, signature, key)?.timestamp;
     if (key === undefined) unknown.push(signature);
-    // A time of 0 says that there is none, which a cosignature of a whole tree may not.
+    // A cosignature of a tree must have a time; 0 means none.
     else if (!timestamp) invalid.push(signature);
     else valid.push({ signature, key, timestamp });
   }
@@ -210,7 +205,7 @@ function readSignatureLines(body: Buffer): NoteSignature[] {
 }
 
 /**
- * Where a witness takes checkpoints.
+ * The `add-checkpoint` URL of a witness.
  *
  * @throws NorthrootError `WITNESS_URL_INVALID` when `prefix` is no submission prefix
  */

@@ -1,15 +1,15 @@
 /**
- * A witness (https://c2sp.org/tlog-witness): it cosigns checkpoints of the logs that it knows, each of them only when it
- * extends the one before. It never cosigns two views of one log:
+ * A witness (https://c2sp.org/tlog-witness): it cosigns a checkpoint of a known log only if it extends the last one, and never two views of
+ * one log:
  *
- * - Requests about one log are answered one after the other.
- * - The new checkpoint, with its cosignature, is on disk before the cosignature leaves.
- * - What memory says counts, not a write that failed: of that nobody has seen anything.
- * - One process has the state folder, by a lock.
- * - A file of the state that is not whole is refused; without a file a log has never been cosigned.
+ * - Requests about one log are processed sequentially.
+ * - The checkpoint with its cosignature is on disk before the cosignature is sent.
+ * - After a failed write the state in memory counts: the new cosignature was never sent.
+ * - A lock allows one process per state folder.
+ * - A damaged state file is refused; a missing one means that the log was never cosigned.
  *
- * The state of a log is its last checkpoint as it is served, in a file named by the SHA-256 of the origin. This module knows
- * requests and answers; HTTP is in `serve-witness.ts`. `sign-subtree`, which the protocol leaves open, is not offered.
+ * The state of a log is its last served checkpoint, in a file named by the SHA-256 of the origin. HTTP is in `serve-witness.ts`. The
+ * optional `sign-subtree` is not offered.
  */
 
 import { join } from 'node:path';
@@ -39,38 +39,36 @@ import {
 
 /** A key of a log, of type 0x01 or 0x06. */
 export interface LogKey extends NoteKey {
-  /** The first line of the checkpoints that it signs. Default: its name, as https://c2sp.org/tlog-checkpoint recommends. */
+  /** The origin of its checkpoints. Default: its name, as https://c2sp.org/tlog-checkpoint recommends. */
   readonly origin?: string;
 }
 
-/** What {@link createWitness} makes a witness of. */
 export interface WitnessOptions {
   /** The name under which it cosigns. */
   readonly name: string;
   /** Its key, Ed25519 or ML-DSA-44, used for nothing else. */
   readonly signer: Signer;
-  /** The keys of the logs that it knows; a log may have several. */
+  /** The keys of known logs; a log may have several. */
   readonly logs: readonly LogKey[];
-  /** Where it keeps what it has cosigned; made when missing. */
+  /** The folder of its state; made if missing. */
   readonly stateFolder: string;
   /** The path before `/add-checkpoint`, such as `/w1`. Default: none. */
   readonly prefix?: string | undefined;
   /** The time in milliseconds since 1970. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
   readonly fileSystem?: FileSystem | undefined;
-  /** Told of what happens to the checkpoints of known logs. */
+  /** Called with the outcome of each checkpoint of a known log. */
   readonly onEvent?: ((event: WitnessEvent) => void) | undefined;
 }
 
-/** What happened to a checkpoint of a known log. */
+/** The outcome of a checkpoint of a known log. */
 export type WitnessEvent =
   | { readonly kind: 'cosigned'; readonly checkpoint: Checkpoint }
-  /** It is signed by the log and contradicts what the log has signed before, or was not shown to agree with it. */
+  /** Signed by the log, and not shown to extend the last one. */
   | { readonly kind: 'inconsistent'; readonly checkpoint: Checkpoint }
-  /** It could not be recorded, and was not cosigned. */
+  /** Could not be recorded, and was not cosigned. */
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** A request, as far as a witness looks at it. */
 export interface WitnessRequest {
   readonly method: string;
   /** With the prefix, without a query. */
@@ -78,34 +76,32 @@ export interface WitnessRequest {
   readonly body: Uint8Array;
 }
 
-/** What is answered. */
 export interface WitnessResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** The methods that there are, with status 405. */
+  /** The allowed methods, with status 405. */
   readonly allow?: string;
 }
 
-/** A witness at work. */
 export interface Witness {
   /** Its key, of type 0x04 or 0x06. */
   readonly key: NoteKey;
   readonly logs: readonly LogKey[];
   readonly prefix: string;
-  /** What it has cosigned last of a log. */
+  /** The last cosigned checkpoint of a log. */
   lastCheckpoint(origin: string): Checkpoint | undefined;
-  /** Answers a request. Whatever goes wrong is answered too. */
+  /** Answers a request. Never rejects. */
   handle(request: WitnessRequest): Promise<WitnessResponse>;
-  /** Waits for the answers that are under way and gives the state folder free. */
+  /** Waits for pending answers and releases the state folder. */
   close(): Promise<void>;
 }
 
-/** The largest body of a request in bytes: a proof takes 3 KiB, a cosignature less than 4. */
+/** The largest request body, in bytes: a proof takes 3 KiB, a cosignature less than 4. */
 export const MAX_REQUEST_BYTES = 256 * 1024;
 
 const TEXT = 'text/plain; charset=utf-8';
-/** What a state file may have beyond a request: the cosignature under the longest name. */
+/** A state file also has the cosignature, under the longest name. */
 const MAX_STATE_BYTES = 2 * MAX_REQUEST_BYTES;
 
 /**
@@ -138,7 +134,7 @@ export async function createWitness(options: WitnessOptions): Promise<Witness> {
     for (const [origin, keys] of keysOf) {
       const path = join(stateFolder, originHash(origin));
       const last = await readState(path, origin, key, keys, fileSystem);
-      states.set(origin, { path, keys, last, turn: Promise.resolve() });
+      states.set(origin, { path, keys, last, pending: Promise.resolve() });
     }
     return new FolderWitness({ ...options, prefix, fileSystem }, key, folder, states);
   } catch (error) {
@@ -147,7 +143,7 @@ export async function createWitness(options: WitnessOptions): Promise<Witness> {
   }
 }
 
-/** Whether a witness can have this path before `/add-checkpoint`: none, or such as `/w1`. */
+/** Whether a path may precede `/add-checkpoint`: empty, or such as `/w1`. */
 export function isSubmissionPrefix(path: string): boolean {
   return /^(?:\/[A-Za-z0-9._~-]+)*$/.test(path);
 }
@@ -157,11 +153,10 @@ export function originHash(origin: string): string {
   return encodeHex(sha256(Buffer.from(origin)));
 }
 
-/** What was cosigned last of a log. */
 interface LastCosigned {
   readonly checkpoint: Checkpoint;
   readonly timestamp: number;
-  /** The whole note, as it is served. */
+  /** The whole note, as served. */
   readonly text: string;
 }
 
@@ -169,8 +164,8 @@ interface LogState {
   readonly path: string;
   readonly keys: readonly NoteKey[];
   last: LastCosigned | undefined;
-  /** Settles when the requests so far are answered. */
-  turn: Promise<unknown>;
+  /** Settles when all requests so far are answered. */
+  pending: Promise<unknown>;
 }
 
 class FolderWitness implements Witness {
@@ -232,7 +227,7 @@ class FolderWitness implements Witness {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#states.values()].map(({ turn }) => turn));
+    await Promise.all([...this.#states.values()].map(({ pending }) => pending));
     await this.#folder.close();
   }
 
@@ -241,7 +236,7 @@ class FolderWitness implements Witness {
     const decoded = decodeAddCheckpoint(body);
     if (!decoded.ok) {
       const { origin, expected } = decoded.fault;
-      // A note whose signature lines are malformed has no signature by a key that is known.
+      // A note with malformed signature lines has no signature by a known key.
       const isKnown = origin !== undefined && this.#states.has(origin);
       const status = origin === undefined ? 400 : isKnown ? 403 : 404;
       return answer(status, `expected ${expected}`);
@@ -256,8 +251,8 @@ class FolderWitness implements Witness {
       return this.#cosign(state as LogState, { ...note, signatures: decision.logSignatures });
     };
     if (state === undefined) return decide();
-    const answered = state.turn.then(decide);
-    state.turn = answered.catch(() => undefined);
+    const answered = state.pending.then(decide);
+    state.pending = answered.catch(() => undefined);
     return answered;
   }
 
@@ -266,7 +261,7 @@ class FolderWitness implements Witness {
     { checkpoint, text, signatures }: SignedCheckpoint,
   ): Promise<WitnessResponse> {
     const { name, signer, fileSystem, stateFolder, now = Date.now } = this.#options;
-    // A timestamp of 0 would say that there is none; a clock that was set back is not followed.
+    // 0 would mean no time; a clock that was set back is not followed.
     const timestamp = Math.max(Math.floor(now() / 1000), state.last?.timestamp ?? 1);
     const cosignature = cosignNote(text, name, signer, timestamp);
     const whole = formatNote({ text, signatures: [...signatures, cosignature] });
@@ -286,7 +281,7 @@ class FolderWitness implements Witness {
     return { status: 200, contentType: TEXT, body: `${formatSignatureLine(cosignature)}\n` };
   }
 
-  /** Later, so that what a listener throws is not taken for a failure to answer. */
+  /** Asynchronous, so that an error of the listener is not taken for a failed request. */
   #tell(event: WitnessEvent): void {
     queueMicrotask(() => this.#options.onEvent?.(event));
   }
@@ -297,7 +292,7 @@ export function originOf({ name, origin = name }: LogKey): string {
   return origin;
 }
 
-/** What ML-DSA-44 signs has room for names of 255 bytes; and who has both keys cannot be both. */
+/** ML-DSA-44 cosignatures limit names to 255 bytes. A witness MUST NOT use a key of a log. */
 function assertCanCosign(key: NoteKey, keysOf: ReadonlyMap<string, readonly NoteKey[]>): void {
   for (const [origin, keys] of keysOf) {
     if (keys.some((logKey) => logKey.name === key.name && logKey.keyId === key.keyId)) {
@@ -347,7 +342,7 @@ async function lockFolder(path: string, fileSystem: FileSystem): Promise<OpenFil
   }
 }
 
-/** What a state file says; `undefined` when there is none. */
+/** Reads a state file; undefined if missing. */
 async function readState(
   path: string,
   origin: string,
@@ -363,13 +358,13 @@ async function readState(
   if (note.checkpoint.origin !== origin) throw damaged(path, printable(origin), 'another log');
   const { valid, invalid } = verifyNoteSignatures(note, [key, ...logKeys]);
   if (invalid.length > 0) throw damaged(path, 'valid signatures', 'an invalid one');
-  // The log's key may have been replaced since, so that its signature need not be by one that is known now.
+  // The log's keys may have been replaced since, so its signature may be by an unknown key.
   const timestamp = valid.find((signer) => signer.key === key)?.timestamp;
   if (typeof timestamp !== 'number') throw damaged(path, "this witness's own cosignature", 'none');
   return { checkpoint: note.checkpoint, timestamp, text: Buffer.from(bytes).toString() };
 }
 
-/** A file whose bytes and name are on disk by now: the process that wrote them may have been killed before they were. */
+/** Reads a file and syncs it and its name: its writer may have been killed before it did. */
 async function readSynced(path: string, fileSystem: FileSystem): Promise<Uint8Array> {
   const file = await fileSystem.open(path, 'read');
   try {
