@@ -87,8 +87,10 @@ class Check {
   /** AP-1: faults of frames. */
   #lines(): void {
     const { cases } = this.#context;
-    for (const { entry, fault } of cases.badLines)
-      this.#add(findingOf('AP-1', 'violation', fault.code, entry.at, fault));
+    for (const { entry, fault } of cases.badLines) {
+      const { code, expected, actual } = fault;
+      this.#add(findingOf('AP-1', 'violation', code, entry.at, { expected, actual }));
+    }
     for (const entry of cases.unverified) this.#find('NONCE_NOT_CONFIRMED', entry);
     const wrong = new Set(
       cases.badLines.flatMap(({ fault }) => (fault.code === 'NONCE_MISMATCH' ? fault.actual : [])),

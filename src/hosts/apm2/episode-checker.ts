@@ -6,14 +6,7 @@
 import { rulesOf } from '../shared/findings.js';
 import { printable } from '../../base/bytes/printable.js';
 import { checkOptions } from '../../base/options.js';
-import type {
-  Checker,
-  HostFile,
-  HostFinding,
-  HostItem,
-  HostOptions,
-  HostPlace,
-} from '../shared/host.js';
+import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace } from '../shared/host.js';
 import { ReadingBuilder } from '../shared/reading.js';
 import { type Case, type Cases, casesOf, type Episode } from './cases.js';
 import { checkAll, decisionOf, pinnedKeys } from './checks.js';

@@ -6,19 +6,13 @@ import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { checkOptions } from '../../base/options.js';
 import { decodeCacSource } from '../shared/forms/cac.js';
-import type {
-  Checker,
-  HostFile,
-  HostFinding,
-  HostItem,
-  HostOptions,
-  HostPlace,
-} from '../shared/host.js';
+import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace } from '../shared/host.js';
 import { MAX_ITEM_BYTES, splitLines } from '../shared/reading.js';
 import { isRemark, type ProfileCode, readAdapterProfile } from './profile.js';
 
 const RULES = rulesOf({
-  'PR-1': 'A profile has the 16 members of its schema, and optionally tool_bridge, of their types, and no others.',
+  'PR-1':
+    'A profile has the 16 members of its schema, and optionally tool_bridge, of their types, and no others.',
   'PR-2': 'Texts, lists and numbers stay within their limits; limits of the tool bridge are not 0.',
   'PR-3': 'The command and the working directory contain no "..".',
   'PR-4': 'The version probe has a regular expression that names a major and a minor version.',
