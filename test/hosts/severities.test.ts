@@ -6,7 +6,6 @@ import { reportImport } from '../../src/hosts/shared/import-report.js';
 import { planImport } from '../../src/hosts/shared/import.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
-import { RAN_UNDECIDED } from '../../src/hosts/shared/severities.js';
 import { fileOf, verifyPlan } from './samples.js';
 
 const AT = '2026-03-01T10:00:00.000Z';
@@ -67,7 +66,9 @@ it.each(TRANSCRIPTS.map(([host, lines]) => [host.name, host, lines] as const))(
   'a tool that ran without a decision lacks evidence, by the import and by the ledger: %s',
   async (_name, host, lines) => {
     const plan = planImport(host, [fileOf('f', lines)]);
-    expect(plan.findings.filter(({ lacks }) => lacks === 'decision')).toMatchObject([RAN_UNDECIDED]);
+    expect(plan.findings.filter(({ lacks }) => lacks === 'decision')).toMatchObject([
+      { severity: 'error', class: 'invalid' },
+    ]);
     expect(reportImport(plan).verdict).toBe('invalid');
     const report = await verifyPlan(plan);
     expect(report.findings.map(({ code }) => code)).toContain('AUTH_NOT_FOUND');

@@ -1,5 +1,7 @@
 /** Entries put together: episodes with what they are attributed to, and what each request of them went through. */
 
+import { addTo } from '../shared/lists.js';
+import { finding } from './findings.js';
 import type { Fault } from '../../base/fault.js';
 import type { HostFile, HostFinding, HostOptions } from '../shared/host.js';
 import type { Fields } from './events.js';
@@ -18,7 +20,6 @@ import {
 /** An entry with what it says. */
 export interface Of<T> {
   readonly entry: Entry;
-  /** Position among all entries. */
   readonly index: number;
   readonly value: T;
 }
@@ -48,14 +49,12 @@ export interface Episode {
   budget: Of<ReadonlyMap<string, string>> | undefined;
   /** The profile whose hash the attribution states. */
   profile: AdapterProfile | undefined;
-  /** Names of the captured logs that are its own. */
   readonly logs: Set<string>;
-  /** Whether its logs have answers in them. */
   hasResponses: boolean;
 }
 
 /** A frame that is no request or answer of any episode. */
-export interface BadLine {
+interface BadLine {
   readonly entry: Entry;
   readonly index: number;
   readonly fault: Fault<ToolLineCode>;
@@ -65,9 +64,7 @@ export interface BadLine {
 export interface Cases {
   readonly episodes: ReadonlyMap<string, Episode>;
   readonly profiles: readonly Of<ProfileReading>[];
-  /** Of events whose request is known: the case. */
   readonly caseOf: ReadonlyMap<Entry, Case>;
-  /** Of events with an episode or session: the episode. */
   readonly episodeOf: ReadonlyMap<Entry, string>;
   readonly lines: ReadonlyMap<Entry, ToolIntent | ToolResponse>;
   readonly badLines: readonly BadLine[];
@@ -90,9 +87,7 @@ export function casesOf({ entries }: Entries, options: HostOptions): Cases {
 
 /** Nonces of episodes, as the files state them or as they follow. */
 interface KnownNonces {
-  /** The episode of each. */
   readonly byNonce: ReadonlyMap<string, string>;
-  /** The first of them. */
   readonly first: string | undefined;
   /** Whether some episode has none. */
   readonly isOpen: boolean;
@@ -115,7 +110,6 @@ class Maker implements Cases {
   readonly #episodeOfSession = new Map<string, string>();
   readonly #episodeOfRequest = new Map<string, string>();
   readonly #given: AdapterProfile[] = [];
-  /** How many episodes have a name, and the first of these. */
   #named = 0;
   #firstNamed: string | undefined;
 
@@ -123,16 +117,9 @@ class Maker implements Cases {
     const { profile, faults } = readAdapterProfile(file.bytes);
     if (profile !== undefined) this.#given.push(profile);
     for (const { code, pointer, expected, actual } of profile === undefined ? faults : [])
-      this.findings.push({
-        rule: 'AP-9',
-        code: 'PROFILE_INVALID',
-        severity: 'error',
-        class: 'invalid',
-        at: { file: file.name, pointer },
-        about: code,
-        expected,
-        actual,
-      });
+      this.findings.push(
+        finding('PROFILE_INVALID', { file: file.name, pointer }, { about: code, expected, actual }),
+      );
   }
 
   add(entry: Entry, index: number): void {
@@ -256,9 +243,7 @@ class Maker implements Cases {
     const logs = new Map<string, { entry: Entry; index: number }[]>();
     for (const [index, entry] of entries.entries()) {
       if (entry.said.kind !== 'line') continue;
-      const log = logs.get(entry.at.file);
-      if (log === undefined) logs.set(entry.at.file, [{ entry, index }]);
-      else log.push({ entry, index });
+      addTo(logs, entry.at.file, { entry, index });
     }
     const byNonce = this.#nonces();
     // A log may be that of an episode of which nothing says what its nonce is.

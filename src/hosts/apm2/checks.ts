@@ -1,13 +1,14 @@
-/** The rules AP-1 to AP-11, held against what the files say. */
+/** The rules AP-1 to AP-11, checked against what the files say. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { blake3Hex, cacBytes } from '../shared/forms/cac.js';
+import { type FindingDetails, findingOf } from '../shared/findings.js';
 import type { HostFinding, HostOptions } from '../shared/host.js';
-import { RAN_UNDECIDED } from '../shared/severities.js';
 import { textAt } from '../shared/values.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
 import { Fields } from './events.js';
+import { type Code, finding } from './findings.js';
 import {
   domainsOf,
   GENESIS,
@@ -20,14 +21,8 @@ import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
 import { isKeyText, type ToolLogIndex, type ToolReceipt, verifyToolReceipt } from './receipt.js';
 
-const ERROR = { severity: 'error', class: 'invalid' } as const;
-const VIOLATION = { severity: 'error', class: 'violation' } as const;
-const WARNING = { severity: 'warning', class: 'none' } as const;
-const INFO = { severity: 'info', class: 'none' } as const;
-type Weight = typeof ERROR | typeof VIOLATION | typeof WARNING | typeof INFO;
-
-/** What rules are held against. */
-export interface CheckContext {
+/** What rules are checked against. */
+interface CheckContext {
   readonly entries: Entries;
   readonly cases: Cases;
   /** Keys that the user trusts; without them a receipt's own key is all there is. */
@@ -76,33 +71,33 @@ class Check {
   }
 
   #find(
-    rule: string,
-    code: string,
-    weight: Weight,
-    entry: Entry,
-    expected: string,
-    actual: string,
-    about?: string,
-    related?: Entry,
+    code: Code,
+    { at }: Entry,
+    { related, ...details }: Omit<FindingDetails, 'related'> & { related?: Entry | undefined } = {},
   ): void {
-    const shown = { expected: printable(expected), actual: printable(actual) };
     const others = related === undefined ? {} : { related: [related.at] };
-    this.findings.push({ rule, code, ...weight, at: entry.at, about, ...shown, ...others });
+    this.#add(finding(code, at, { ...details, ...others }));
+  }
+
+  #add(found: HostFinding): void {
+    const { expected = '', actual = '' } = found;
+    this.findings.push({ ...found, expected: printable(expected), actual: printable(actual) });
   }
 
   /** AP-1: faults of frames. */
   #lines(): void {
     const { cases } = this.#context;
-    for (const { entry, fault } of cases.badLines)
-      this.#find('AP-1', fault.code, VIOLATION, entry, fault.expected, fault.actual);
-    for (const entry of cases.unverified)
-      this.#find('AP-1', 'NONCE_NOT_CONFIRMED', INFO, entry, 'when the episode began', 'not in the files');
+    for (const { entry, fault } of cases.badLines) {
+      const { code, expected, actual } = fault;
+      this.#add(findingOf('AP-1', 'violation', code, entry.at, { expected, actual }));
+    }
+    for (const entry of cases.unverified) this.#find('NONCE_NOT_CONFIRMED', entry);
     const wrong = new Set(
       cases.badLines.flatMap(({ fault }) => (fault.code === 'NONCE_MISMATCH' ? fault.actual : [])),
     );
     if (wrong.size < GUESSES) return;
     const first = cases.badLines.find(({ fault }) => fault.code === 'NONCE_MISMATCH')!;
-    this.#find('AP-1', 'NONCE_GUESSING', VIOLATION, first.entry, 'one nonce', `${wrong.size} others`);
+    this.#find('NONCE_GUESSING', first.entry, { actual: `${wrong.size} others` });
   }
 
   #case(each: Case, episode: Episode): void {
@@ -117,9 +112,9 @@ class Check {
   /** AP-2: one request, one decision, one answer. */
   #unique(each: Case, episode: Episode): void {
     const { request, requested, intents, decided, responses, executed, receipts } = each;
-    const twice = <T>(list: readonly Of<T>[], code: string): void => {
+    const twice = <T>(list: readonly Of<T>[], code: Code): void => {
       for (const { entry } of list.slice(1))
-        this.#find('AP-2', code, ERROR, entry, 'one of each request', 'another', request, list[0]!.entry);
+        this.#find(code, entry, { about: request, related: list[0]!.entry });
     };
     twice(requested, 'REQUEST_DUPLICATE');
     twice(intents, 'REQUEST_DUPLICATE');
@@ -128,54 +123,24 @@ class Check {
     twice(executed, 'EXECUTION_DUPLICATE');
     for (const { entry, value } of decided)
       if (decisionOf(value) === undefined)
-        this.#find(
-          'AP-2',
-          'DECISION_INVALID',
-          ERROR,
-          entry,
-          'ALLOW or DENY',
-          value.text('decision') ?? 'none',
-          request,
-        );
+        this.#find('DECISION_INVALID', entry, { about: request, actual: value.text('decision') ?? 'none' });
     const proposal = requested[0] ?? intents[0];
     const isRun = executed.length > 0 || receipts.length > 0;
     if (proposal !== undefined && decided.length === 0 && responses.length === 0 && !isRun)
-      this.#find('AP-2', 'DECISION_MISSING', WARNING, proposal.entry, 'a decision', 'none', request);
+      this.#find('DECISION_MISSING', proposal.entry, { about: request });
     if (proposal === undefined && decided[0] !== undefined)
-      this.#find(
-        'AP-2',
-        'REQUEST_MISSING',
-        WARNING,
-        decided[0].entry,
-        'the request',
-        'not in the files',
-        request,
-      );
+      this.#find('REQUEST_MISSING', decided[0].entry, { about: request });
     if (intents.length === 0 && responses[0] !== undefined)
-      this.#find(
-        'AP-2',
-        'RESPONSE_UNREQUESTED',
-        ERROR,
-        responses[0].entry,
-        'a request before it',
-        'none',
-        request,
-      );
+      this.#find('RESPONSE_UNREQUESTED', responses[0].entry, { about: request });
     if (intents[0] !== undefined && responses.length === 0 && episode.hasResponses)
-      this.#find('AP-2', 'RESPONSE_MISSING', WARNING, intents[0].entry, 'an answer', 'none', request);
+      this.#find('RESPONSE_MISSING', intents[0].entry, { about: request });
     const decision = decided[0] && decisionOf(decided[0].value);
     const response = responses[0];
     if (response?.value.status === 'denied' && decision === 'allow')
-      this.#find(
-        'AP-2',
-        'RESPONSE_CONTRADICTS_DECISION',
-        ERROR,
-        response.entry,
-        'ok, as decided',
-        'denied',
-        request,
-        decided[0]!.entry,
-      );
+      this.#find('RESPONSE_CONTRADICTS_DECISION', response.entry, {
+        about: request,
+        related: decided[0]!.entry,
+      });
   }
 
   /** AP-3: what ran was allowed before it ran. */
@@ -185,108 +150,44 @@ class Check {
     const said = decision === undefined ? undefined : decisionOf(decision.value);
     const run = executed[0] ?? receipts[0];
     const executedAfter = (denial: Entry): void =>
-      this.#find(
-        'AP-3',
-        'EXECUTED_AFTER_DENY',
-        VIOLATION,
-        run!.entry,
-        'nothing executed',
-        'an execution',
-        request,
-        denial,
-      );
+      this.#find('EXECUTED_AFTER_DENY', run!.entry, { about: request, related: denial });
     if (run !== undefined) {
       if (said === 'deny') executedAfter(decision!.entry);
       else if (decision === undefined && each.actuations.length === 0 && executed.length > 0)
-        this.#find(
-          'AP-3',
-          'EXECUTED_WITHOUT_DECISION',
-          RAN_UNDECIDED,
-          run.entry,
-          'a decision',
-          'none in the files',
-          request,
-        );
+        this.#find('EXECUTED_WITHOUT_DECISION', run.entry, { about: request });
       else if (
         decision !== undefined &&
         run.entry.at.file === decision.entry.at.file &&
         executed.length > 0 &&
         run.index < decision.index
       )
-        this.#find(
-          'AP-3',
-          'EXECUTED_BEFORE_DECISION',
-          VIOLATION,
-          run.entry,
-          'the decision first',
-          'after it',
-          request,
-          decision.entry,
-        );
+        this.#find('EXECUTED_BEFORE_DECISION', run.entry, { about: request, related: decision.entry });
     }
     const response = responses[0];
     if (response?.value.status === 'ok' && said === 'deny' && run === undefined)
-      this.#find(
-        'AP-3',
-        'OK_AFTER_DENY',
-        VIOLATION,
-        response.entry,
-        'denied',
-        'ok',
-        request,
-        decision!.entry,
-      );
+      this.#find('OK_AFTER_DENY', response.entry, { about: request, related: decision!.entry });
     if (response?.value.status === 'denied' && run !== undefined && said === undefined)
       executedAfter(response.entry);
     for (const receipt of receipts.slice(1)) {
       const isSame = receipt.value.hash === receipts[0]!.value.hash;
       if (!isSame)
-        this.#find(
-          'AP-3',
-          'RECEIPT_DUPLICATE',
-          ERROR,
-          receipt.entry,
-          'one receipt',
-          'another',
-          request,
-          receipts[0]!.entry,
-        );
+        this.#find('RECEIPT_DUPLICATE', receipt.entry, { about: request, related: receipts[0]!.entry });
     }
     const [receipt] = receipts;
     if (receipt !== undefined && executed.length === 0) {
-      const weight = decision === undefined ? ERROR : WARNING;
-      this.#find(
-        'AP-3',
-        'RECEIPT_UNMATCHED',
-        weight,
-        receipt.entry,
-        'the event of its execution',
-        'not in the files',
-        request,
-      );
+      const weight = decision === undefined ? 'invalid' : 'warning';
+      this.#find('RECEIPT_UNMATCHED', receipt.entry, { about: request, weight });
     }
     if (receipt === undefined && executed[0] !== undefined && this.#withReceipts.has(episode))
-      this.#find(
-        'AP-3',
-        'RECEIPT_MISSING',
-        WARNING,
-        executed[0].entry,
-        'its receipt',
-        'not in the files',
-        request,
-      );
+      this.#find('RECEIPT_MISSING', executed[0].entry, { about: request });
     const policy = decision?.value.hash('policy_hash');
     if (receipt !== undefined && policy !== undefined && policy !== receipt.value.policyHash)
-      this.#find(
-        'AP-3',
-        'POLICY_MISMATCH',
-        ERROR,
-        receipt.entry,
-        policy,
-        receipt.value.policyHash,
-        request,
-        decision!.entry,
-      );
+      this.#find('POLICY_MISMATCH', receipt.entry, {
+        about: request,
+        expected: policy,
+        actual: receipt.value.policyHash,
+        related: decision!.entry,
+      });
   }
 
   /** AP-4. */
@@ -295,27 +196,11 @@ class Check {
     const { requestId, signerIdentity } = value;
     const verdict = verifyToolReceipt(value);
     if (verdict === 'key_invalid')
-      this.#find('AP-4', 'SIGNER_INVALID', ERROR, entry, 'an Ed25519 key', signerIdentity, requestId);
+      this.#find('SIGNER_INVALID', entry, { about: requestId, actual: signerIdentity });
     else if (verdict === 'signature_invalid')
-      this.#find(
-        'AP-4',
-        'RECEIPT_SIGNATURE_INVALID',
-        ERROR,
-        entry,
-        'a signature by the key that it names',
-        'none',
-        requestId,
-      );
+      this.#find('RECEIPT_SIGNATURE_INVALID', entry, { about: requestId });
     else if (pinned !== undefined && !pinned.has(signerIdentity))
-      this.#find(
-        'AP-4',
-        'SIGNER_NOT_PINNED',
-        ERROR,
-        entry,
-        'a key that is pinned',
-        signerIdentity,
-        requestId,
-      );
+      this.#find('SIGNER_NOT_PINNED', entry, { about: requestId, actual: signerIdentity });
   }
 
   /** AP-6. */
@@ -325,16 +210,12 @@ class Check {
     const [receipt] = receipts;
     const ofReceipt = receipt?.value.argsHash;
     if (stated !== undefined && ofReceipt !== undefined && stated !== ofReceipt)
-      this.#find(
-        'AP-6',
-        'ARGS_HASH_MISMATCH',
-        ERROR,
-        receipt!.entry,
-        stated,
-        ofReceipt,
-        request,
-        requested[0]!.entry,
-      );
+      this.#find('ARGS_HASH_MISMATCH', receipt!.entry, {
+        about: request,
+        expected: stated,
+        actual: ofReceipt,
+        related: requested[0]!.entry,
+      });
     if (intent === undefined) return;
     const canonical = cacBytes(intent.value.args);
     const sent = intent.value.argsBytes;
@@ -343,28 +224,19 @@ class Check {
       canonical.value.length === sent.length &&
       canonical.value.every((byte, i) => byte === sent[i]);
     if (!isCanonical)
-      this.#find(
-        'AP-6',
-        'ARGS_NOT_CANONICAL',
-        ERROR,
-        intent.entry,
-        'canonical JSON',
-        canonical.ok ? 'JSON in another spelling' : canonical.fault.code,
-        request,
-      );
+      this.#find('ARGS_NOT_CANONICAL', intent.entry, {
+        about: request,
+        actual: canonical.ok ? 'JSON in another spelling' : canonical.fault.code,
+      });
     const own = [blake3Hex(sent), ...(canonical.ok ? [blake3Hex(canonical.value)] : [])];
     const expected = stated ?? ofReceipt;
     if (expected !== undefined && !own.includes(expected))
-      this.#find(
-        'AP-6',
-        'ARGS_HASH_MISMATCH',
-        ERROR,
-        intent.entry,
+      this.#find('ARGS_HASH_MISMATCH', intent.entry, {
+        about: request,
         expected,
-        own[0]!,
-        request,
-        (requested[0] ?? receipt)!.entry,
-      );
+        actual: own[0]!,
+        related: (requested[0] ?? receipt)!.entry,
+      });
   }
 
   /** AP-7. */
@@ -383,7 +255,12 @@ class Check {
     const [first, ...others] = said;
     for (const { entry, hash } of others)
       if (hash !== first!.hash)
-        this.#find('AP-7', 'RESULT_HASH_MISMATCH', ERROR, entry, first!.hash, hash, request, first!.entry);
+        this.#find('RESULT_HASH_MISMATCH', entry, {
+          about: request,
+          expected: first!.hash,
+          actual: hash,
+          related: first!.entry,
+        });
   }
 
   /** AP-1 and AP-3: the profile's tools. */
@@ -396,26 +273,18 @@ class Check {
     const isAllowed = decided[0] !== undefined && decisionOf(decided[0].value) === 'allow';
     if (kernelClass === undefined) {
       if (intents.length > 0)
-        this.#find(
-          'AP-1',
-          'UNKNOWN_TOOL',
-          isAllowed ? VIOLATION : WARNING,
-          proposal.entry,
-          'a tool of the capability map',
-          tool,
-          request,
-        );
+        this.#find('UNKNOWN_TOOL', proposal.entry, {
+          about: request,
+          actual: tool,
+          weight: isAllowed ? 'violation' : 'warning',
+        });
     } else if (receipts[0] !== undefined && receipts[0].value.toolClass !== kernelClass)
-      this.#find(
-        'AP-3',
-        'TOOL_CLASS_MISMATCH',
-        ERROR,
-        receipts[0].entry,
-        kernelClass,
-        receipts[0].value.toolClass,
-        request,
-        proposal.entry,
-      );
+      this.#find('TOOL_CLASS_MISMATCH', receipts[0].entry, {
+        about: request,
+        expected: kernelClass,
+        actual: receipts[0].value.toolClass,
+        related: proposal.entry,
+      });
   }
 
   /** AP-5. */
@@ -434,45 +303,25 @@ class Check {
     for (const { entry, value } of ordered) {
       if (value.firstSequence !== next) {
         isBroken = true;
-        this.#find(
-          'AP-5',
-          'INDEX_CHUNKS_BROKEN',
-          ERROR,
-          entry,
-          `a chunk that begins at ${next}`,
-          String(value.firstSequence),
-        );
+        this.#find('INDEX_CHUNKS_BROKEN', entry, {
+          expected: `a chunk that begins at ${next}`,
+          actual: String(value.firstSequence),
+        });
       }
       next = value.firstSequence + BigInt(value.receiptHashes.length);
       let last: ToolReceipt | undefined;
       const found: ToolReceipt[] = [];
       for (const hash of value.receiptHashes) {
-        if (listed.has(hash))
-          this.#find('AP-5', 'INDEX_RECEIPT_TWICE', ERROR, entry, 'each receipt once', hash);
+        if (listed.has(hash)) this.#find('INDEX_RECEIPT_TWICE', entry, { actual: hash });
         listed.add(hash);
         const receipt = receipts.get(hash)?.value;
         if (receipt === undefined) {
-          this.#find(
-            'AP-5',
-            'INDEX_RECEIPT_UNRESOLVED',
-            ERROR,
-            entry,
-            'a receipt of the episode in the files',
-            hash,
-          );
+          this.#find('INDEX_RECEIPT_UNRESOLVED', entry, { actual: hash });
           continue;
         }
         found.push(receipt);
         if (last !== undefined && receipt.startedAtNs < last.startedAtNs)
-          this.#find(
-            'AP-5',
-            'INDEX_ORDER',
-            ERROR,
-            entry,
-            'receipts in the order of execution',
-            hash,
-            receipt.requestId,
-          );
+          this.#find('INDEX_ORDER', entry, { about: receipt.requestId, actual: hash });
         last = receipt;
       }
       this.#counts(entry, value, found, { whole, byRequest });
@@ -482,16 +331,7 @@ class Check {
     if (!last.value.isFinalChunk) return;
     for (const [hash, { entry, value }] of receipts)
       if (!listed.has(hash))
-        this.#find(
-          'AP-5',
-          'RECEIPT_NOT_INDEXED',
-          ERROR,
-          entry,
-          'a place in the index',
-          'none',
-          value.requestId,
-          last.entry,
-        );
+        this.#find('RECEIPT_NOT_INDEXED', entry, { about: value.requestId, related: last.entry });
   }
 
   #counts(
@@ -502,7 +342,7 @@ class Check {
   ): void {
     const { counts, receiptHashes } = index;
     const wrong = (name: string, expected: string, actual: bigint): void =>
-      this.#find('AP-5', 'INDEX_COUNT_MISMATCH', ERROR, entry, `${name} ${expected}`, String(actual));
+      this.#find('INDEX_COUNT_MISMATCH', entry, { expected: `${name} ${expected}`, actual: String(actual) });
     const isOfAll = counts.executions === whole;
     if (counts.executions !== BigInt(receiptHashes.length) && !isOfAll)
       wrong('total_executions', String(receiptHashes.length), counts.executions);
@@ -529,20 +369,12 @@ class Check {
     if (finals.length !== 1 || !last.value.isFinalChunk) {
       const entry = (finals.length > 1 ? finals[0]! : last).entry;
       if (!isBroken || finals.length !== 1)
-        this.#find(
-          'AP-5',
-          'INDEX_NOT_FINAL',
-          ERROR,
-          entry,
-          'one final chunk, the last',
-          `${finals.length} final`,
-        );
+        this.#find('INDEX_NOT_FINAL', entry, { actual: `${finals.length} final` });
     }
     const hashes = new Set(ordered.map(({ value }) => value.hash));
     for (const { entry, value } of ordered)
       for (const hash of value.continuationHashes)
-        if (!hashes.has(hash))
-          this.#find('AP-5', 'INDEX_CHUNK_UNRESOLVED', ERROR, entry, 'the chunk in the files', hash);
+        if (!hashes.has(hash)) this.#find('INDEX_CHUNK_UNRESOLVED', entry, { actual: hash });
   }
 
   /** AP-8. */
@@ -553,15 +385,10 @@ class Check {
       episode.budget?.entry ?? episode.attributions[0]?.entry ?? episode.cases[0]?.receipts[0]?.entry;
     const unlimited = [...caps].flatMap(([unit, cap]) => (cap === '0' ? unit : []));
     if (unlimited.length > 0 && at !== undefined)
-      this.#find(
-        'AP-8',
-        'BUDGET_UNLIMITED',
-        INFO,
-        at,
-        'a cap',
-        `0, no cap, of ${unlimited.join(', ')}`,
-        episode.id,
-      );
+      this.#find('BUDGET_UNLIMITED', at, {
+        about: episode.id,
+        actual: `0, no cap, of ${unlimited.join(', ')}`,
+      });
     let calls = 0n;
     let ns = 0n;
     const over = new Set<string>();
@@ -570,7 +397,11 @@ class Check {
       if (cap === undefined || cap === '0' || used <= BigInt(cap) * scale || over.has(unit)) return;
       over.add(unit);
       const shown = scale === 1n ? String(used) : `${used} ns`;
-      this.#find('AP-8', 'BUDGET_EXCEEDED', VIOLATION, entry, `at most ${cap} ${unit}`, shown, episode.id);
+      this.#find('BUDGET_EXCEEDED', entry, {
+        about: episode.id,
+        expected: `at most ${cap} ${unit}`,
+        actual: shown,
+      });
     };
     const runs = episode.cases.flatMap((each) => {
       const run = each.executed[0] ?? each.receipts[0];
@@ -600,25 +431,17 @@ class Check {
       const [limit, consumed] = [fields.count('limit'), fields.count('consumed')];
       const type = fields.text('budget_type') ?? 'budget';
       if (limit === undefined || consumed === undefined || BigInt(consumed) > BigInt(limit))
-        this.#find(
-          'AP-8',
-          'BUDGET_EXCEEDED',
-          VIOLATION,
-          entry,
-          `at most ${limit ?? 'the limit'} of ${type}`,
-          consumed ?? 'more',
-          fields.text('session_id'),
-        );
+        this.#find('BUDGET_EXCEEDED', entry, {
+          about: fields.text('session_id'),
+          expected: `at most ${limit ?? 'the limit'} of ${type}`,
+          actual: consumed ?? 'more',
+        });
       else
-        this.#find(
-          'AP-8',
-          'BUDGET_NOT_EXCEEDED',
-          WARNING,
-          entry,
-          `more than ${limit} of ${type}`,
-          consumed,
-          fields.text('session_id'),
-        );
+        this.#find('BUDGET_NOT_EXCEEDED', entry, {
+          about: fields.text('session_id'),
+          expected: `more than ${limit} of ${type}`,
+          actual: consumed,
+        });
     }
   }
 
@@ -627,78 +450,43 @@ class Check {
     const [first, ...others] = episode.attributions;
     if (first === undefined) {
       const entry = firstEntryOf(episode);
-      if (entry !== undefined)
-        this.#find(
-          'AP-9',
-          'ATTRIBUTION_MISSING',
-          WARNING,
-          entry,
-          'an event that attributes the episode',
-          'not in the files',
-          episode.id,
-        );
+      if (entry !== undefined) this.#find('ATTRIBUTION_MISSING', entry, { about: episode.id });
       return;
     }
     const { profiles } = this.#context.cases;
     for (const name of ['work_id', 'episode_id', 'session_id', 'adapter_profile_hash']) {
       const value = name === 'adapter_profile_hash' ? first.value.hash(name) : first.value.text(name);
       if (value === undefined)
-        this.#find('AP-9', 'ATTRIBUTION_INCOMPLETE', ERROR, first.entry, name, 'none', episode.id);
+        this.#find('ATTRIBUTION_INCOMPLETE', first.entry, { about: episode.id, expected: name });
     }
     for (const { entry, value } of others) {
       const isSame = ['work_id', 'session_id'].every((name) => value.text(name) === first.value.text(name));
       if (!isSame || value.hash('adapter_profile_hash') !== first.value.hash('adapter_profile_hash'))
-        this.#find(
-          'AP-9',
-          'ATTRIBUTION_CONFLICT',
-          ERROR,
-          entry,
-          'one attribution',
-          'another',
-          episode.id,
-          first.entry,
-        );
+        this.#find('ATTRIBUTION_CONFLICT', entry, { about: episode.id, related: first.entry });
     }
     const hash = first.value.hash('adapter_profile_hash');
     if (hash === undefined || episode.profile !== undefined) return;
     this.#profileHashes ??= new Set(profiles.map(({ value }) => value.hash));
     if (this.#profileHashes.has(hash)) return;
     if (profiles.length > 0)
-      this.#find(
-        'AP-9',
-        'PROFILE_MISMATCH',
-        ERROR,
-        profiles[0]!.entry,
-        hash,
-        profiles[0]!.value.hash ?? 'no content address',
-        episode.id,
-        first.entry,
-      );
-    else
-      this.#find(
-        'AP-9',
-        'PROFILE_NOT_GIVEN',
-        INFO,
-        first.entry,
-        'the profile of this hash',
-        'not in the files',
-        hash,
-      );
+      this.#find('PROFILE_MISMATCH', profiles[0]!.entry, {
+        about: episode.id,
+        expected: hash,
+        actual: profiles[0]!.value.hash ?? 'no content address',
+        related: first.entry,
+      });
+    else this.#find('PROFILE_NOT_GIVEN', first.entry, { about: hash });
   }
 
   #profiles(): void {
     for (const { entry, value } of this.#context.cases.profiles) {
       const fault = value.faults.find(({ code }) => !isRemark(code));
       if (fault !== undefined)
-        this.#find(
-          'AP-9',
-          'PROFILE_INVALID',
-          ERROR,
-          entry,
-          `${fault.pointer}: ${fault.expected}`,
-          fault.actual,
-          fault.code,
-        );
+        this.#find('PROFILE_INVALID', entry, {
+          about: fault.code,
+          expected: `${fault.pointer}: ${fault.expected}`,
+          actual: fault.actual,
+        });
     }
   }
 
@@ -724,114 +512,68 @@ class Check {
       const strong = pinned ?? new Set([...named, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
       const isSigned = row.signature?.some((byte) => byte !== 0) === true;
       if (row.domain !== undefined && !domainsOf(row.eventType).includes(row.domain))
-        this.#find(
-          'AP-10',
-          'LEDGER_DOMAIN_MISMATCH',
-          ERROR,
-          entry,
-          domainsOf(row.eventType)[0]!,
-          row.domain,
-          row.id,
-        );
+        this.#find('LEDGER_DOMAIN_MISMATCH', entry, {
+          about: row.id,
+          expected: domainsOf(row.eventType)[0]!,
+          actual: row.domain,
+        });
       else if (!isSigned)
-        this.#find(
-          'AP-10',
-          'LEDGER_UNSIGNED',
-          row.table === 'core' ? WARNING : ERROR,
-          entry,
-          'a signature',
-          'none',
-          row.id,
-        );
+        this.#find('LEDGER_UNSIGNED', entry, {
+          about: row.id,
+          weight: row.table === 'core' ? 'warning' : 'invalid',
+        });
       else if (strong.size > 0 && !hasMore) {
         if (verifyRowSignature(row, strong) === 'invalid')
-          this.#find(
-            'AP-10',
-            'LEDGER_SIGNATURE_INVALID',
-            ERROR,
-            entry,
-            'a signature over domain and payload by a known key',
-            'none',
-            row.id,
-          );
+          this.#find('LEDGER_SIGNATURE_INVALID', entry, { about: row.id });
       } else if (verifyRowSignature(row, hasMore ? strong : tried) === 'invalid')
         unchecked = { entry: unchecked?.entry ?? entry, count: (unchecked?.count ?? 0) + 1 };
     }
     if (unchecked !== undefined)
-      this.#find(
-        'AP-10',
-        'LEDGER_SIGNATURES_NOT_CHECKED',
-        INFO,
-        unchecked.entry,
-        'a key',
-        `none for ${unchecked.count} rows`,
-      );
+      this.#find('LEDGER_SIGNATURES_NOT_CHECKED', unchecked.entry, {
+        actual: `none for ${unchecked.count} rows`,
+      });
   }
 
   #link(entry: Entry, row: LedgerRow, chain: Chain): void {
     const own = ledgerRowHash(row);
     if (row.payload.length > MAX_ROW_PAYLOAD_BYTES)
-      this.#find(
-        'AP-10',
-        'LEDGER_PAYLOAD_TOO_LONG',
-        ERROR,
-        entry,
-        `at most ${MAX_ROW_PAYLOAD_BYTES} bytes`,
-        `${row.payload.length} bytes`,
-        row.id,
-      );
+      this.#find('LEDGER_PAYLOAD_TOO_LONG', entry, {
+        about: row.id,
+        expected: `at most ${MAX_ROW_PAYLOAD_BYTES} bytes`,
+        actual: `${row.payload.length} bytes`,
+      });
     if (row.prevHash === undefined)
-      this.#find(
-        'AP-10',
-        'LEDGER_LINK_BROKEN',
-        ERROR,
-        entry,
-        'the hash of the row before',
-        'none',
-        row.id,
-        chain.entry,
-      );
+      this.#find('LEDGER_LINK_BROKEN', entry, {
+        about: row.id,
+        expected: 'the hash of the row before',
+        actual: 'none',
+        related: chain.entry,
+      });
     else if (chain.entry === undefined) {
       if (row.prevHash !== GENESIS)
-        this.#find(
-          'AP-10',
-          'LEDGER_HEAD_MISSING',
-          WARNING,
-          entry,
-          'the first row of the ledger',
-          `one after ${row.prevHash}`,
-          row.id,
-        );
+        this.#find('LEDGER_HEAD_MISSING', entry, { about: row.id, actual: `one after ${row.prevHash}` });
     } else if (!chain.hashes.includes(row.prevHash))
-      this.#find(
-        'AP-10',
-        'LEDGER_LINK_BROKEN',
-        ERROR,
-        entry,
-        chain.hashes[0]!,
-        row.prevHash,
-        row.id,
-        chain.entry,
-      );
+      this.#find('LEDGER_LINK_BROKEN', entry, {
+        about: row.id,
+        expected: chain.hashes[0]!,
+        actual: row.prevHash,
+        related: chain.entry,
+      });
     else if (
       row.sequence !== undefined &&
       chain.sequence !== undefined &&
       row.sequence !== chain.sequence + 1n
     )
-      this.#find(
-        'AP-10',
-        'LEDGER_SEQUENCE_GAP',
-        ERROR,
-        entry,
-        String(chain.sequence + 1n),
-        String(row.sequence),
-        row.id,
-        chain.entry,
-      );
+      this.#find('LEDGER_SEQUENCE_GAP', entry, {
+        about: row.id,
+        expected: String(chain.sequence + 1n),
+        actual: String(row.sequence),
+        related: chain.entry,
+      });
     if (row.eventHash === undefined)
-      this.#find('AP-10', 'LEDGER_HASH_MISSING', ERROR, entry, own, 'none', row.id);
+      this.#find('LEDGER_HASH_MISSING', entry, { about: row.id, expected: own });
     else if (row.eventHash !== own)
-      this.#find('AP-10', 'LEDGER_HASH_MISMATCH', ERROR, entry, own, row.eventHash, row.id);
+      this.#find('LEDGER_HASH_MISMATCH', entry, { about: row.id, expected: own, actual: row.eventHash });
     chain.entry = entry;
     chain.hashes = row.eventHash === undefined || row.eventHash === own ? [own] : [row.eventHash, own];
     chain.sequence = row.sequence;
@@ -847,15 +589,11 @@ class Check {
     if (said === undefined || row.prevHash === undefined) return;
     if (said === row.prevHash) chain.isSignedOver ||= said !== GENESIS;
     else if (chain.isSignedOver)
-      this.#find(
-        'AP-10',
-        'LEDGER_ROW_CONTRADICTS_PAYLOAD',
-        ERROR,
-        entry,
-        `prev_hash ${said}`,
-        row.prevHash,
-        row.id,
-      );
+      this.#find('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, {
+        about: row.id,
+        expected: `prev_hash ${said}`,
+        actual: row.prevHash,
+      });
   }
 
   /** What a row's columns say and its payload too. */
@@ -867,15 +605,10 @@ class Check {
       const canonical = cacBytes(content);
       const isCanonical = canonical.ok && decodeUtf8(canonical.value) === decodeUtf8(row.payload);
       if (!isCanonical)
-        this.#find(
-          'AP-10',
-          'LEDGER_PAYLOAD_NOT_CANONICAL',
-          ERROR,
-          entry,
-          'cac-json',
-          canonical.ok ? 'another spelling' : canonical.fault.code,
-          row.id,
-        );
+        this.#find('LEDGER_PAYLOAD_NOT_CANONICAL', entry, {
+          about: row.id,
+          actual: canonical.ok ? 'another spelling' : canonical.fault.code,
+        });
     }
     const columns: [string, string | undefined][] = [
       ['event_type', row.eventType],
@@ -887,37 +620,28 @@ class Check {
       const said = textAt(content, name);
       const isSessionRow = name === 'event_type' && column === 'session_event';
       if (said === undefined || column === undefined || said === column || isSessionRow) continue;
-      this.#find('AP-10', 'LEDGER_ROW_CONTRADICTS_PAYLOAD', ERROR, entry, `${name} ${said}`, column, row.id);
+      this.#find('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, {
+        about: row.id,
+        expected: `${name} ${said}`,
+        actual: column,
+      });
     }
     const time = new Fields([content]).count('timestamp_ns');
     if (time !== undefined && row.timestampNs !== '0' && time !== row.timestampNs)
-      this.#find(
-        'AP-10',
-        'LEDGER_ROW_CONTRADICTS_PAYLOAD',
-        ERROR,
-        entry,
-        `timestamp_ns ${time}`,
-        row.timestampNs,
-        row.id,
-      );
+      this.#find('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, {
+        about: row.id,
+        expected: `timestamp_ns ${time}`,
+        actual: row.timestampNs,
+      });
   }
 
   /** AP-11. */
   #actuation(entry: Entry, fields: Fields): void {
     const [joined, consumed] = [fields.hash('intent_digest'), fields.hash('consume_time_intent_digest')];
     const about = fields.text('request_id') ?? entry.row?.id;
-    if (joined === undefined || consumed === undefined)
-      this.#find(
-        'AP-11',
-        'INTENT_DIGEST_MISSING',
-        WARNING,
-        entry,
-        'the intent joined and the intent consumed',
-        'not both',
-        about,
-      );
+    if (joined === undefined || consumed === undefined) this.#find('INTENT_DIGEST_MISSING', entry, { about });
     else if (joined !== consumed)
-      this.#find('AP-11', 'INTENT_DIGEST_MISMATCH', VIOLATION, entry, joined, consumed, about);
+      this.#find('INTENT_DIGEST_MISMATCH', entry, { about, expected: joined, actual: consumed });
   }
 }
 

@@ -3,17 +3,10 @@
  * do not show has not been proved, so it fails; and what fails must be recorded as a blocked review, by a reason's name.
  */
 
+import { rulesOf } from '../shared/findings.js';
 import { printable } from '../../base/bytes/printable.js';
 import { checkOptions } from '../../base/options.js';
-import type {
-  Checker,
-  HostFile,
-  HostFinding,
-  HostItem,
-  HostOptions,
-  HostPlace,
-  HostRule,
-} from '../shared/host.js';
+import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace } from '../shared/host.js';
 import { ReadingBuilder } from '../shared/reading.js';
 import { type Case, type Cases, casesOf, type Episode } from './cases.js';
 import { checkAll, decisionOf, pinnedKeys } from './checks.js';
@@ -36,29 +29,16 @@ export const BLOCKED_REASONS = [
   ...['ADAPTER_MISCONFIGURED', 'TAINT_FLOW_DENIED', 'MERGE_CONFLICT', 'ADAPTER_PROTOCOL_VIOLATION'],
 ] as const;
 
-const EPISODE_RULES: readonly HostRule[] = [
-  {
-    id: 'EP-0',
-    statement: 'The version probe passes.',
-    undecidable: 'the files do not have what the probe printed: it has to be run',
-  },
-  {
-    id: 'EP-1',
-    statement: 'The profile is there, valid, and its version probe pins a major and a minor version.',
-  },
-  { id: 'EP-2', statement: 'The agent emits at least one ToolIntent, and every frame of its log is valid.' },
-  {
-    id: 'EP-3',
-    statement: 'The kernel executes a tool that was asked for and allowed, with a receipt that verifies.',
-  },
-  { id: 'EP-4', statement: 'The agent terminates with a structured final output.' },
-  { id: 'EP-5', statement: 'The review receipt is recorded in a ledger, and what it names is there.' },
-  {
-    id: 'EP-6',
-    statement: 'The ledger attributes the episode to work, episode, session and adapter profile.',
-  },
-  { id: 'EP-7', statement: 'What fails is recorded as a blocked review with a reason, and not as a review.' },
-];
+const EPISODE_RULES = rulesOf({
+  'EP-0': ['The version probe passes.', 'the files do not have the output of the probe: it must be run'],
+  'EP-1': 'The profile exists and is valid, and its version probe pins a major and a minor version.',
+  'EP-2': 'The agent emits at least one ToolIntent, and every frame of its log is valid.',
+  'EP-3': 'The kernel executes a requested and allowed tool, with a receipt that verifies.',
+  'EP-4': 'The agent terminates with a structured final output.',
+  'EP-5': 'The review receipt is recorded in a ledger, and everything that it names exists.',
+  'EP-6': 'The ledger attributes the episode to work, episode, session and adapter profile.',
+  'EP-7': 'A failure is recorded as a blocked review with a reason, and not as a review.',
+});
 
 /** The reason for which a broken rule blocks a review. */
 const REASON_OF_RULE: Readonly<Record<string, string>> = {
@@ -81,7 +61,6 @@ const AIDS = {
   keys: 'public keys that are trusted, as 64 hexadecimal digits each',
 } as const;
 
-/** Checks the conformance of an episode. */
 export const episodeChecker: Checker = {
   name: 'episode',
   title: 'Conformance of an adapter episode',
@@ -114,7 +93,7 @@ function checkEpisodes(
 /** See {@link Conformance}. */
 interface Facts {
   readonly hasIntent: boolean;
-  /** Whether a tool was asked for, allowed and executed, with its receipt. */
+  /** Whether a tool was requested, allowed and executed, with its receipt. */
   readonly hasRun: boolean;
   readonly hasLog: boolean;
   /** Whether a log ends as it should. */

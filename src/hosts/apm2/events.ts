@@ -8,7 +8,7 @@ import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/so
 import { numberAt, timeOf, timeOfText } from '../shared/values.js';
 import { bytesOf } from './receipt.js';
 
-/** What events say that is held against rules or mapped; everything else is `other`. */
+/** What events say that is checked against rules or mapped; everything else is `other`. */
 export type EventKind =
   | 'requested'
   | 'decided'
@@ -122,7 +122,6 @@ export function anyBytesOf(value: SourceValue | undefined): Uint8Array | undefin
 /** An event, as it was found in whatever wraps it. */
 export interface KernelEvent {
   readonly kind: EventKind;
-  /** The host's own name. */
   readonly type: string;
   readonly fields: Fields;
 }

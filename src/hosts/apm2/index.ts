@@ -60,7 +60,6 @@ const AIDS = {
   keys: 'public keys that are trusted, as 64 hexadecimal digits each',
 } as const;
 
-/** The host apm2. */
 export const apm2: Host = {
   name: 'apm2',
   title: 'apm2 and agent adapters',
@@ -100,7 +99,7 @@ function orderOf(files: readonly HostFile[]): (at: HostPlace) => readonly [numbe
   return ({ file, line }) => [positions.get(file) ?? -1, line ?? 0];
 }
 
-/** In the order of the files and their lines; what stands in one place keeps its order. */
+/** In the order of the files and their lines; what is in one place keeps its order. */
 function sortedBy<T extends { readonly at: HostPlace }>(
   list: readonly T[],
   order: (at: HostPlace) => readonly [number, number],

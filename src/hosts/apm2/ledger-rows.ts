@@ -25,9 +25,7 @@ export const MAX_ROW_PAYLOAD_BYTES = 16 * 1024 * 1024;
 
 /** A row of either table. */
 export interface LedgerRow {
-  /** `core`: `events`; `daemon`: `ledger_events`. */
   readonly table: 'core' | 'daemon';
-  /** `event_id`, or of the core's table `seq_id`. */
   readonly id: string;
   readonly eventType: string;
   readonly workId: string;

@@ -1,5 +1,6 @@
 /** Entries as claims: decisions, executions, and evidence of the rest. docs/hosts/apm2.md has the table. */
 
+import { finding } from './findings.js';
 import { encodeBase64url, encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
 import type { JsonObject } from '../../base/json/value.js';
@@ -32,7 +33,7 @@ const SYSTEM = 'apm2';
 const MAX_FACT_LENGTH = 512;
 
 /** What mapping gives. */
-export interface Mapped {
+interface Mapped {
   readonly items: readonly HostItem[];
   readonly claims: readonly Claim[];
   readonly observations: readonly Observation[];
@@ -290,16 +291,9 @@ class Mapper {
     const receipt = found.receipts.find((each) => each.entry.at.file !== entry.at.file || each.index < index);
     const stated = outcomeTextOf(fields);
     if (stated !== 'SUCCESS' && stated !== 'FAILURE' && stated !== 'TIMEOUT') {
-      this.#findings.push({
-        rule: 'INPUT',
-        code: 'OUTCOME_NOT_STATED',
-        severity: 'warning',
-        class: 'none',
-        at: entry.at,
-        about: found.request,
-        expected: 'SUCCESS, FAILURE or TIMEOUT',
-        actual: shown(stated ?? 'none'),
-      });
+      this.#findings.push(
+        finding('OUTCOME_NOT_STATED', entry.at, { about: found.request, actual: shown(stated ?? 'none') }),
+      );
     }
     const ms = fields.count('duration_ms');
     const time = receipt === undefined ? meterOf('time.ms', ms) : msOf(receipt.value);
@@ -330,16 +324,13 @@ class Mapper {
     }
     const { time, stated, isBefore } = timeOfReceipt(found, receipt);
     if (isBefore) {
-      this.#findings.push({
-        rule: 'AP-4',
-        code: 'RECEIPT_TIME_BEFORE_DECISION',
-        severity: 'warning',
-        class: 'none',
-        at: entry.at,
-        about: found.request,
-        expected: `a start at ${time} or later; this time stands for it`,
-        actual: stated,
-      });
+      this.#findings.push(
+        finding('RECEIPT_TIME_BEFORE_DECISION', entry.at, {
+          about: found.request,
+          expected: `a start at ${time} or later; this time stands for it`,
+          actual: stated,
+        }),
+      );
     }
     const base = this.#base(entry, found.scope, time);
     if (base === undefined) return;
@@ -549,7 +540,6 @@ class Mapper {
     return this.#decidedBy.get(found);
   }
 
-  /** A decision that another file has, which is read later. */
   #decisionElsewhere(
     found: Case,
     at: HostPlace,
@@ -614,15 +604,9 @@ class Mapper {
     let occurredAt: string | undefined;
     if (stated === undefined && fallback !== undefined) {
       occurredAt = fallback;
-      this.#findings.push({
-        rule: 'INPUT',
-        code: 'TIME_NOT_STATED',
-        severity: 'info',
-        class: 'none',
-        at,
-        expected: 'a date and time',
-        actual: `none; ${fallback}, of what it belongs to, stands for it`,
-      });
+      this.#findings.push(
+        finding('TIME_NOT_STATED', at, { actual: `none; ${fallback}, of what it belongs to, stands for it` }),
+      );
     } else occurredAt = this.#builder.timeOf(stated, at);
     if (occurredAt === undefined) {
       this.#drop(entry, 'TIME_NOT_STATED');
@@ -699,7 +683,7 @@ class Mapper {
 
 /**
  * When a receipt says that the execution began. Its clock may be another than the kernel's: where it lies before the decision, the
- * decision's time stands for it.
+ * decision's time is used instead.
  */
 function timeOfReceipt(
   { decided }: Case,
@@ -711,7 +695,7 @@ function timeOfReceipt(
   return { time: isBefore ? decision : stated, stated, isBefore };
 }
 
-/** What was asked for: as the event of the request says where one is before `index` or in another file, else as its line does. */
+/** What was requested: as the event of the request says where one is before `index` or in another file, else as its line does. */
 function proposalOf(
   found: Case,
   index: number,
@@ -744,14 +728,13 @@ function idOf({ scope, request }: Case): string {
 /** What a claim of a request rests on: a kernel's event, one with its receipt, a receipt alone, a line of a log. */
 type ClaimSource = 'event' | 'both' | 'receipt' | 'line';
 
-/** What stands before the ids of executions, by what they rest on. */
+/** The prefix of the ids of executions, by what they rest on. */
 const EXECUTIONS: Readonly<Record<ClaimSource, string>> = {
   both: '',
   event: 'event-',
   receipt: 'receipt-',
   line: 'line-',
 };
-/** The same of requests and decisions. */
 const OTHERS: Readonly<Partial<Record<ClaimSource, string>>> = { event: '', line: 'line-' };
 
 /** The id of a claim of a request, and those that it has where other files are given: earlier imports may have had them. */

@@ -1,39 +1,24 @@
 /** `northroot check --as adapter-profile`: adapter profiles against their schema, limits, canonical form and content address. */
 
+import { findingOf, rulesOf, type Weight } from '../shared/findings.js';
+import { finding } from './findings.js';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { checkOptions } from '../../base/options.js';
 import { decodeCacSource } from '../shared/forms/cac.js';
-import type {
-  Checker,
-  HostFile,
-  HostFinding,
-  HostItem,
-  HostOptions,
-  HostPlace,
-  HostRule,
-} from '../shared/host.js';
+import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace } from '../shared/host.js';
 import { MAX_ITEM_BYTES, splitLines } from '../shared/reading.js';
 import { isRemark, type ProfileCode, readAdapterProfile } from './profile.js';
 
-const RULES: readonly HostRule[] = [
-  {
-    id: 'PR-1',
-    statement:
-      'A profile has the 16 members of its schema, and tool_bridge or not, of their types, and no others.',
-  },
-  {
-    id: 'PR-2',
-    statement: 'Texts, lists and numbers stay within their limits; limits of the tool bridge are not 0.',
-  },
-  { id: 'PR-3', statement: 'The command and the working directory have no .. in them.' },
-  {
-    id: 'PR-4',
-    statement: 'The version probe has a regular expression, which names a major and a minor version.',
-  },
-  { id: 'PR-5', statement: 'A profile has a canonical form and is kept in it.' },
-  { id: 'PR-6', statement: 'A profile is chosen by the BLAKE3 of its canonical form.' },
-];
+const RULES = rulesOf({
+  'PR-1':
+    'A profile has the 16 members of its schema, and optionally tool_bridge, of their types, and no others.',
+  'PR-2': 'Texts, lists and numbers stay within their limits; limits of the tool bridge are not 0.',
+  'PR-3': 'The command and the working directory contain no "..".',
+  'PR-4': 'The version probe has a regular expression that names a major and a minor version.',
+  'PR-5': 'A profile has a canonical form and is stored in it.',
+  'PR-6': 'A profile is selected by the BLAKE3 of its canonical form.',
+});
 
 const RULE_OF: Readonly<Record<ProfileCode, string>> = {
   NOT_AN_OBJECT: 'PR-1',
@@ -59,7 +44,6 @@ const REASON = 'ADAPTER_MISCONFIGURED';
 
 const AIDS = { hash: 'the content address that the profile is chosen by, 64 hexadecimal digits' } as const;
 
-/** Checks adapter profiles. */
 export const adapterProfileChecker: Checker = {
   name: 'adapter-profile',
   title: 'AgentAdapterProfileV1',
@@ -110,11 +94,11 @@ function checkOne(at: HostPlace, bytes: Uint8Array, findings: HostFinding[]): st
     expected: string,
     actual: string,
   ): void => {
-    const about = weight === ERROR ? REASON : undefined;
-    findings.push({ rule, code, ...weight, at: { ...at, pointer }, about, expected, actual });
+    const about = weight === 'invalid' ? REASON : undefined;
+    findings.push(findingOf(rule, weight, code, { ...at, pointer }, { about, expected, actual }));
   };
   if (bytes.length > MAX_ITEM_BYTES) {
-    find('PR-2', 'TOO_LONG', ERROR, '', `at most ${MAX_ITEM_BYTES} bytes`, `${bytes.length} bytes`);
+    find('PR-2', 'TOO_LONG', 'invalid', '', `at most ${MAX_ITEM_BYTES} bytes`, `${bytes.length} bytes`);
     return undefined;
   }
   // A line feed at the end belongs to the file.
@@ -125,7 +109,7 @@ function checkOne(at: HostPlace, bytes: Uint8Array, findings: HostFinding[]): st
     find(
       decoded.ok ? RULE_OF[code] : 'PR-5',
       code,
-      isRemark(code) ? WARNING : ERROR,
+      isRemark(code) ? 'warning' : 'invalid',
       pointer,
       expected,
       actual,
@@ -133,7 +117,7 @@ function checkOne(at: HostPlace, bytes: Uint8Array, findings: HostFinding[]): st
   if (profile !== undefined && !pinsVersion(profile.versionRegex)) {
     const expected = 'a major and a minor version';
     const actual = printable(profile.versionRegex, 80);
-    find('PR-4', 'VERSION_NOT_PINNED', WARNING, '/version_probe/regex', expected, actual);
+    find('PR-4', 'VERSION_NOT_PINNED', 'warning', '/version_probe/regex', expected, actual);
   }
   return hash;
 }
@@ -146,17 +130,8 @@ function checkHash(
   for (const { at, hash } of found) {
     const named = /(?:^|[/\\!])([0-9a-f]{64})(?:\.[A-Za-z0-9]{1,8})?$/.exec(at.file)?.[1];
     if (named !== undefined && hash !== undefined && named !== hash)
-      findings.push({
-        rule: 'PR-6',
-        code: 'HASH_MISMATCH',
-        ...ERROR,
-        at,
-        about: REASON,
-        expected: named,
-        actual: hash,
-      });
-    else if (hash !== undefined)
-      findings.push({ rule: 'PR-6', code: 'CONTENT_ADDRESS', ...INFO, at, actual: hash });
+      findings.push(finding('HASH_MISMATCH', at, { about: REASON, expected: named, actual: hash }));
+    else if (hash !== undefined) findings.push(finding('CONTENT_ADDRESS', at, { actual: hash }));
   }
   if (file === undefined) return;
   const at = { file: file.name };
@@ -165,33 +140,13 @@ function checkHash(
     .replace(/^blake3:/, '');
   if (!/^[0-9a-f]{64}$/.test(stated)) {
     const actual = printable(stated, 80);
-    findings.push({
-      rule: 'PR-6',
-      code: 'AID_NOT_READABLE',
-      ...ERROR,
-      at,
-      expected: '64 hexadecimal digits',
-      actual,
-    });
+    findings.push(finding('AID_NOT_READABLE', at, { actual }));
   } else if (!found.some(({ hash }) => hash === stated)) {
     const actual = found
       .map(({ hash }) => hash ?? 'none')
       .slice(0, 8)
       .join(', ');
     const place = found[0]?.at ?? at;
-    findings.push({
-      rule: 'PR-6',
-      code: 'HASH_MISMATCH',
-      ...ERROR,
-      at: place,
-      about: REASON,
-      expected: stated,
-      actual,
-    });
+    findings.push(finding('HASH_MISMATCH', place, { about: REASON, expected: stated, actual }));
   }
 }
-
-const ERROR = { severity: 'error', class: 'invalid' } as const;
-const WARNING = { severity: 'warning', class: 'none' } as const;
-const INFO = { severity: 'info', class: 'none' } as const;
-type Weight = typeof ERROR | typeof WARNING | typeof INFO;

@@ -12,7 +12,6 @@ import { blake3Hex, cacBytes, decodeCacSource } from '../shared/forms/cac.js';
 import { numberAt, textAt } from '../shared/values.js';
 import { MAX_ARGS_SIZE } from './tool-intent.js';
 
-/** `schema` of a profile. */
 export const PROFILE_SCHEMA = 'apm2.agent_adapter_profile.v1';
 
 /** What is wrong with a profile. The last three are remarks: the profile may be used. */
@@ -42,7 +41,7 @@ export function isRemark(code: ProfileCode): boolean {
 }
 
 /** Caps of an episode as a profile or a budget states them, by unit; 0 is no cap. */
-export type BudgetCaps = ReadonlyMap<string, string>;
+type BudgetCaps = ReadonlyMap<string, string>;
 
 /** What is read of a profile. */
 export interface AdapterProfile {
@@ -55,9 +54,7 @@ export interface AdapterProfile {
   readonly capabilityMap: ReadonlyMap<string, string>;
   readonly noncePrefix: string | undefined;
   readonly maxArgsSize: number | undefined;
-  /** Of `version_probe`. */
   readonly versionRegex: string;
-  /** `budget_defaults` */
   readonly budget: BudgetCaps;
 }
 
@@ -70,8 +67,7 @@ export interface ProfileReading {
   readonly faults: readonly ValueFault<ProfileCode>[];
 }
 
-/** Units of the budget's members. */
-export const BUDGET_UNITS: Readonly<Record<string, string>> = {
+const BUDGET_UNITS: Readonly<Record<string, string>> = {
   max_tool_calls: 'calls',
   max_tokens: 'tokens',
   max_wall_clock_ms: 'time.ms',
@@ -388,7 +384,6 @@ function checkBridge(check: Check, profile: SourceObject): void {
   }
 }
 
-/** Of a profile without faults. */
 function profileOf(value: SourceObject, hash: string): AdapterProfile {
   const tools = value.get('capability_map') as SourceObject;
   const maxArgsSize = numberAt(value, 'tool_bridge', 'max_args_size');

@@ -1,5 +1,6 @@
-/** apm2's files as entries: what each line, member or artifact is, before anything is held against anything. */
+/** apm2's files as entries: what each line, member or artifact is, before anything is checked against anything. */
 
+import { finding } from './findings.js';
 import { tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
@@ -70,7 +71,6 @@ export interface Entries {
   readonly endings: ReadonlyMap<string, SourceObject | undefined>;
 }
 
-/** Members of EpisodeBudget, and their units. */
 const EPISODE_BUDGET: Readonly<Record<string, string>> = {
   tokens: 'tokens',
   tool_calls: 'calls',
@@ -207,15 +207,13 @@ class Reader implements Entries {
         this.#drop(at, tag === 'TI1' ? 'tool_intent' : 'tool_response', 'LINE_TORN');
       } else if (bytes.length > MAX_INTENT_LINE_BYTES) {
         const isFrame = tag !== undefined;
-        this.findings.push({
-          rule: 'AP-1',
-          code: 'LINE_TOO_LONG',
-          severity: isFrame ? 'error' : 'warning',
-          class: isFrame ? 'violation' : 'none',
-          at,
-          expected: `at most ${MAX_INTENT_LINE_BYTES} bytes`,
-          actual: `${bytes.length} bytes`,
-        });
+        this.findings.push(
+          finding('LINE_TOO_LONG', at, {
+            expected: `at most ${MAX_INTENT_LINE_BYTES} bytes`,
+            actual: `${bytes.length} bytes`,
+            weight: isFrame ? 'violation' : 'warning',
+          }),
+        );
         this.#drop(at, isFrame ? 'tool_intent' : 'output', 'LINE_TOO_LONG');
       } else if (tag === undefined) {
         const text = decodeUtf8(bytes);
@@ -384,15 +382,7 @@ class Reader implements Entries {
       this.#drop(at, 'artifact', 'STORED_CONTENT');
       return;
     }
-    this.findings.push({
-      rule: 'INPUT',
-      code: 'UNKNOWN_SHAPE',
-      severity: 'warning',
-      class: 'none',
-      at,
-      expected: 'an event, a receipt, an index, a profile or a budget',
-      actual: 'something else',
-    });
+    this.findings.push(finding('UNKNOWN_SHAPE', at));
     this.#drop(at, 'unknown', 'UNKNOWN_SHAPE');
   }
 

@@ -11,12 +11,10 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import { blake3Hex } from '../shared/forms/cac.js';
 import { serdeBytes, type SerdeStruct } from '../shared/forms/serde.js';
 
-/** `schema` of a receipt. */
 export const RECEIPT_SCHEMA = 'apm2.tool_execution_receipt.v1';
-/** `schema` of an index. */
 export const INDEX_SCHEMA = 'apm2.tool_log_index.v1';
-/** What stands before the bytes that a receipt's signature is over. */
-export const RECEIPT_DOMAIN = 'TOOL_EXECUTION_RECEIPT:';
+/** The prefix of the bytes that a receipt's signature is over. */
+const RECEIPT_DOMAIN = 'TOOL_EXECUTION_RECEIPT:';
 
 const VERSION = '1.0.0';
 const MAX_EPISODE_ID = 128;

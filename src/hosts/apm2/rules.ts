@@ -1,45 +1,21 @@
-import type { HostRule } from '../shared/host.js';
+/** The rules for recordings of apm2, from its own documents and code. */
 
-/** What holds for whatever apm2 recorded, as its sources state it. */
-export const APM2_RULES: readonly HostRule[] = [
-  {
-    id: 'AP-1',
-    statement:
-      "Requests of a captured log follow the grammar of ToolIntent 1, its limits and the episode's nonce.",
-  },
-  {
-    id: 'AP-2',
-    statement: 'A request id stands for one request of its episode, which has one decision and one answer.',
-  },
-  {
-    id: 'AP-3',
-    statement:
-      'What was executed was allowed, under the same request id; what was denied never is; each receipt has its execution.',
-  },
-  { id: 'AP-4', statement: 'Receipts keep their form and limits, and the signature of each verifies.' },
-  {
-    id: 'AP-5',
-    statement:
-      'The tool log index names receipts that are there, in order, with counts that are theirs, in complete chunks.',
-  },
-  {
-    id: 'AP-6',
-    statement: 'Arguments are canonical JSON, and their BLAKE3 is the hash that events and receipts state.',
-  },
-  { id: 'AP-7', statement: "The answer, the event and the receipt of a request state one result's hash." },
-  {
-    id: 'AP-8',
-    statement: 'What an episode used stays within its budget, in which 0 is no limit.',
-  },
-  {
-    id: 'AP-9',
-    statement:
-      'An episode is attributed to work, session and adapter profile, and that profile is the one whose content has this hash, and valid.',
-  },
-  {
-    id: 'AP-10',
-    statement:
-      'Rows of a ledger are linked, hashed, signed under the domain of their type, and say what their payload says.',
-  },
-  { id: 'AP-11', statement: 'The intent that was joined is the intent that was consumed.' },
-];
+import { rulesOf } from '../shared/findings.js';
+
+export const APM2_RULES = rulesOf({
+  'AP-1':
+    "Requests in a captured log follow the grammar and limits of ToolIntent 1 and carry the episode's nonce.",
+  'AP-2': 'A request id names one request of its episode, with one decision and one answer.',
+  'AP-3':
+    'Every execution was allowed under its request id, nothing denied was executed, and every receipt has its execution.',
+  'AP-4': 'Receipts keep their form and limits, and their signatures verify.',
+  'AP-5': 'The tool log index lists existing receipts, in order, in complete chunks with correct counts.',
+  'AP-6': 'Arguments are canonical JSON, and their BLAKE3 is the hash in events and receipts.',
+  'AP-7': 'The answer, the event and the receipt of a request state the same result hash.',
+  'AP-8': 'An episode stays within its budget; a limit of 0 means no limit.',
+  'AP-9':
+    'An episode is attributed to work, session and adapter profile; the profile has that hash and is valid.',
+  'AP-10':
+    'Ledger rows are linked, hashed and signed under the domain of their type, and agree with their payload.',
+  'AP-11': 'The intent that was joined is the intent that was consumed.',
+});

@@ -12,10 +12,9 @@ import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { cacBytes, decodeCacSource } from '../shared/forms/cac.js';
 
-/** The longest line, in bytes of UTF-8. */
 export const MAX_INTENT_LINE_BYTES = 256 * 1024;
 /** The most that the arguments of a request may be, in bytes of JSON, where the profile says nothing else. */
-export const DEFAULT_MAX_ARGS_SIZE = 1024 * 1024;
+const DEFAULT_MAX_ARGS_SIZE = 1024 * 1024;
 /** The most that a profile may say. */
 export const MAX_ARGS_SIZE = 100 * 1024 * 1024;
 
@@ -51,9 +50,8 @@ export type ToolResponse = { readonly nonce: string; readonly requestId: string 
   | { readonly status: 'denied'; readonly reasonCode: string }
 );
 
-/** What a line is held against. */
+/** What a line is checked against. */
 export interface ToolLineOptions {
-  /** The episode's; without it any is taken. */
   readonly nonce?: string | undefined;
   /** In bytes of JSON; {@link DEFAULT_MAX_ARGS_SIZE} where it is left out. */
   readonly maxArgsSize?: number | undefined;

@@ -4,6 +4,7 @@
  * server's log; within one of them the first.
  */
 
+import { addTo } from '../shared/lists.js';
 import type { SourceObject } from '../../base/json/source-json.js';
 import { objectAt, textAt, valueAt } from '../shared/values.js';
 import { decisionIn, failModeIn, SOURCES, type Statement } from './reader.js';
@@ -40,7 +41,6 @@ export interface Done {
 /** All that is said about one proposal. */
 export interface Case {
   readonly id: string;
-  /** In the order of the files. */
   readonly statements: readonly Statement[];
   readonly byStream: ReadonlyMap<string, readonly Statement[]>;
   /** The statement about what is proposed that takes precedence. */
@@ -66,9 +66,7 @@ export function casesOf(statements: readonly Statement[]): readonly Case[] {
   for (const statement of statements) {
     const { proposalId } = statement;
     if (proposalId === undefined) continue;
-    const list = byProposal.get(proposalId);
-    if (list === undefined) byProposal.set(proposalId, [statement]);
-    else list.push(statement);
+    addTo(byProposal, proposalId, statement);
   }
   return [...byProposal].map(([id, list]) => caseOf(id, list));
 }
@@ -78,7 +76,7 @@ export function ranked(statements: readonly Statement[], ...kinds: readonly Kind
   return byPrecedence(statements.filter(({ kind }) => kinds.includes(kind)));
 }
 
-/** By the source that each file has of it first, so that a file that goes on changes nothing of what comes first in it. */
+/** By the source that each file has of it first, so that a file that continues changes nothing of what comes first in it. */
 export function byPrecedence(statements: readonly Statement[]): Statement[] {
   const inFiles = [...statements].sort((a, b) => a.index - b.index);
   const ranks = new Map<string, number>();
@@ -93,9 +91,7 @@ function rankOf({ source }: Statement): number {
 function caseOf(id: string, statements: readonly Statement[]): Case {
   const byStream = new Map<string, Statement[]>();
   for (const statement of statements) {
-    const list = byStream.get(statement.stream);
-    if (list === undefined) byStream.set(statement.stream, [statement]);
-    else list.push(statement);
+    addTo(byStream, statement.stream, statement);
   }
   const decisions = decisionsOf(id, statements);
   const failMode = failModeOf(id, statements);
@@ -116,9 +112,7 @@ function caseOf(id: string, statements: readonly Statement[]): Case {
 function decisionsOf(proposalId: string, statements: readonly Statement[]): readonly Decided[] {
   const byId = new Map<string | undefined, Statement[]>();
   for (const statement of ranked(statements, 'decision')) {
-    const list = byId.get(statement.decisionId);
-    if (list === undefined) byId.set(statement.decisionId, [statement]);
-    else list.push(statement);
+    addTo(byId, statement.decisionId, statement);
   }
   return [...byId].map(([id, all]) => ({
     id,
@@ -143,7 +137,7 @@ function isKnownWith(last: Statement, { at, index }: Statement): boolean {
   return at.file !== last.at.file || index <= last.index || at.line === last.at.line;
 }
 
-/** What its file said by then, and what others say: a file that goes on, such as with a replay, leaves what was said as it is. */
+/** What its file said by then, and what others say: a file that continues, such as with a replay, leaves what was said as it is. */
 export function knownWith(last: Statement, statements: readonly Statement[]): readonly Statement[] {
   return statements.filter((each) => isKnownWith(last, each));
 }
@@ -249,7 +243,7 @@ function isSecond(action: Statement, actions: readonly Statement[]): boolean {
       other.stream === action.stream &&
       other.index < action.index &&
       other.type === action.type &&
-      // The draft's own code says so once more when it allows what nobody decided.
+      // The draft's own code says so once more when it allows what no source decided.
       !other.body.has('note') &&
       !isByFailMode(action) &&
       !isSameText(other, action),

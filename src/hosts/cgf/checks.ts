@@ -1,9 +1,10 @@
-/** Rules CGF-1 to CGF-13, held against one case after the other. CGF-11 is held where items are read, CGF-14 and CGF-15 in `policy-checks.ts`. */
+/** Rules CGF-1 to CGF-13, checked against the cases sequentially. CGF-11 is held where items are read, CGF-14 and CGF-15 in `policy-checks.ts`. */
 
 import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
 import { compareQuantities, formatQuantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { PYTHON_FORMS, type PythonForm, pythonJson, pythonSha256 } from '../shared/forms/python.js';
+import { type FindingDetails, findingOf, type Weight } from '../shared/findings.js';
 import type { HostFinding, HostPlace } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { costOf, estimateOf, useOf } from './amounts.js';
@@ -21,11 +22,12 @@ import {
   ranked,
   saysExecuted,
 } from './cases.js';
+import { type Code, finding } from './findings.js';
 import { isSameInPython, isSameNumber } from './policy.js';
 import { decisionIn, failModeIn, type Statement, type Statements } from './reader.js';
 import { type Decision, FAIL_MODES, type FailMode, isFailMode, RISK_TIERS } from './vocabulary.js';
 
-/** What cases are held against besides themselves. */
+/** What cases are checked against besides themselves. */
 export interface CheckContext {
   readonly tables: Statements['tables'];
   /** Of the user, for adapters whose registration is not in the files. */
@@ -42,7 +44,6 @@ const IN_ENFORCEMENT: readonly Statement['kind'][] = [
   'constraint-applied',
 ];
 
-/** What is done with an action. */
 const ACTIONS = ['executing', 'blocked', 'deferred'] as const;
 
 /** Everything that is wrong with a case. */
@@ -61,18 +62,9 @@ export function checkUnlinked(
   for (const statement of statements) {
     const { kind, body, proposalId, at } = statement;
     if (kind !== 'fail-mode' || proposalId !== undefined || textAt(body, 'stage') === 'register') continue;
-    findings.push({
-      rule: 'CGF-7',
-      code: 'FAIL_MODE_UNLINKED',
-      severity: 'warning',
-      class: 'none',
-      at,
-      about: statement.adapterId,
-      expected: 'the id of a proposal',
-      actual: 'none',
-    });
-    const finding = pluginFailMode(statement, context);
-    if (finding !== undefined) findings.push(finding);
+    findings.push(finding('FAIL_MODE_UNLINKED', at, { about: statement.adapterId }));
+    const applied = pluginFailMode(statement, context);
+    if (applied !== undefined) findings.push(applied);
   }
   return findings;
 }
@@ -89,16 +81,11 @@ function pluginFailMode(statement: Statement, context: CheckContext): HostFindin
   const expected = expectedMode(statement, action, tier, context);
   if (expected === undefined || (expected.mode === 'fail_open') === allowed) return undefined;
   if (!allowed && !expected.isKnown) return undefined;
-  return {
-    rule: 'CGF-7',
-    code: 'FAIL_MODE_NOT_OF_TABLE',
-    severity: 'error',
-    class: 'violation',
-    at,
+  return finding('FAIL_MODE_NOT_OF_TABLE', at, {
     about: adapterId,
     expected: `${expected.mode} for ${action}, ${tier}`,
     actual: allowed ? 'allowed' : 'not allowed',
-  };
+  });
 }
 
 /** The mode of the table that the adapter was given, else the user's, else the default. */
@@ -116,22 +103,10 @@ function expectedMode(
   return tier === 'low' ? { mode: 'fail_open', isKnown: false } : undefined;
 }
 
-interface Found {
-  readonly rule: string;
-  readonly code: string;
-  readonly class: HostFinding['class'];
-  readonly severity?: HostFinding['severity'];
-  readonly at: HostPlace;
-  readonly expected?: string | undefined;
-  readonly actual?: string | undefined;
-  /** Tells apart findings of one code that are not the same fact. */
-  readonly of?: string;
-}
-
 class CaseChecker {
   readonly #case: Case;
   readonly #context: CheckContext;
-  readonly #found = new Map<string, { finding: Found; related: HostPlace[] }>();
+  readonly #found = new Map<string, { found: HostFinding; related: HostPlace[] }>();
 
   constructor(of: Case, context: CheckContext) {
     this.#case = of;
@@ -139,17 +114,9 @@ class CaseChecker {
   }
 
   get findings(): readonly HostFinding[] {
-    return [...this.#found.values()].map(({ finding, related }) => ({
-      rule: finding.rule,
-      code: finding.code,
-      severity: finding.severity ?? (finding.class === 'none' ? 'warning' : 'error'),
-      class: finding.class,
-      at: finding.at,
-      about: this.#case.id,
-      expected: finding.expected,
-      actual: finding.actual,
-      ...(related.length === 0 ? {} : { related }),
-    }));
+    return [...this.#found.values()].map(({ found, related }) =>
+      related.length === 0 ? found : { ...found, related },
+    );
   }
 
   run(): void {
@@ -169,11 +136,16 @@ class CaseChecker {
   }
 
   /** One fact is one finding, also where several logs or lines tell it. */
-  #find(finding: Found): void {
-    const key = [finding.rule, finding.code, finding.of].join('\0');
+  #add(found: HostFinding, of?: string): void {
+    const key = [found.rule, found.code, of].join('\0');
     const known = this.#found.get(key);
-    if (known === undefined) this.#found.set(key, { finding, related: [] });
-    else if (known.related.length < 16) known.related.push(finding.at);
+    if (known === undefined) this.#found.set(key, { found: { ...found, about: this.#case.id }, related: [] });
+    else if (known.related.length < 16) known.related.push(found.at);
+  }
+
+  /** @param of - Tells apart findings of one code that are not the same fact. */
+  #find(code: Code, at: HostPlace, details?: FindingDetails, of?: string): void {
+    this.#add(finding(code, at, details), of);
   }
 
   #of(...kinds: readonly Statement['kind'][]): Statement[] {
@@ -210,39 +182,18 @@ class CaseChecker {
     if (first === undefined) {
       // What an end without a decision, or a fail mode, makes of it is said by CGF-2 and CGF-7.
       if (this.#of('rejected', 'fail-mode').length > 0) return;
-      this.#find({
-        rule: 'CGF-1',
-        code: 'DECISION_MISSING',
-        class: 'invalid',
-        at,
-        expected: 'a decision about the proposal before it',
-        actual: `${action.type}, and no decision`,
-      });
+      this.#find('DECISION_MISSING', at, { actual: `${action.type}, and no decision` });
       return;
     }
     if (isFallbackId(decisionId) && action.kind === 'blocked' && this.#hasFailed()) return;
     if (failMode !== undefined && isFailModeId(decisionId)) return;
-    this.#find({
-      rule: 'CGF-1',
-      code: 'DECISION_MISMATCH',
-      class: 'invalid',
-      at,
-      expected: first.id ?? 'no decision_id',
-      actual: decisionId,
-    });
+    this.#find('DECISION_MISMATCH', at, { expected: first.id ?? 'no decision_id', actual: decisionId });
   }
 
   #order(action: Statement, decided: Decided): void {
     const own = decided.all.filter(({ stream }) => stream === action.stream);
     if (own.length === 0 || own.some(({ index }) => index < action.index)) return;
-    this.#find({
-      rule: 'CGF-1',
-      code: 'ACTION_BEFORE_DECISION',
-      class: 'invalid',
-      at: action.at,
-      expected: 'the decision before it',
-      actual: `${action.type} before the decision`,
-    });
+    this.#find('ACTION_BEFORE_DECISION', action.at, { actual: `${action.type} before the decision` });
   }
 
   #permission(action: Statement, { decision }: Decided): void {
@@ -268,14 +219,7 @@ class CaseChecker {
   }
 
   #notOfDecision({ at, type }: Statement, decision: Decision): void {
-    this.#find({
-      rule: 'CGF-1',
-      code: 'ACTION_NOT_OF_DECISION',
-      class: 'invalid',
-      at,
-      expected: `what ${decision} permits`,
-      actual: type,
-    });
+    this.#find('ACTION_NOT_OF_DECISION', at, { expected: `what ${decision} permits`, actual: type });
   }
 
   /** Whether an enforcement failed, so that what was permitted may be blocked. */
@@ -302,14 +246,8 @@ class CaseChecker {
           ? decided.decision
           : { expired: 'EXPIRY', revoked: 'REVOCATION', rejected: 'REJECTION' }[end?.kind as 'expired'];
       if (after === undefined) continue;
-      this.#find({
-        rule: 'CGF-2',
-        code: `EXECUTED_AFTER_${after}`,
-        class: 'violation',
-        at: statement.at,
-        expected: 'no execution',
-        actual: statement.type,
-      });
+      const details = { expected: 'no execution', actual: statement.type };
+      this.#add(findingOf('CGF-2', 'violation', `EXECUTED_AFTER_${after}`, statement.at, details));
     }
   }
 
@@ -322,8 +260,8 @@ class CaseChecker {
   #decisions(): void {
     const { decisions } = this.#case;
     const [first] = decisions;
-    const conflict = (at: HostPlace, expected: string, actual: string, code = 'DECISION_CONFLICT'): void =>
-      this.#find({ rule: 'CGF-3', code, class: 'invalid', at, expected, actual });
+    const conflict = (at: HostPlace, expected: string, actual: string, code: Code = 'DECISION_CONFLICT') =>
+      this.#find(code, at, { expected, actual, rule: 'CGF-3' });
     for (const { primary, id, decision } of decisions.slice(1))
       conflict(primary.at, `${first!.decision} ${first!.id ?? ''}`.trim(), `${decision} ${id ?? ''}`.trim());
     const [rejected] = this.#of('rejected');
@@ -335,15 +273,7 @@ class CaseChecker {
         const difference = differenceOf(primary.body, other.body);
         if (difference !== undefined && before !== undefined) conflict(other.at, ...difference);
         else if (difference !== undefined) conflict(other.at, ...difference, 'SOURCES_DISAGREE');
-        else if (before !== undefined)
-          this.#find({
-            rule: 'CGF-3',
-            code: 'DECISION_REPEATED',
-            class: 'none',
-            at: other.at,
-            expected: 'one decision',
-            actual: 'the same once more',
-          });
+        else if (before !== undefined) this.#find('DECISION_REPEATED', other.at);
       }
     }
   }
@@ -351,15 +281,8 @@ class CaseChecker {
   /** CGF-4, what is missing or stands there twice */
   #completeness(): void {
     const { decisions, done, statements } = this.#case;
-    const missing = (code: string, at: HostPlace, expected: string, isInvalid = false): void =>
-      this.#find({
-        rule: 'CGF-4',
-        code,
-        class: isInvalid ? 'invalid' : 'none',
-        at,
-        expected,
-        actual: 'none',
-      });
+    const missing = (code: Code, at: HostPlace, expected: string, weight: Weight = 'warning'): void =>
+      this.#find(code, at, { expected, weight });
     const proposals = this.#of('proposal');
     const ends = this.#of('expired', 'revoked', 'rejected', 'fail-mode');
     const actions = this.#of('executing', 'blocked', 'deferred', 'constraint-failed');
@@ -384,9 +307,9 @@ class CaseChecker {
       if (vocabulary === undefined || vocabulary === 'plugin') continue;
       const isOwn = (each: Statement): boolean => each.stream === stream;
       if (!decisions.some(({ all }) => all.some(isOwn)) || actions.some(isOwn)) continue;
-      missing('ACTION_MISSING', outcome.at, 'an event of the action before its outcome', true);
+      missing('ACTION_MISSING', outcome.at, 'an event of the action before its outcome', 'invalid');
     }
-    // What was not to be done has no outcome due: CGF-2 tells of it.
+    // What was not to be done has no outcome due: CGF-2 reports it.
     const isDenied = decided !== undefined && !permits(decided.decision);
     if (done.length > 0 && !isDenied && outcomes.length === 0 && ends.length === 0)
       missing('OUTCOME_MISSING', done[0]!.primary.at, 'an outcome');
@@ -397,36 +320,16 @@ class CaseChecker {
   /** CGF-4: what has to come before what, and stands there once. */
   #sequence(own: readonly Statement[]): void {
     const events = own.filter(({ vocabulary }) => vocabulary !== undefined);
-    const once = (
-      kind: Statement['kind'],
-      code: string,
-      told: { readonly expected: string; readonly actual: string },
-    ): Statement | undefined => {
+    const once = (kind: Statement['kind'], code: Code): Statement | undefined => {
       const [only, again] = events.filter((each) => each.kind === kind);
       if (only !== undefined && again !== undefined)
-        this.#find({
-          rule: 'CGF-4',
-          code,
-          class: isSameText(only, again) ? 'none' : 'invalid',
-          at: again.at,
-          ...told,
-        });
+        this.#find(code, again.at, { weight: isSameText(only, again) ? 'warning' : 'invalid' });
       return only;
     };
-    const proposal = once('proposal', 'PROPOSAL_REPEATED', {
-      expected: 'one proposal',
-      actual: 'another of the same id',
-    });
-    const before = (code: string, first: Statement | undefined, then: Statement | undefined): void => {
+    const proposal = once('proposal', 'PROPOSAL_REPEATED');
+    const before = (code: Code, first: Statement | undefined, then: Statement | undefined): void => {
       if (first === undefined || then === undefined || then.index < first.index) return;
-      this.#find({
-        rule: 'CGF-4',
-        code,
-        class: 'invalid',
-        at: first.at,
-        expected: `${then.type} before it`,
-        actual: 'after it',
-      });
+      this.#find(code, first.at, { expected: `${then.type} before it` });
     };
     const first = (...kinds: readonly Statement['kind'][]): Statement | undefined =>
       events.find(({ kind }) => kinds.includes(kind));
@@ -434,10 +337,7 @@ class CaseChecker {
     before('ENDING_BEFORE_PROPOSAL', first('enacted', 'expired', 'revoked'), proposal);
     before('OUTCOME_BEFORE_ACTION', first('outcome'), first('executing', 'blocked'));
     before('SIDE_EFFECT_BEFORE_OUTCOME', first('side-effect'), first('outcome'));
-    once('enacted', 'ENACTED_REPEATED', {
-      expected: 'one proposal_enacted',
-      actual: 'another of the same proposal',
-    });
+    once('enacted', 'ENACTED_REPEATED');
   }
 
   #repeatedActions(): void {
@@ -449,13 +349,9 @@ class CaseChecker {
         const before = actions.slice(0, i).find(({ kind }) => kind === action.kind);
         if (before === undefined || before.body.has('note') || isByFailMode(action)) continue;
         const isSame = isSameText(before, action) || before.type !== action.type;
-        this.#find({
-          rule: 'CGF-4',
-          code: 'ACTION_REPEATED',
-          class: isSame ? 'none' : 'invalid',
-          at: action.at,
-          expected: `one event of the action`,
+        this.#find('ACTION_REPEATED', action.at, {
           actual: isSame ? `${action.type} too` : `${action.type} twice`,
+          weight: isSame ? 'warning' : 'invalid',
         });
       }
     }
@@ -472,33 +368,22 @@ class CaseChecker {
         const isOwn = outcomes.slice(0, i).some(({ stream }) => stream === outcome.stream);
         const difference = differenceOfOutcomes(first.body, outcome.body);
         if (difference !== undefined || isOwn)
-          this.#find({
-            rule: 'CGF-4',
-            code:
-              difference === undefined ? 'OUTCOME_REPEATED' : isOwn ? 'OUTCOME_CONFLICT' : 'SOURCES_DISAGREE',
-            class: difference === undefined ? 'none' : 'invalid',
-            at: outcome.at,
-            expected: difference?.[0] ?? 'one outcome',
-            actual: difference?.[1] ?? 'the same once more',
-          });
+          this.#find(
+            difference === undefined ? 'OUTCOME_REPEATED' : isOwn ? 'OUTCOME_CONFLICT' : 'SOURCES_DISAGREE',
+            outcome.at,
+            { expected: difference?.[0] ?? 'one outcome', actual: difference?.[1] ?? 'the same once more' },
+          );
       }
       if (valueAt(outcome.body, 'executed') === false && action !== undefined)
-        this.#find({
-          rule: 'CGF-4',
-          code: 'OUTCOME_CONTRADICTS_ACTION',
-          class: 'invalid',
-          at: outcome.at,
-          expected: action.type,
-          actual: 'executed: false',
-        });
+        this.#find('OUTCOME_CONTRADICTS_ACTION', outcome.at, { expected: action.type });
     }
   }
 
   #outcomeDecision(outcome: Statement): void {
     const { decisions, failMode } = this.#case;
     const { decisionId, at, adapterId } = outcome;
-    const about = (code: string, expected: string | undefined, actual: string | undefined): void =>
-      this.#find({ rule: 'CGF-10', code, class: 'invalid', at, expected, actual });
+    const about = (code: Code, expected: string | undefined, actual: string | undefined): void =>
+      this.#find(code, at, { expected, actual });
     const [first] = decisions;
     const decided = decisions.find(({ id }) => id === decisionId);
     if (first === undefined) {
@@ -524,24 +409,10 @@ class CaseChecker {
         const stated = textAt(start.body, 'decision');
         const decided = this.#decisionOf(start);
         if (stated !== undefined && decided !== undefined && stated !== decided.decision)
-          this.#find({
-            rule: 'CGF-5',
-            code: 'ENFORCEMENT_MISMATCH',
-            class: 'invalid',
-            at: start.at,
-            expected: decided.decision,
-            actual: stated,
-          });
+          this.#find('ENFORCEMENT_MISMATCH', start.at, { expected: decided.decision, actual: stated });
       }
       const unpaired = (statement: Statement, expected: string, isInvalid: boolean): void =>
-        this.#find({
-          rule: 'CGF-5',
-          code: isInvalid ? 'ENFORCEMENT_UNPAIRED' : 'ENFORCEMENT_OPEN',
-          class: isInvalid ? 'invalid' : 'none',
-          at: statement.at,
-          expected,
-          actual: 'none',
-        });
+        this.#find(isInvalid ? 'ENFORCEMENT_UNPAIRED' : 'ENFORCEMENT_OPEN', statement.at, { expected });
       if (started.length > finished.length && !hasFailed) {
         const last = own.at(-1)!;
         const isCut =
@@ -590,14 +461,7 @@ class CaseChecker {
                 ? [outcome, 'enforcement_finished before it']
                 : [undefined, ''];
     if (at === undefined) return;
-    this.#find({
-      rule: 'CGF-5',
-      code: 'ENFORCEMENT_ORDER',
-      class: 'invalid',
-      at: at.at,
-      expected,
-      actual: `${at.type} out of order`,
-    });
+    this.#find('ENFORCEMENT_ORDER', at.at, { expected, actual: `${at.type} out of order` });
   }
 
   #afterFailure(own: readonly Statement[], finished: readonly Statement[]): void {
@@ -608,23 +472,9 @@ class CaseChecker {
       (each) => (each.kind === 'executing' || each.kind === 'outcome') && this.#isExecution(each),
     );
     if (execution !== undefined)
-      this.#find({
-        rule: 'CGF-5',
-        code: 'EXECUTED_AFTER_FAILURE',
-        class: 'violation',
-        at: execution.at,
-        expected: 'a block',
-        actual: execution.type,
-      });
+      this.#find('EXECUTED_AFTER_FAILURE', execution.at, { actual: execution.type });
     else if (!own.some(({ kind }) => kind === 'blocked' || kind === 'deferred'))
-      this.#find({
-        rule: 'CGF-5',
-        code: 'BLOCK_MISSING',
-        class: 'none',
-        at: failure.at,
-        expected: 'action_blocked',
-        actual: 'none',
-      });
+      this.#find('BLOCK_MISSING', failure.at);
   }
 
   /** Whether a log says something after the last that it says of this case. */
@@ -644,23 +494,11 @@ class CaseChecker {
         (each.stream === first.stream ? each.index > first.index : each.body.get('executed') === true),
     );
     if (execution !== undefined)
-      this.#find({
-        rule: 'CGF-6',
-        code: 'EXECUTED_AFTER_CONSTRAINT_FAILED',
-        class: 'violation',
-        at: execution.at,
-        expected: 'a block',
-        actual: execution.type,
-      });
+      this.#find('EXECUTED_AFTER_CONSTRAINT_FAILED', execution.at, { actual: execution.type });
     else if (this.#of('blocked').length === 0)
-      this.#find({
+      this.#find('BLOCK_MISSING', first.at, {
         rule: 'CGF-6',
-        code: 'BLOCK_MISSING',
-        // The draft's adapter blocks before it does anything else; one of the ratified form raises an error and writes nothing.
-        class: first.vocabulary === 'draft' && this.#goesOn(first.stream) ? 'invalid' : 'none',
-        at: first.at,
-        expected: 'action_blocked',
-        actual: 'none',
+        weight: first.vocabulary === 'draft' && this.#goesOn(first.stream) ? 'invalid' : 'warning',
       });
   }
 
@@ -687,23 +525,11 @@ class CaseChecker {
         ? undefined
         : expectedMode(statement, action, tier, this.#context);
     if (executed !== undefined && expected !== undefined && expected.mode !== 'fail_open')
-      this.#find({
-        rule: 'CGF-7',
-        code: 'EXECUTED_AFTER_FAIL_MODE',
-        class: 'violation',
-        at: executed.at,
+      this.#find('EXECUTED_AFTER_FAIL_MODE', executed.at, {
         expected: `${expected.mode} for ${action}, ${tier}${expected.isKnown ? '' : ', by default'}`,
         actual: executed.type,
       });
-    else
-      this.#find({
-        rule: 'CGF-7',
-        code: 'FAIL_MODE_NOT_STATED',
-        class: 'none',
-        at: statement.at,
-        expected: 'the fail mode that was applied',
-        actual: 'none',
-      });
+    else this.#find('FAIL_MODE_NOT_STATED', statement.at);
   }
 
   #failModeOfTable(statement: Statement, mode: FailMode): void {
@@ -711,14 +537,7 @@ class CaseChecker {
     const [stated, proposed] = [textAt(statement.body, 'risk_tier'), textAt(proposal, 'risk_tier')];
     const { at } = statement;
     if (stated !== undefined && proposed !== undefined && stated !== proposed && RISK_TIERS.includes(stated))
-      this.#find({
-        rule: 'CGF-7',
-        code: 'RISK_TIER_MISMATCH',
-        class: 'invalid',
-        at,
-        expected: proposed,
-        actual: stated,
-      });
+      this.#find('RISK_TIER_MISMATCH', at, { expected: proposed, actual: stated });
     const action = textAt(proposal, 'action_type');
     const tier = stated ?? proposed;
     if (action === undefined || tier === undefined) return;
@@ -727,13 +546,10 @@ class CaseChecker {
     // Which table the adapter had is not known: more careful than the default is a word, less careful is not.
     const isCareful = FAIL_MODES.indexOf(mode) > FAIL_MODES.indexOf(expected.mode as FailMode);
     const isWarning = isCareful && !expected.isKnown;
-    this.#find({
-      rule: 'CGF-7',
-      code: 'FAIL_MODE_NOT_OF_TABLE',
-      class: isWarning ? 'none' : 'violation',
-      at,
+    this.#find('FAIL_MODE_NOT_OF_TABLE', at, {
       expected: `${expected.mode} for ${action}, ${tier}${expected.isKnown ? '' : ', by default'}`,
       actual: mode,
+      weight: isWarning ? 'warning' : 'violation',
     });
   }
 
@@ -742,11 +558,7 @@ class CaseChecker {
     if (decisions.length > 0) return;
     const executed = done[0]?.primary;
     if (mode !== 'fail_open' && executed !== undefined) {
-      this.#find({
-        rule: 'CGF-7',
-        code: 'EXECUTED_AFTER_FAIL_MODE',
-        class: 'violation',
-        at: executed.at,
+      this.#find('EXECUTED_AFTER_FAIL_MODE', executed.at, {
         expected: `${mode}: no execution`,
         actual: executed.type,
       });
@@ -759,14 +571,7 @@ class CaseChecker {
     } as const;
     const [other] = this.#of(...wrong[mode]);
     if (other !== undefined)
-      this.#find({
-        rule: 'CGF-7',
-        code: 'FAIL_MODE_NOT_FOLLOWED',
-        class: 'invalid',
-        at: other.at,
-        expected: mode,
-        actual: other.type,
-      });
+      this.#find('FAIL_MODE_NOT_FOLLOWED', other.at, { expected: mode, actual: other.type });
   }
 
   /** CGF-8 */
@@ -781,20 +586,16 @@ class CaseChecker {
     );
     if (isShown || this.#of('blocked', 'deferred', 'expired', 'revoked').length > 0) return;
     const executed = this.#of('executing').find((each) => this.#isExecution(each));
-    // After its audit failed it is told of already.
+    // After its audit failed it is already reported.
     if (executed !== undefined && failed !== undefined && isAfter(executed, failed)) return;
     // The draft's own code, the plugin and requests have no event for an audit that succeeds.
     const isTold =
       executed?.vocabulary === 'ratified' ||
       executed?.vocabulary === 'sdk' ||
       (executed !== undefined && failed !== undefined);
-    this.#find({
-      rule: 'CGF-8',
-      code: 'AUDIT_NOT_SHOWN',
-      class: isTold ? 'invalid' : 'none',
-      at: (executed ?? decided.primary).at,
-      expected: 'action_audited',
+    this.#find('AUDIT_NOT_SHOWN', (executed ?? decided.primary).at, {
       actual: failed === undefined ? (executed?.type ?? 'none') : 'an audit that failed',
+      weight: isTold ? 'invalid' : 'warning',
     });
   }
 
@@ -805,14 +606,7 @@ class CaseChecker {
     const after = this.#case.statements.filter((each) => isAfter(each, failed));
     const executed = after.find((each) => each.kind === 'executing' && this.#isExecution(each));
     if (executed !== undefined) {
-      this.#find({
-        rule: 'CGF-8',
-        code: 'EXECUTED_AFTER_AUDIT_FAILED',
-        class: 'violation',
-        at: executed.at,
-        expected: 'a deferral or a block',
-        actual: executed.type,
-      });
+      this.#find('EXECUTED_AFTER_AUDIT_FAILED', executed.at, { actual: executed.type });
       return;
     }
     const other = after.find(({ kind }) => kind === (mode === 'defer' ? 'blocked' : 'deferred'));
@@ -821,14 +615,7 @@ class CaseChecker {
       other !== undefined &&
       !after.some(({ kind }) => kind === (mode === 'defer' ? 'deferred' : 'blocked'))
     )
-      this.#find({
-        rule: 'CGF-7',
-        code: 'FAIL_MODE_NOT_FOLLOWED',
-        class: 'invalid',
-        at: other.at,
-        expected: mode,
-        actual: other.type,
-      });
+      this.#find('FAIL_MODE_NOT_FOLLOWED', other.at, { expected: mode, actual: other.type });
   }
 
   /** CGF-9, constraints */
@@ -864,19 +651,12 @@ class CaseChecker {
       const isShown =
         applied.length > 0 || this.#of('executing').some(({ type }) => type === 'action_constrained');
       if (plain !== undefined && !isShown)
-        this.#find({
-          rule: 'CGF-9',
-          code: 'CONSTRAINT_NOT_SHOWN',
-          class: 'none',
-          at: plain.at,
-          expected: 'action_constrained or constraint_applied',
-          actual: plain.type,
-        });
+        this.#find('CONSTRAINT_NOT_SHOWN', plain.at, { actual: plain.type });
     }
   }
 
-  #mismatch(code: string, at: HostPlace, expected: string, actual: string): void {
-    this.#find({ rule: 'CGF-9', code, class: 'violation', at, expected, actual });
+  #mismatch(code: Code, at: HostPlace, expected: string, actual: string): void {
+    this.#find(code, at, { expected, actual });
   }
 
   /** CGF-9, digests of params */
@@ -911,8 +691,8 @@ class CaseChecker {
     }
   }
 
-  #wrong(code: string, at: HostPlace, expected: string, actual: string): void {
-    this.#find({ rule: 'CGF-9', code, class: 'invalid', at, expected, actual });
+  #wrong(code: Code, at: HostPlace, expected: string, actual: string): void {
+    this.#find(code, at, { expected, actual, rule: 'CGF-9' });
   }
 
   /** CGF-12 */
@@ -922,11 +702,7 @@ class CaseChecker {
       for (const statement of own) {
         if (statement.source === 'pack' || !statement.isTimeStated || statement.time === undefined) continue;
         if (last !== undefined && compareTimestamps(statement.time, last.time!) < 0)
-          this.#find({
-            rule: 'CGF-12',
-            code: 'TIME_REGRESSION',
-            class: 'none',
-            at: statement.at,
+          this.#find('TIME_REGRESSION', statement.at, {
             expected: `not before ${last.time}`,
             actual: statement.time,
           });
@@ -940,19 +716,19 @@ class CaseChecker {
     const estimates = estimateOf(this.#case.proposal?.body);
     for (const done of this.#case.done) {
       if (done.outcome === undefined) continue;
-      // What is measured takes the place of a cost of the same unit; both are held against the estimate.
+      // What is measured takes the place of a cost of the same unit; both are checked against the estimate.
       for (const { unit, amount } of [...useOf(done), ...costOf(done.outcome.body)]) {
         const estimate = estimates.find((each) => each.unit === unit)?.amount;
         if (estimate === undefined || compareQuantities(amount, estimate) <= 0) continue;
-        this.#find({
-          rule: 'CGF-13',
-          code: 'COST_OVER_ESTIMATE',
-          class: 'violation',
-          at: done.outcome.at,
-          expected: `at most ${formatQuantity(estimate)} ${unit}`,
-          actual: formatQuantity(amount),
-          of: unit,
-        });
+        this.#find(
+          'COST_OVER_ESTIMATE',
+          done.outcome.at,
+          {
+            expected: `at most ${formatQuantity(estimate)} ${unit}`,
+            actual: formatQuantity(amount),
+          },
+          unit,
+        );
       }
     }
   }
@@ -1002,7 +778,7 @@ function differenceOfOutcomes(a: SourceObject, b: SourceObject): [string, string
 }
 
 /** A digest that was computed again. */
-export interface HashCheck {
+interface HashCheck {
   readonly form: PythonForm;
   readonly stated: string;
   readonly computed: string;

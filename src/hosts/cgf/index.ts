@@ -3,6 +3,8 @@
  * becomes of each field.
  */
 
+import { findingOf } from '../shared/findings.js';
+import { finding } from './findings.js';
 import { decodeSourceJson } from '../../base/json/source-json.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type {
@@ -42,7 +44,6 @@ const AIDS = {
   'fail-modes': 'the fail-mode table of adapters whose registration is not in the files',
 } as const;
 
-/** The host CGF. */
 export const cgf: Host = {
   name: 'cgf',
   title: 'CGF HostAdapter',
@@ -101,15 +102,15 @@ function readAids(
     return decoded.ok ? decoded.value : undefined;
   };
   const unreadable = (file: HostFile, rule: string, expected: string): void => {
-    found.push({
-      rule,
-      code: 'AID_NOT_READABLE',
-      severity: 'error',
-      class: 'invalid',
-      at: { file: file.name },
-      expected,
-      actual: 'something else',
-    });
+    found.push(
+      findingOf(
+        rule,
+        'invalid',
+        'AID_NOT_READABLE',
+        { file: file.name },
+        { expected, actual: 'something else' },
+      ),
+    );
   };
   const { 'policy-bundle': bundleFile, 'fail-modes': modesFile } = aids;
   const bundleValue = valueOf(bundleFile);
@@ -141,17 +142,14 @@ function reusedDecisions(statements: readonly Statement[]): readonly HostFinding
     if (before === undefined) first.set(decisionId, statement);
     else if (before.proposalId !== proposalId && !told.has(`${decisionId}\0${proposalId}`)) {
       told.add(`${decisionId}\0${proposalId}`);
-      findings.push({
-        rule: 'CGF-3',
-        code: 'DECISION_REUSED',
-        severity: 'error',
-        class: 'invalid',
-        at,
-        about: proposalId,
-        expected: `${decisionId} about ${before.proposalId} alone`,
-        actual: `about ${proposalId} too`,
-        related: [before.at],
-      });
+      findings.push(
+        finding('DECISION_REUSED', at, {
+          about: proposalId,
+          expected: `${decisionId} about ${before.proposalId} alone`,
+          actual: `about ${proposalId} too`,
+          related: [before.at],
+        }),
+      );
     }
   }
   return findings;
@@ -163,7 +161,7 @@ function orderOf(files: readonly HostFile[]): (at: HostPlace) => number {
   return ({ file }) => positions.get(file) ?? -1;
 }
 
-/** In the order of the files and their lines; what stands at one place as it was found. */
+/** In the order of the files and their lines; what is at one place as it was found. */
 function sortedBy<T extends HostFinding | HostItem>(
   list: readonly T[],
   order: (at: HostPlace) => number,

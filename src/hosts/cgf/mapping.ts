@@ -1,5 +1,6 @@
 /** Cases as claims: decisions and fail modes as authorizations, what was done as executions, the rest as evidence; and what became of each item. */
 
+import { addTo } from '../shared/lists.js';
 import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
@@ -37,14 +38,14 @@ const MAX_RESOURCES = 32;
 const MAX_FACT_LENGTH = 256;
 
 /** Claims, observations and items of cases and of what belongs to none. */
-export interface Mapped {
+interface Mapped {
   readonly claims: readonly Claim[];
   readonly observations: readonly Observation[];
   readonly items: readonly HostItem[];
 }
 
 /** What a mapping needs besides the statements. */
-export interface MappingContext {
+interface MappingContext {
   readonly statements: Statements;
   readonly cases: readonly Case[];
   readonly bundle: PolicyBundle | undefined;
@@ -56,7 +57,6 @@ export function mapCases(context: MappingContext): Mapped {
   return mapper.run();
 }
 
-/** What became of a statement: `mapped`, `evidence`, or what it repeats. */
 type Use = 'mapped' | 'evidence' | { readonly repeats: string };
 
 /** What an execution rests on: a decision, a fail mode, the end of a proposal. */
@@ -175,7 +175,7 @@ class Mapper {
     return claim;
   }
 
-  /** A decision that says only later what it binds: its own item is evidence of it, whether or not the file goes on. */
+  /** A decision that says only later what it binds: its own item is evidence of it, whether or not the file continues. */
   #keepDecision(of: Case, { primary, all }: Decided, isOnly: boolean): void {
     this.#place(this.#evidence(primary, slotOf(primary)), primary);
     if (!isOnly) return;
@@ -294,7 +294,7 @@ class Mapper {
         tool: authorized?.tool ?? toolIn(of),
         paramsDigest:
           (args?.isOther === true ? hexDigest(`cgf-py-${args.stated.length * 4}`, args.stated) : undefined) ??
-          // What the decision was about is what was executed, also where nobody says what it was.
+          // What the decision was about is what was executed, also where no source says what it was.
           (authorized === undefined ? paramsOf(of, decided) : authorized.params) ??
           notStated(SYSTEM, 'params'),
         startedAt: startOf(done),
@@ -344,9 +344,7 @@ class Mapper {
     for (const statement of statements) {
       if (this.#uses.has(statement)) continue;
       const slot = slotOf(statement);
-      const list = slots.get(slot);
-      if (list === undefined) slots.set(slot, [statement]);
-      else list.push(statement);
+      addTo(slots, slot, statement);
     }
     for (const [slot, list] of slots) {
       const primary = this.#statedBefore(list[0]!) ?? byPrecedence(list)[0]!;
@@ -436,9 +434,7 @@ function isSameBody(a: Statement, b: Statement): boolean {
 function inOrder(placed: readonly Placed[]): readonly Claim[] {
   const byFile = new Map<string, Placed[]>();
   for (const each of [...placed].sort((a, b) => a.index - b.index)) {
-    const list = byFile.get(each.file);
-    if (list === undefined) byFile.set(each.file, [each]);
-    else list.push(each);
+    addTo(byFile, each.file, each);
   }
   const merged = mergeByTime([...byFile.values()]);
   const byId = new Map(merged.map((claim) => [claim.id, claim]));
@@ -644,7 +640,7 @@ function comparableParamsOf(of: Case, decided: Decided | undefined): Digest | un
     : undefined;
 }
 
-/** The digest that an adapter logs of the params; the server's is taken with a key that nobody has. */
+/** The digest of the params in an adapter log; the server keys its own with a secret. */
 function loggedHash(of: Case): string | undefined {
   const logged = of.statements.filter(({ kind, source }) => kind === 'proposal' && source === 'adapter');
   return first(logged, ({ body }) => {

@@ -1,9 +1,11 @@
-/** Rules CGF-14 and CGF-15: the policy bundle that the user gives, and the decisions held against it. */
+/** Rules CGF-14 and CGF-15: the policy bundle that the user gives, and the decisions checked against it. */
 
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostFinding, HostPlace } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
+import { findingOf, type Weight } from '../shared/findings.js';
 import { type Case, ranked } from './cases.js';
+import { finding } from './findings.js';
 import {
   evaluatePolicy,
   isSameInPython,
@@ -20,16 +22,11 @@ export function checkBundle(bundle: PolicyBundle, at: HostPlace): readonly HostF
   if (statedHash === computedHash) return [];
   const isMissing = statedHash === undefined;
   return [
-    {
-      rule: 'CGF-14',
-      code: isMissing ? 'BUNDLE_HASH_MISSING' : 'BUNDLE_HASH_MISMATCH',
-      severity: isMissing ? 'warning' : 'error',
-      class: isMissing ? 'none' : 'invalid',
-      at,
+    finding(isMissing ? 'BUNDLE_HASH_MISSING' : 'BUNDLE_HASH_MISMATCH', at, {
       about: bundle.version,
       expected: computedHash,
       actual: statedHash ?? 'none',
-    },
+    }),
   ];
 }
 
@@ -37,22 +34,8 @@ export function checkBundle(bundle: PolicyBundle, at: HostPlace): readonly HostF
 export function checkPolicy(of: Case, bundle: PolicyBundle, budget: SearchBudget): readonly HostFinding[] {
   return of.decisions.flatMap(({ primary, decision }) => {
     const { body, at } = primary;
-    const finding = (
-      code: string,
-      findingClass: 'violation' | 'none',
-      expected: string,
-      actual: string,
-      severity: HostFinding['severity'] = findingClass === 'none' ? 'warning' : 'error',
-    ): HostFinding => ({
-      rule: 'CGF-15',
-      code,
-      severity,
-      class: findingClass,
-      at,
-      about: of.id,
-      expected,
-      actual,
-    });
+    const fault = (code: string, weight: Weight, expected: string, actual: string): HostFinding =>
+      findingOf('CGF-15', weight, code, at, { about: of.id, expected, actual });
     // What a proposal holds is in requests and replay packs; the signals only in requests.
     const proposals = ranked(of.statements, 'proposal').filter(
       ({ body: each }) => objectAt(each, 'action_params') !== undefined,
@@ -61,11 +44,10 @@ export function checkPolicy(of: Case, bundle: PolicyBundle, budget: SearchBudget
     if (proposal === undefined) return [];
     const version = textAt(body, 'policy_version');
     if (version !== undefined && bundle.version !== undefined && version !== bundle.version)
-      return [finding('POLICY_NOT_GIVEN', 'none', `policy ${version}`, `policy ${bundle.version}`)];
+      return [fault('POLICY_NOT_GIVEN', 'warning', `policy ${version}`, `policy ${bundle.version}`)];
     const input = policyInput(proposal.body, proposals.find(({ signals }) => signals !== undefined)?.signals);
     const result = evaluatePolicy(bundle, input, budget);
-    if (!result.decided)
-      return [finding('POLICY_NOT_DECIDED', 'none', 'a rule that is decided', result.by, 'info')];
+    if (!result.decided) return [fault('POLICY_NOT_DECIDED', 'info', 'a rule that is decided', result.by)];
     const { rule } = result;
     const expected = rule?.decision ?? 'ALLOW';
     const matched = listAt(body, 'matched_rule_ids');
@@ -73,29 +55,29 @@ export function checkPolicy(of: Case, bundle: PolicyBundle, budget: SearchBudget
     const isStrict = rule?.id === 'default-allow' && decision === 'AUDIT';
     if (expected !== decision && !isStrict)
       return [
-        finding('DECISION_NOT_OF_POLICY', 'violation', `${expected} by ${rule?.id ?? 'no rule'}`, decision),
+        fault('DECISION_NOT_OF_POLICY', 'violation', `${expected} by ${rule?.id ?? 'no rule'}`, decision),
       ];
     const isOther =
       matched !== undefined &&
       (matched.length !== (rule === undefined ? 0 : 1) || (rule !== undefined && matched[0] !== rule.id));
     if (isOther)
       return [
-        finding('RULE_NOT_OF_POLICY', 'violation', rule?.id ?? 'no rule', matched.map(String).join(', ')),
+        fault('RULE_NOT_OF_POLICY', 'violation', rule?.id ?? 'no rule', matched.map(String).join(', ')),
       ];
     // Where the server names the rule, the code is made of its id.
     const reason = matched === undefined ? undefined : textAt(body, 'reason_code');
     const wantedReason = rule?.id.toUpperCase().replaceAll('-', '_') ?? 'POLICY_MATCH';
     if (reason !== undefined && reason !== wantedReason)
-      return [finding('RULE_NOT_OF_POLICY', 'violation', wantedReason, reason)];
+      return [fault('RULE_NOT_OF_POLICY', 'violation', wantedReason, reason)];
     const constraint = constraintFault(valueAt(body, 'constraint'), rule, proposal.body);
     if (constraint !== undefined)
       return [
-        finding('CONSTRAINT_NOT_OF_POLICY', 'violation', rule?.constraintType ?? 'no constraint', constraint),
+        fault('CONSTRAINT_NOT_OF_POLICY', 'violation', rule?.constraintType ?? 'no constraint', constraint),
       ];
     const confidence = numberAt(body, 'confidence');
     const wanted = rule?.confidence ?? '0.85';
     if (confidence !== undefined && !isSameNumber(confidence, wanted))
-      return [finding('CONFIDENCE_NOT_OF_POLICY', 'none', wanted, confidence)];
+      return [fault('CONFIDENCE_NOT_OF_POLICY', 'warning', wanted, confidence)];
     return [];
   });
 }

@@ -20,7 +20,6 @@ import { pythonSearch, SearchBudget } from './regex.js';
 const MAX_RULES = 10_000;
 const MAX_CONDITIONS = 256;
 
-/** One condition of a rule. */
 interface Condition {
   readonly field: string;
   readonly op: string;
@@ -33,9 +32,7 @@ export interface PolicyRule {
   readonly priority: number;
   readonly when: readonly Condition[];
   readonly decision: string;
-  /** `type` of its constraint. */
   readonly constraintType: string | undefined;
-  /** `params` of its constraint. */
   readonly constraintParams: SourceObject | undefined;
   /** As the bundle writes it. */
   readonly confidence: string | undefined;
@@ -48,7 +45,6 @@ export interface PolicyBundle {
   readonly statedHash: string | undefined;
   /** SHA-256 over the host's form, 64 hexadecimal digits. */
   readonly computedHash: string;
-  /** In the order in which they are tried. */
   readonly rules: readonly PolicyRule[];
   /** By `action_type:risk_tier`. */
   readonly failModes: ReadonlyMap<string, string>;
@@ -210,7 +206,7 @@ export function policyInput(proposal: SourceObject, signals: SourceObject | unde
 /** What a bundle decides. */
 export type PolicyResult =
   | { readonly decided: true; readonly rule: PolicyRule | undefined }
-  /** A condition that is not decided stands in the way; `by` is its rule. */
+  /** A condition that is not decided is in the way; `by` is its rule. */
   | { readonly decided: false; readonly by: string };
 
 /** The first rule that matches, by priority and then id; none means ALLOW. A member that is missing matches nothing. */

@@ -1,8 +1,10 @@
 /**
  * The files of CGF as statements: what one item of a file says about one proposal, whichever vocabulary or recording it stands in.
- * Rule CGF-11 (versions, vocabularies, required members) is held against each item here, where its shape is at hand.
+ * Rule CGF-11 (versions, vocabularies, required members) is checked against each item here, where its shape is at hand.
  */
 
+import type { FindingDetails } from '../shared/findings.js';
+import { type Code, finding } from './findings.js';
 import {
   decodeSourceJson,
   SourceNumber,
@@ -38,7 +40,7 @@ import {
   vocabularyOf,
 } from './vocabulary.js';
 
-/** The most that is read about one proposal, over all files: each is held against each. */
+/** The most that is read about one proposal, over all files: each is checked against each. */
 const MAX_STATEMENTS = 512;
 
 /** Where a statement is from, in the order in which statements about the same thing take precedence. */
@@ -48,7 +50,6 @@ export type Source = (typeof SOURCES)[number];
 
 /** What an item says about one proposal, or about an adapter. */
 export interface Statement {
-  /** Position among all statements, in the order of the files. */
   readonly index: number;
   readonly item: Entry;
   readonly source: Source;
@@ -57,7 +58,6 @@ export interface Statement {
   /** Of events; absent for requests and members of replay packs. */
   readonly vocabulary: Vocabulary | undefined;
   readonly kind: Kind;
-  /** The host's own name. */
   readonly type: string;
   readonly adapterId: string | undefined;
   readonly proposalId: string | undefined;
@@ -66,13 +66,10 @@ export interface Statement {
   readonly time: string | undefined;
   /** Whether the item itself states it. */
   readonly isTimeStated: boolean;
-  /** The payload, or the object that says it. */
   readonly body: SourceObject;
-  /** Where in the item. */
   readonly at: HostPlace;
-  /** `capacity_signals` of the request. */
   readonly signals?: SourceObject | undefined;
-  /** Whether a decision about the same proposal stands in the same item or pack. */
+  /** Whether a decision about the same proposal is in the same item or pack. */
   readonly isInline?: boolean;
 }
 
@@ -82,7 +79,6 @@ export interface Entry {
   readonly bytes: Uint8Array;
   readonly type: string;
   readonly statements: Statement[];
-  /** Why nothing is kept of it. */
   dropped?: string;
 }
 
@@ -124,7 +120,6 @@ function hasShape(value: SourceValue): boolean {
   return shapeOf(value) !== undefined;
 }
 
-/** The value of a file that is one JSON text over several lines. */
 function documentOf({ bytes }: HostFile): SourceValue | undefined {
   if (bytes.length > MAX_ITEM_BYTES) return undefined;
   const decoded = decodeSourceJson(bytes);
@@ -202,15 +197,7 @@ class Reader implements Statements {
     if (shape === undefined || !(value instanceof SourceObject)) {
       const entry = this.#entry(item, 'unknown');
       entry.dropped = 'FORMAT_UNKNOWN';
-      this.#find(
-        'INPUT',
-        'FORMAT_UNKNOWN',
-        'none',
-        item.at,
-        undefined,
-        'an event, a request, a replay pack',
-        describe(value),
-      );
+      this.#find('FORMAT_UNKNOWN', item.at, { actual: describe(value) });
       return;
     }
     if (shape === 'event')
@@ -233,16 +220,12 @@ class Reader implements Statements {
     if (proposalId !== '' && count > MAX_STATEMENTS) {
       if (item.statements.length === 0) item.dropped = 'TOO_MANY_STATEMENTS';
       if (count === MAX_STATEMENTS + 1)
-        this.findings.push({
-          rule: 'INPUT',
-          code: 'TOO_MANY_STATEMENTS',
-          severity: 'error',
-          class: 'invalid',
-          at,
-          about: proposalId,
-          expected: `at most ${MAX_STATEMENTS} about one proposal`,
-          actual: 'more',
-        });
+        this.findings.push(
+          finding('TOO_MANY_STATEMENTS', at, {
+            about: proposalId,
+            expected: `at most ${MAX_STATEMENTS} about one proposal`,
+          }),
+        );
       return;
     }
     const full = { ...statement, index: this.statements.length };
@@ -323,10 +306,10 @@ class Reader implements Statements {
     if (!this.#vocabularies.has(vocabulary)) {
       this.#vocabularies.add(vocabulary);
       if (first !== undefined)
-        this.#find('CGF-11', 'VOCABULARY_MIXED', 'none', at, proposalId, first, vocabulary);
+        this.#find('VOCABULARY_MIXED', at, { about: proposalId, expected: first, actual: vocabulary });
     }
-    const wrong = (code: string, expected: string, actual: string): void =>
-      this.#find('CGF-11', code, 'invalid', at, proposalId, expected, actual);
+    const wrong = (code: Code, expected: string, actual: string): void =>
+      this.#find(code, at, { about: proposalId, expected, actual });
     if (!hasType(vocabulary, type))
       wrong('EVENT_TYPE_UNKNOWN', `an event of the ${vocabulary} vocabulary`, type);
     if (vocabulary === 'ratified' || vocabulary === 'plugin') this.#checkVersion(event, at, proposalId, true);
@@ -341,15 +324,7 @@ class Reader implements Statements {
       if (missing.length > 0)
         wrong('REQUIRED_FIELD_MISSING', `${type} with ${missing.join(', ')}`, 'missing, or of another type');
     } else if (++this.#serverLines === 1) {
-      this.findings.push({
-        rule: 'CGF-11',
-        code: 'SERVER_FORM',
-        severity: 'info',
-        class: 'none',
-        at,
-        expected: 'ids in the payload',
-        actual: 'ids in the envelope alone, as the server writes them',
-      });
+      this.findings.push(finding('SERVER_FORM', at));
     }
     const inner = textAt(payload, 'proposal_id');
     for (const name of ['proposal_id', 'correlation_id']) {
@@ -364,7 +339,7 @@ class Reader implements Statements {
 
   #checkValues(body: SourceObject, at: HostPlace, about: string | undefined): void {
     const wrong = (name: string, value: string): void =>
-      this.#find('CGF-11', 'VALUE_UNKNOWN', 'invalid', at, about, `a known ${name}`, value);
+      this.#find('VALUE_UNKNOWN', at, { about, expected: `a known ${name}`, actual: value });
     const decision = decisionIn(body);
     if (decision !== undefined && !isDecision(decision)) wrong('decision', decision);
     const action = textAt(body, 'action_type');
@@ -383,7 +358,7 @@ class Reader implements Statements {
     this.#checkAmounts(body, at, about);
     const confidence = numberAt(body, 'confidence');
     if (confidence !== undefined && !(Number(confidence) >= 0 && Number(confidence) <= 1))
-      this.#find('CGF-11', 'VALUE_OUT_OF_RANGE', 'invalid', at, about, 'confidence from 0 to 1', confidence);
+      this.#find('VALUE_OUT_OF_RANGE', at, { about, expected: 'confidence from 0 to 1', actual: confidence });
   }
 
   /** An amount that is none would silently not be counted. */
@@ -395,7 +370,7 @@ class Reader implements Statements {
         amounts.push([`${name}.${unit}`, value]);
     for (const [name, value] of amounts) {
       if (value === null || (value instanceof SourceNumber && amountOf(value.text) !== undefined)) continue;
-      this.#find('CGF-11', 'VALUE_OUT_OF_RANGE', 'invalid', at, about, `${name} from 0 on`, describe(value));
+      this.#find('VALUE_OUT_OF_RANGE', at, { about, expected: `${name} from 0 on`, actual: describe(value) });
       return;
     }
   }
@@ -411,8 +386,9 @@ class Reader implements Statements {
     if (typeof version === 'string' ? isCompatible(version) : version === undefined && !isRequired) return;
     const code = version === undefined ? 'REQUIRED_FIELD_MISSING' : 'SCHEMA_VERSION_INCOMPATIBLE';
     // What the server refuses for it breaks nothing.
-    const findingClass = isRefused ? 'none' : 'invalid';
-    this.#find('CGF-11', code, findingClass, at, about, 'schema_version 0.2.x or 0.3.0', describe(version));
+    const weight = isRefused ? 'warning' : 'invalid';
+    const expected = 'schema_version 0.2.x or 0.3.0';
+    this.#find(code, at, { about, expected, actual: describe(version), weight });
   }
 
   // Requests
@@ -430,7 +406,7 @@ class Reader implements Statements {
     );
     if (call === undefined) {
       entry.dropped = 'ENDPOINT_UNKNOWN';
-      this.#find('INPUT', 'ENDPOINT_UNKNOWN', 'none', item.at, undefined, 'an endpoint of CGF', path);
+      this.#find('ENDPOINT_UNKNOWN', item.at, { actual: path });
       return;
     }
     const about = textAt(request, 'proposal', 'proposal_id');
@@ -480,8 +456,8 @@ class Reader implements Statements {
     const answer =
       objectAt(response, 'decision') ?? (textAt(response, 'decision') === undefined ? undefined : response);
     const proposalId = textAt(proposal, 'proposal_id') ?? textAt(answer, 'proposal_id');
-    const wrong = (code: string, expected: string, actual: string): void =>
-      this.#find('CGF-11', code, 'invalid', base.at, proposalId, expected, actual);
+    const wrong = (code: Code, expected: string, actual: string): void =>
+      this.#find(code, base.at, { about: proposalId, expected, actual });
     if (proposal === undefined) wrong('REQUIRED_FIELD_MISSING', 'a proposal', 'none');
     else {
       const missing = ['proposal_id', 'action_type'].filter((name) => textAt(proposal, name) === undefined);
@@ -523,19 +499,14 @@ class Reader implements Statements {
     const { at, proposalId } = base;
     const stated = textAt(decision, 'proposal_id');
     if (stated !== undefined && proposalId !== undefined && stated !== proposalId)
-      this.#find('CGF-11', 'ID_MISMATCH', 'invalid', at, proposalId, proposalId, stated);
+      this.#find('ID_MISMATCH', at, { about: proposalId, expected: proposalId, actual: stated });
     this.#checkValues(decision, at, proposalId);
     this.#checkVersion(decision, at, proposalId);
     if (textAt(decision, 'decision_id') === undefined || decisionIn(decision) === undefined)
-      this.#find(
-        'CGF-11',
-        'REQUIRED_FIELD_MISSING',
-        'invalid',
-        at,
-        proposalId,
-        'a decision with decision_id, decision',
-        'missing, or of another type',
-      );
+      this.#find('REQUIRED_FIELD_MISSING', at, {
+        about: proposalId,
+        expected: 'a decision with decision_id, decision',
+      });
     this.#state({
       ...base,
       decisionId: decisionIdIn(decision),
@@ -558,15 +529,10 @@ class Reader implements Statements {
       const missing = ['proposal_id', 'decision_id'].filter((name) => textAt(outcome, name) === undefined);
       if (typeof outcome.get('executed') !== 'boolean') missing.push('executed');
       if (missing.length > 0)
-        this.#find(
-          'CGF-11',
-          'REQUIRED_FIELD_MISSING',
-          'invalid',
-          at,
-          proposalId,
-          `an outcome with ${missing.join(', ')}`,
-          'missing, or of another type',
-        );
+        this.#find('REQUIRED_FIELD_MISSING', at, {
+          about: proposalId,
+          expected: `an outcome with ${missing.join(', ')}`,
+        });
     }
     this.#checkAmounts(outcome, at, proposalId);
     const stated = timeIn(outcome, 'observed_at') ?? timeIn(outcome, 'executed_at');
@@ -678,17 +644,8 @@ class Reader implements Statements {
     }
   }
 
-  #find(
-    rule: string,
-    code: string,
-    findingClass: 'invalid' | 'none',
-    at: HostPlace,
-    about: string | undefined,
-    expected: string,
-    actual: string,
-  ): void {
-    const severity = findingClass === 'none' ? 'warning' : 'error';
-    this.findings.push({ rule, code, severity, class: findingClass, at, about, expected, actual });
+  #find(code: Code, at: HostPlace, details: FindingDetails): void {
+    this.findings.push(finding(code, at, details));
   }
 }
 

@@ -78,7 +78,6 @@ type Instruction =
   | { op: 'split'; targets: number[] }
   | { readonly op: 'match' };
 
-/** A part of a pattern, before it is written as instructions. */
 type Node =
   | { readonly kind: 'take'; readonly test: Test }
   | { readonly kind: 'at'; readonly place: Place }

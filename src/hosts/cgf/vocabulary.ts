@@ -206,7 +206,7 @@ export function vocabularyOf(event: SourceObject): Vocabulary {
   return 'plugin';
 }
 
-/** The members that an event's payload must hold and that are missing, or of another type; an id may stand in the envelope alone. */
+/** The members that an event's payload must hold and that are missing, or of another type; an id may be in the envelope alone. */
 export function missingFields(
   vocabulary: Vocabulary,
   type: string,
@@ -229,8 +229,7 @@ export function missingFields(
     .map(([name]) => name);
 }
 
-/** The five decisions. */
-export const DECISIONS = ['ALLOW', 'CONSTRAIN', 'AUDIT', 'DEFER', 'BLOCK'] as const;
+const DECISIONS = ['ALLOW', 'CONSTRAIN', 'AUDIT', 'DEFER', 'BLOCK'] as const;
 /** One of the five. */
 export type Decision = (typeof DECISIONS)[number];
 

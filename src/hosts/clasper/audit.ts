@@ -1,8 +1,10 @@
 /** The audit chain, the audit log, stored traces and the bundles that hold them. */
 
+import { addTo } from '../shared/lists.js';
 import { SourceObject } from '../../base/json/source-json.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { stableText } from '../shared/forms/stable.js';
+import { findingOf } from '../shared/findings.js';
 import type { HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
 import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
@@ -31,7 +33,6 @@ interface Entry {
 
 /** A chain as one file has it. */
 interface Chain {
-  /** How many come before it. */
   readonly order: number;
   readonly group: string;
   readonly tenant: string;
@@ -75,9 +76,9 @@ export class AuditReader {
   readonly #http: HttpReader;
   /** By group and tenant, in the order of their files. */
   readonly #chains = new Map<string, Chain>();
-  /** By tenant and number, the entries of the first two chains that have one: one of them is of another chain than any that is asked for. */
+  /** By tenant and number, the entries of the first two chains that have one: one of them is of another chain than any that is requested. */
   readonly #copies = new Map<string, { readonly chain: Chain; readonly entry: Entry }[]>();
-  /** Rows of the audit log that stand in a chain, by group. */
+  /** Rows of the audit log that are in a chain, by group. */
   readonly #rows = new Map<string, Part[]>();
   readonly #storedTraces = new Map<string, Part[]>();
 
@@ -132,7 +133,7 @@ export class AuditReader {
     if (other !== undefined) {
       const isSame = other.entry.hash === entry.hash && other.entry.computed === entry.computed;
       if (!isSame) {
-        this.#desk.find('CLA-9', 'CHAIN_FORKED', 'invalid', at, {
+        this.#desk.find('CHAIN_FORKED', at, {
           about: `seq ${entry.seq}`,
           expected: other.entry.hash,
           actual: entry.hash.slice(0, 128),
@@ -153,11 +154,13 @@ export class AuditReader {
       previous: [before?.hash ?? 'null', entry.previous ?? 'null'],
       hash: [entry.computed, entry.hash],
     }[kind] as [string, string];
-    this.#desk.find('CLA-9', CHAIN_CODES[kind], 'invalid', at, {
-      about: `seq ${entry.seq}`,
-      expected: expected.slice(0, 128),
-      actual: actual.slice(0, 128),
-    });
+    this.#desk.builder.find(
+      findingOf('CLA-9', 'invalid', CHAIN_CODES[kind], at, {
+        about: `seq ${entry.seq}`,
+        expected: expected.slice(0, 128),
+        actual: actual.slice(0, 128),
+      }),
+    );
   }
 
   #enter(chain: Chain, entry: Entry): void {
@@ -222,7 +225,7 @@ export class AuditReader {
           occurredAt: time,
         });
       }
-      this.#desk.item(part, type, isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
+      this.#desk.mapped(part, type, isNew);
       return;
     }
     if (type === 'tool_authorization_denied' && tool !== undefined) {
@@ -255,24 +258,16 @@ export class AuditReader {
     });
   }
 
-  /** What 1.0.0 says in its log of approvals that nobody gave, and of those that were used again. */
+  /** What 1.0.0 says in its log of approvals that were not given, and of those that were used again. */
   #approvals(at: HostPlace, type: string, tenant: string, executionId: string): void {
     const execution = this.#state.execution(tenant, executionId);
     if (type === 'approval_auto_allowed_in_core' && !execution.told.has('AUTO_ALLOWED')) {
       execution.told.add('AUTO_ALLOWED');
-      this.#desk.find('CLA-12', 'AUTO_ALLOWED', 'violation', at, {
-        about: executionId,
-        expected: 'an approval by somebody',
-        actual: 'none: the host allowed it by itself',
-      });
+      this.#desk.find('AUTO_ALLOWED', at, { about: executionId });
     }
     if (type !== 'approval_grant_consumed') return;
     if (execution.told.has(type)) {
-      this.#desk.find('CLA-5', 'APPROVAL_REUSED', 'violation', at, {
-        about: executionId,
-        expected: 'an approval to be used once',
-        actual: 'used again',
-      });
+      this.#desk.find('APPROVAL_REUSED', at, { about: executionId, actual: 'used again' });
     }
     execution.told.add(type);
   }
@@ -303,18 +298,11 @@ export class AuditReader {
     }
     if (before.contentHash !== hash) {
       const isChain = before.from === 'chain';
-      this.#desk.find(
-        isChain ? 'CLA-7' : 'CLA-9',
-        isChain ? 'IDEMPOTENCY_CONFLICT' : 'CHAIN_CONTENT_DIFFERS',
-        isChain ? 'violation' : 'invalid',
-        part.at,
-        {
-          about: ids.executionId,
-          expected: 'the content that was reported before',
-          actual: 'other content',
-          related: [before.at],
-        },
-      );
+      this.#desk.find(isChain ? 'IDEMPOTENCY_CONFLICT' : 'CHAIN_CONTENT_DIFFERS', part.at, {
+        about: ids.executionId,
+        expected: 'the content that was reported before',
+        related: [before.at],
+      });
     }
     this.#desk.item(
       part,
@@ -350,12 +338,7 @@ export class AuditReader {
         ...{ intentDigest: undefined, asked: NO_CAPABILITIES, decisionId: id, at: part.at },
       });
     }
-    this.#desk.item(
-      part,
-      'policy_decision_pending',
-      isNew ? 'mapped' : 'repeated',
-      isNew ? undefined : 'ALREADY_READ',
-    );
+    this.#desk.mapped(part, 'policy_decision_pending', isNew);
   }
 
   #resolved(
@@ -371,7 +354,7 @@ export class AuditReader {
     const type = 'policy_decision_resolved';
     if (decision?.action !== undefined) {
       if (decision.action.startsWith('approve') !== isApproved) {
-        this.#desk.find('CLA-5', 'DECISION_CONTRADICTS', 'invalid', part.at, {
+        this.#desk.find('DECISION_CONTRADICTS', part.at, {
           about: id,
           expected: decision.action.slice(0, 64),
           actual: action.slice(0, 64),
@@ -382,17 +365,14 @@ export class AuditReader {
     }
     const role = textAt(data, 'role');
     if (decision === undefined) {
-      this.#desk.find('CLA-5', 'DECISION_UNKNOWN', 'warning', part.at, {
-        about: id,
-        expected: 'the decision before it',
-      });
+      this.#desk.find('DECISION_UNKNOWN', part.at, { about: id });
     } else {
       decision.action = action;
       this.#http.approval(part.at, decision, role, base.occurredAt);
       const execution = this.#state.execution(tenant, decision.executionId);
       const principalId = adapterPrincipal(tenant, decision.adapterId);
       const claim = claimId('decision', id, 'resolved');
-      // An approval lifts what was pending; what it grants a chain does not say, so nothing can be held against it.
+      // An approval lifts what was pending; what it grants a chain does not say, so nothing can be checked against it.
       execution.decide({
         ...{ kind: isApproved ? 'allow' : 'deny', claim: isApproved ? undefined : claim, scope: undefined },
         ...{
@@ -458,16 +438,14 @@ export class AuditReader {
     this.#desk.item(part, 'tool_authorization_denied', 'mapped');
   }
 
-  /** A row of the audit log: what it says stands in the chain. */
+  /** A row of the audit log: what it says is in the chain. */
   row(part: Part): void {
     const { at, value, group } = part;
     if (!(value instanceof SourceObject) || textAt(value, 'eventType') === undefined) {
       this.#malformed(part, 'audit_row', 'a row of an audit log');
       return;
     }
-    const rows = this.#rows.get(group) ?? [];
-    this.#rows.set(group, rows);
-    rows.push(part);
+    addTo(this.#rows, group, part);
     const type = firstText(textAt(value, 'eventType'));
     const tenant = firstText(textAt(value, 'tenantId'));
     const chain = this.#chains.get(keyOf(group, tenant));
@@ -482,11 +460,7 @@ export class AuditReader {
       this.#take(part, { tenant, type, data, createdAt: firstText(textAt(value, 'createdAt')), name });
       return;
     }
-    this.#desk.find('CLA-9', 'AUDIT_NOT_IN_CHAIN', 'invalid', at, {
-      about: type.slice(0, 128),
-      expected: 'an entry of the chain',
-      actual: 'none',
-    });
+    this.#desk.find('AUDIT_NOT_IN_CHAIN', at, { about: type.slice(0, 128) });
     const time = this.#desk.timeOf(part, type, timeOfText(textAt(value, 'createdAt')));
     if (time === undefined) return;
     this.#desk.evidence(part, 'audit_row', {
@@ -501,16 +475,13 @@ export class AuditReader {
     });
   }
 
-  /** A trace as the host keeps it. */
   trace(part: Part): void {
     const { value, group } = part;
     if (!(value instanceof SourceObject) || textAt(value, 'id') === undefined) {
       this.#malformed(part, 'trace', 'a trace');
       return;
     }
-    const traces = this.#storedTraces.get(group) ?? [];
-    this.#storedTraces.set(group, traces);
-    traces.push(part);
+    addTo(this.#storedTraces, group, part);
     const tenant = firstText(textAt(value, 'tenantId'));
     const id = firstText(textAt(value, 'id'));
     const executionId = firstText(
@@ -533,9 +504,7 @@ export class AuditReader {
     this.#lengths();
     const byGroup = new Map<string, Chain[]>();
     for (const chain of this.#chains.values()) {
-      const others = byGroup.get(chain.group);
-      if (others === undefined) byGroup.set(chain.group, [chain]);
-      else others.push(chain);
+      addTo(byGroup, chain.group, chain);
     }
     for (const bundle of bundles) this.#logged(bundle, byGroup.get(bundle.group) ?? []);
   }
@@ -546,15 +515,15 @@ export class AuditReader {
     const { at } = last.part;
     const about = `seq ${last.entry.seq}`;
     if (head === undefined || (head.tenant !== undefined && head.tenant !== tenant)) {
-      this.#desk.find('CLA-9', 'HEAD_NOT_ANCHORED', 'info', at, { about, expected: 'a head that is known' });
+      this.#desk.find('HEAD_NOT_ANCHORED', at, { about });
       return;
     }
     const there = bySeq.get(head.seq);
     if (there === undefined) {
       const details = { about, expected: `seq ${head.seq}`, actual: `ends with ${last.entry.seq}` };
-      this.#desk.find('CLA-9', 'CHAIN_TRUNCATED', 'invalid', at, details);
+      this.#desk.find('CHAIN_TRUNCATED', at, details);
     } else if (there.entry.hash !== head.hash) {
-      this.#desk.find('CLA-9', 'CHAIN_FORKED', 'invalid', there.part.at, {
+      this.#desk.find('CHAIN_FORKED', there.part.at, {
         about: `seq ${head.seq}`,
         expected: head.hash.slice(0, 128),
         actual: there.entry.hash.slice(0, 128),
@@ -578,18 +547,12 @@ export class AuditReader {
       const made = this.#generated.get(group);
       const createdAt = timeOfText(known.entry.createdAt);
       const isCut = made !== undefined && createdAt !== undefined && !isNotBefore(createdAt, made);
-      this.#desk.find(
-        'CLA-9',
-        isCut ? 'CHAIN_TRUNCATED' : 'CHAIN_SHORTER',
-        isCut ? 'invalid' : 'warning',
-        last.part.at,
-        {
-          about: `seq ${last.entry.seq}`,
-          expected: `seq ${known.entry.seq}`,
-          actual: `ends with ${last.entry.seq}`,
-          related: [known.part.at],
-        },
-      );
+      this.#desk.find(isCut ? 'CHAIN_TRUNCATED' : 'CHAIN_SHORTER', last.part.at, {
+        about: `seq ${last.entry.seq}`,
+        expected: `seq ${known.entry.seq}`,
+        actual: `ends with ${last.entry.seq}`,
+        related: [known.part.at],
+      });
     }
   }
 
@@ -597,14 +560,12 @@ export class AuditReader {
   #logged({ group, files }: BundleParts, chains: readonly Chain[]): void {
     const traces = this.#storedTraces.get(group) ?? [];
     this.#tracesMissing(group, traces);
-    // A bundle may hold as many chains as entries: what all of them are held against is made once.
+    // A bundle may hold as many chains as entries: what all of them are checked against is made once.
     const rows = new Set((this.#rows.get(group) ?? []).map(({ value }) => rowKey(value as SourceObject)));
     const byTenant = new Map<string | undefined, Part[]>();
     for (const trace of traces) {
       const tenant = textAt(trace.value, 'tenantId');
-      const others = byTenant.get(tenant);
-      if (others === undefined) byTenant.set(tenant, [trace]);
-      else others.push(trace);
+      addTo(byTenant, tenant, trace);
     }
     for (const chain of chains) {
       if (!this.#scoped.has(group)) this.#rowsMissing(chain, rows);
@@ -614,14 +575,14 @@ export class AuditReader {
     const empty = files.get('audit_chain.jsonl');
     if (chains.length > 0 || empty === undefined || traces.length === 0) return;
     const details = { expected: 'entries for the traces', actual: 'none' };
-    this.#desk.find('CLA-9', 'CHAIN_EMPTY', 'invalid', { file: empty.name }, details);
+    this.#desk.find('CHAIN_EMPTY', { file: empty.name }, details);
   }
 
   /** Entries without a row. A bundle of one trace, workspace or time holds fewer rows than the chain has entries. */
   #rowsMissing({ entries }: Chain, rows: ReadonlySet<string>): void {
     const missing = entries.filter(({ entry }) => !rows.has(entryKey(entry)));
     if (missing.length === 0) return;
-    this.#desk.find('CLA-9', 'AUDIT_ROW_MISSING', 'invalid', missing[0]!.part.at, {
+    this.#desk.find('AUDIT_ROW_MISSING', missing[0]!.part.at, {
       about: `seq ${missing[0]!.entry.seq}`,
       expected: `a row of the audit log for each of ${entries.length} entries`,
       actual: `none for ${missing.length}`,
@@ -629,7 +590,6 @@ export class AuditReader {
     });
   }
 
-  /** Traces that rows of the log say were ingested, and that are not there. */
   #tracesMissing(group: string, traces: readonly Part[]): void {
     if (this.#scoped.has(group)) return;
     const ids = new Set(traces.map(({ value }) => textAt(value, 'id')));
@@ -638,11 +598,7 @@ export class AuditReader {
       if (textAt(value, 'eventType') !== 'adapter_trace_ingested' || id === undefined || ids.has(id))
         continue;
       ids.add(id);
-      this.#desk.find('CLA-9', 'TRACE_MISSING', 'invalid', at, {
-        about: id.slice(0, 128),
-        expected: 'the trace that was ingested',
-        actual: 'none in the bundle',
-      });
+      this.#desk.find('TRACE_MISSING', at, { about: id.slice(0, 128) });
     }
   }
 
@@ -671,7 +627,7 @@ export class AuditReader {
       const id = firstText(textAt(trace.value, 'id'));
       const execution = this.#state.executionOfTrace.get(keyOf(tenant, id));
       if ((last.get(execution === undefined ? ANY : `=${execution}`) ?? '') >= checked) continue;
-      this.#desk.find('CLA-9', 'TRACE_NOT_IN_CHAIN', 'invalid', trace.at, {
+      this.#desk.find('TRACE_NOT_IN_CHAIN', trace.at, {
         about: id,
         expected: `an entry from ${checked.slice(0, 64)} on that it was ingested`,
         actual: `the chain ends with seq ${entries.at(-1)!.entry.seq}`,
@@ -688,22 +644,15 @@ export class AuditReader {
     );
     if (stated === undefined || stated === isRight) return;
     this.#desk.find(
-      'CLA-10',
       'CHAIN_STATUS_WRONG',
-      'invalid',
       { file },
-      {
-        expected: `audit_chain_verification.ok ${String(isRight)}`,
-        actual: String(stated),
-      },
+      { expected: `audit_chain_verification.ok ${String(isRight)}`, actual: String(stated) },
     );
   }
 
-  /** When bundles were made. */
   readonly #generated = new Map<string, string>();
   readonly #chainStatements = new Map<string, boolean>();
 
-  /** What integrity.json says of the chain. */
   noteIntegrity({ at, value, group }: Part): void {
     const made = timeOfText(textAt(value, 'generated_at'));
     if (made !== undefined) this.#generated.set(group, made);
@@ -712,7 +661,7 @@ export class AuditReader {
   }
 
   #malformed(part: Part, type: string, expected: string): void {
-    this.#desk.find('INPUT', 'MEMBER_MISSING', 'invalid', part.at, { expected, actual: 'something else' });
+    this.#desk.find('MEMBER_MISSING', part.at, { expected, actual: 'something else' });
     this.#desk.builder.drop(part.at, type, 'MEMBER_MISSING');
   }
 }

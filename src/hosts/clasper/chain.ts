@@ -13,9 +13,7 @@ export interface ChainEntry {
   readonly type: string;
   readonly data: SourceObject;
   readonly createdAt: string;
-  /** Whether the hash is the one of the entry. */
   readonly isRight: boolean;
-  /** The hash that it has. */
   readonly computed: string;
 }
 

@@ -3,28 +3,16 @@
 import { encodeHex } from '../../base/bytes/encoding.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import type {
-  Claim,
-  EvidenceClaim,
-  ForeignDigest,
-  HostFinding,
-  HostPlace,
-  ItemFate,
-} from '../shared/host.js';
+import type { Claim, EvidenceClaim, ForeignDigest, HostPlace, ItemFate } from '../shared/host.js';
 import { principalOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { amountOf } from '../shared/values.js';
+import type { FindingDetails } from '../shared/findings.js';
+import { type Code, finding } from './findings.js';
 import type { Part } from './parts.js';
 
-/** The name of the host, in events and ids. */
 export const SYSTEM = 'clasper';
 const MAX_FACT_LENGTH = 256;
-
-/** What a finding is about, beside its rule, code and place. */
-export type FindingDetails = Pick<HostFinding, 'about' | 'expected' | 'actual' | 'related'>;
-
-/** How bad a finding is: of the two classes of errors, or neither. */
-export type Grade = 'invalid' | 'violation' | 'warning' | 'info';
 
 /** Writes a reading, on one {@link ReadingBuilder}. */
 export class Desk {
@@ -37,7 +25,6 @@ export class Desk {
     this.builder = builder;
   }
 
-  /** Whether the claim is new; one that is there already is not made again. */
   claim(claim: Claim): boolean {
     if (this.#claims.has(claim.id)) return false;
     this.#claims.set(claim.id, claim.at);
@@ -45,14 +32,17 @@ export class Desk {
     return true;
   }
 
-  /** Where a claim of that id was made. */
   placeOf(id: string): HostPlace | undefined {
     return this.#claims.get(id);
   }
 
-  /** Says what became of a part. */
   item({ at }: Pick<Part, 'at'>, type: string, fate: ItemFate, reason?: string): void {
     this.builder.item({ at, type, fate, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /** Says that a claim rests on a part, unless it was made before. */
+  mapped(part: Pick<Part, 'at'>, type: string, isNew: boolean): void {
+    this.item(part, type, isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
   }
 
   /** An evidence event, and the fate of the part that it is all of. */
@@ -68,19 +58,10 @@ export class Desk {
     this.item(part, type, isNew ? 'evidence' : 'repeated', isNew ? undefined : 'ALREADY_READ');
   }
 
-  find(rule: string, code: string, grade: Grade, at: HostPlace, details: FindingDetails = {}): void {
-    const isError = grade === 'invalid' || grade === 'violation';
-    this.builder.find({
-      rule,
-      code,
-      severity: isError ? 'error' : grade,
-      class: isError ? grade : 'none',
-      at,
-      ...details,
-    });
+  find(code: Code, at: HostPlace, details?: FindingDetails): void {
+    this.builder.find(finding(code, at, details));
   }
 
-  /** Notes a time that the host itself states. */
   note(at: HostPlace, stated: string | undefined): string | undefined {
     if (stated === undefined) return undefined;
     this.#clocks.set(at.file, stated);

@@ -4,6 +4,7 @@ import { withoutTrailing } from '../../base/bytes/trim.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
+import { findingOf } from '../shared/findings.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
 import { codeOf, wellFormed } from '../shared/names.js';
 import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
@@ -264,7 +265,7 @@ export class HttpReader {
         textAt(response, 'approval_source') !== undefined;
       const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
       if (bounds === undefined) {
-        this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, {
+        this.#desk.find('SCOPE_NOT_STATED', at, {
           about: executionId,
           expected: 'an allow with max_steps or max_cost',
           actual: 'neither',
@@ -283,12 +284,7 @@ export class HttpReader {
           bounds,
         });
       }
-      if (isSimulated)
-        this.#desk.find('CLA-12', 'AUTO_ALLOWED', 'violation', at, {
-          about: executionId,
-          expected: 'an approval by somebody',
-          actual: 'none: the host allowed it by itself',
-        });
+      if (isSimulated) this.#desk.find('AUTO_ALLOWED', at, { about: executionId });
       if (!isRepeated) this.#escalation(at, executionId, execution.first, scope, asked);
       if (!isRepeated) this.#reuse(call, tenant, executionId);
       if (bounds === undefined) {
@@ -339,12 +335,7 @@ export class HttpReader {
         decisionId: kind === 'pending' ? decisionId : undefined,
         at,
       });
-    this.#desk.item(
-      part,
-      'execution_request',
-      isRepeated ? 'repeated' : 'mapped',
-      isRepeated ? 'ALREADY_READ' : undefined,
-    );
+    this.#desk.mapped(part, 'execution_request', !isRepeated);
   }
 
   #kindOf({ at, response }: Call, about: string): Decided['kind'] {
@@ -352,10 +343,11 @@ export class HttpReader {
     const word = textAt(response, 'decision');
     const waits = word === 'pending' || word === 'require_approval';
     if ((word === 'allow') !== allowed && word !== undefined && !(allowed && waits)) {
-      this.#desk.find('CLA-3', 'DECISION_CONTRADICTS', 'invalid', at, {
+      this.#desk.find('DECISION_CONTRADICTS', at, {
         about,
         expected: 'one decision',
         actual: `decision ${word.slice(0, 64)}, allowed ${String(allowed)}`,
+        rule: 'CLA-3',
       });
       return 'deny';
     }
@@ -369,11 +361,7 @@ export class HttpReader {
   #timeIn(at: HostPlace, scope: SourceObject, about: string): void {
     const text = textAt(scope, 'expires_at');
     if (text === undefined || timeOfText(text) !== undefined) return;
-    this.#desk.find('INPUT', 'TIME_INVALID', 'warning', at, {
-      about,
-      expected: 'a date and time',
-      actual: text.slice(0, 64),
-    });
+    this.#desk.find('TIME_INVALID', at, { about, actual: text.slice(0, 64) });
   }
 
   /** CLA-11. */
@@ -391,7 +379,7 @@ export class HttpReader {
     const more =
       granted ?? (first.asked.size === 0 || further === undefined ? undefined : `capability ${further}`);
     if (more === undefined) return;
-    this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, {
+    this.#desk.find('SCOPE_ESCALATED', at, {
       about,
       expected: 'no more than was asked for before',
       actual: more.slice(0, 128),
@@ -406,9 +394,8 @@ export class HttpReader {
     if (approved === undefined) return;
     execution.approvalsUsed++;
     if (execution.approvalsUsed < 2) return;
-    this.#desk.find('CLA-5', 'APPROVAL_REUSED', 'violation', at, {
+    this.#desk.find('APPROVAL_REUSED', at, {
       about: executionId,
-      expected: 'an approval to be used once',
       actual: `used ${execution.approvalsUsed} times`,
       related: [approved.at],
     });
@@ -535,14 +522,11 @@ export class HttpReader {
       const more = widening(known.scope, scope);
       if (more !== undefined) {
         const details = { about: id, expected: 'no more than was asked for', actual: more.slice(0, 128) };
-        this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, details);
+        this.#desk.find('SCOPE_ESCALATED', at, details);
       }
     }
     if (isAllowed && bounds === undefined)
-      this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, {
-        about: id,
-        expected: 'the scope that was granted',
-      });
+      this.#desk.find('SCOPE_NOT_STATED', at, { about: id, expected: 'the scope that was granted' });
     else if (isAllowed) {
       const decisionCode = action === 'approve_with_override' ? 'APPROVED_WITH_OVERRIDE' : 'APPROVED';
       this.#desk.claim({ ...base, ...policy, decision: 'allow', decisionCode, checks: [check], bounds });
@@ -576,34 +560,26 @@ export class HttpReader {
     const details = { about: id, expected: requiredRole, actual: role ?? 'none' };
     if (isNotBefore(time, expiresAt)) {
       const expected = `before ${expiresAt ?? ''}`;
-      this.#desk.find('CLA-12', 'RESOLVED_AFTER_EXPIRY', 'violation', at, {
-        about: id,
-        expected,
-        actual: time,
-      });
+      this.#desk.find('RESOLVED_AFTER_EXPIRY', at, { about: id, expected, actual: time });
     }
     const code = role === undefined || role === '' ? 'ROLE_NOT_STATED' : codeOf(role);
     if (requiredRole === undefined) return { check: 'approval', result: 'pass', code };
     if (role === undefined) {
-      this.#desk.find('CLA-12', 'APPROVER_ROLE_NOT_STATED', 'warning', at, details);
+      this.#desk.find('APPROVER_ROLE_NOT_STATED', at, details);
       return { check: 'approval', result: 'pass', code };
     }
     const isEnough =
       role === requiredRole ||
       (ROLES.includes(requiredRole) && ROLES.indexOf(role) >= ROLES.indexOf(requiredRole));
-    if (!isEnough) this.#desk.find('CLA-12', 'APPROVER_ROLE', 'violation', at, details);
+    if (!isEnough) this.#desk.find('APPROVER_ROLE', at, details);
     return { check: 'approval', result: isEnough ? 'pass' : 'fail', code };
   }
 
   #contradicts(at: HostPlace, about: string, actual: string, expected: string): void {
-    this.#desk.find('CLA-5', 'DECISION_CONTRADICTS', 'invalid', at, {
-      about,
-      expected,
-      actual: actual.slice(0, 64),
-    });
+    this.#desk.find('DECISION_CONTRADICTS', at, { about, expected, actual: actual.slice(0, 64) });
   }
 
-  /** A token that was issued for a decision, held against it. */
+  /** A token that was issued for a decision, checked against it. */
   #noteToken(at: HostPlace, id: string, text: string | undefined): void {
     const token = readToken(text);
     const decision = this.#state.decisions.get(id);
@@ -630,9 +606,8 @@ export class HttpReader {
         ? undefined
         : widening(decision.scope, readScope(scope, decision.scope.tools));
     if (wrong.length === 0 && more === undefined) return;
-    this.#desk.find('CLA-5', 'DECISION_TOKEN_MISMATCH', 'violation', at, {
+    this.#desk.find('DECISION_TOKEN_MISMATCH', at, {
       about: decision.id,
-      expected: 'the ids and the scope of its decision',
       actual:
         wrong.length === 0
           ? `more ${more ?? ''}`.slice(0, 128)
@@ -654,11 +629,13 @@ export class HttpReader {
       expected: string,
       related?: HostPlace,
     ): void => {
-      this.#desk.find('CLA-5', code, grade, at, {
-        about: id,
-        expected,
-        ...(related === undefined ? {} : { related: [related] }),
-      });
+      this.#desk.builder.find(
+        findingOf('CLA-5', grade, code, at, {
+          about: id,
+          expected,
+          ...(related === undefined ? {} : { related: [related] }),
+        }),
+      );
     };
     if (decision === undefined) tell('DECISION_UNKNOWN', 'warning', 'a decision that is in the files');
     else {
@@ -753,20 +730,11 @@ export class HttpReader {
         });
         this.#desk.builder.observe({ ...observed, callIds: [id], decision: 'deny' });
       }
-      this.#desk.item(
-        part,
-        'tool_authorization',
-        isNew ? 'mapped' : 'repeated',
-        isNew ? undefined : 'ALREADY_READ',
-      );
+      this.#desk.mapped(part, 'tool_authorization', isNew);
       return;
     }
     if (token !== undefined) this.#toolToken(at, call, token, hash, { tenant, adapterId, executionId, tool });
-    else
-      this.#desk.find('CLA-6', 'TOOL_TOKEN_MISSING', 'invalid', at, {
-        about: executionId,
-        expected: 'a token',
-      });
+    else this.#desk.find('TOOL_TOKEN_MISSING', at, { about: executionId });
     const isWithin =
       allow?.scope === undefined ? undefined : this.#state.capabilities.isWithin(allow.scope, tool);
     if (allow !== undefined && isWithin !== true) {
@@ -774,16 +742,17 @@ export class HttpReader {
         isWithin === false
           ? (['CAPABILITY_NOT_GRANTED', 'violation'] as const)
           : (['CAPABILITY_NOT_STATED', 'warning'] as const);
-      this.#desk.find('CLA-4', code, grade, at, {
-        about: executionId,
-        expected: 'a tool of a granted capability',
-        actual: tool.slice(0, 128),
-      });
+      this.#desk.builder.find(
+        findingOf('CLA-4', grade, code, at, {
+          about: executionId,
+          expected: 'a tool of a granted capability',
+          actual: tool.slice(0, 128),
+        }),
+      );
     }
     if (allow === undefined && execution.current !== undefined && execution.current.kind !== 'allow') {
-      this.#desk.find('CLA-3', 'TOOL_ALLOWED_WITHOUT_GRANT', 'violation', at, {
+      this.#desk.find('TOOL_ALLOWED_WITHOUT_GRANT', at, {
         about: executionId,
-        expected: 'no tool for an execution that was not allowed',
         actual: tool.slice(0, 128),
         related: [execution.current.at],
       });
@@ -829,12 +798,7 @@ export class HttpReader {
       });
     }
     if (isNew) this.#desk.builder.observe({ ...observed, callIds: [jti ?? id], decision: 'allow' });
-    this.#desk.item(
-      part,
-      'tool_authorization',
-      isNew ? 'mapped' : 'repeated',
-      isNew ? undefined : 'ALREADY_READ',
-    );
+    this.#desk.mapped(part, 'tool_authorization', isNew);
   }
 
   /** CLA-6: the id of a token names one token. */
@@ -847,7 +811,7 @@ export class HttpReader {
       (name) => known[name] !== undefined && asked[name] !== undefined && known[name] !== asked[name],
     );
     if (other.length === 0) return;
-    this.#desk.find('CLA-6', 'TOOL_TOKEN_MISMATCH', 'invalid', at, {
+    this.#desk.find('TOOL_TOKEN_MISMATCH', at, {
       about: asked.executionId,
       expected: 'a token of its own',
       actual: 'the id of a token that was issued for something else',
@@ -874,7 +838,7 @@ export class HttpReader {
     const stated = textAt(claims, 'scope_hash');
     if (hash !== undefined && stated !== undefined && stated !== hash) wrong.push('scope_hash');
     if (wrong.length === 0) return;
-    this.#desk.find('CLA-6', 'TOOL_TOKEN_MISMATCH', 'invalid', at, {
+    this.#desk.find('TOOL_TOKEN_MISMATCH', at, {
       about: asked.executionId,
       expected: 'a token for what was asked',
       actual: `another ${wrong.join(', ')}`,

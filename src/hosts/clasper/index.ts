@@ -3,6 +3,7 @@
  * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in docs/hosts/clasper.md.
  */
 
+import { finding } from './findings.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
@@ -192,7 +193,7 @@ class PartReader {
         this.#checked(part, 'audit_chain_export');
         return;
       case 'unknown':
-        this.#desk.find('INPUT', 'ITEM_UNKNOWN', 'warning', part.at, { expected: 'something of Clasper' });
+        this.#desk.find('ITEM_UNKNOWN', part.at);
         this.#desk.builder.drop(part.at, 'unknown', 'ITEM_UNKNOWN');
         return;
     }
@@ -254,7 +255,7 @@ class PartReader {
   }
 }
 
-/** Aids that cannot be read are told of: without them something would silently not be checked. */
+/** Aids that cannot be read are reported: without them something would silently not be checked. */
 function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBuilder): Aids {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(AIDS, name))
@@ -264,15 +265,7 @@ function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBui
   }
   const refuse = (file: HostFile, expected: string): undefined => {
     const at = { file: file.name };
-    builder.find({
-      rule: 'INPUT',
-      code: 'AID_MALFORMED',
-      severity: 'error',
-      class: 'invalid',
-      at,
-      expected,
-      actual: 'something else',
-    });
+    builder.find(finding('AID_MALFORMED', at, { expected }));
     return undefined;
   };
   const json = <T>(

@@ -11,7 +11,7 @@ import { isChainEntry } from './chain.js';
 import { isEnvelope } from './envelope.js';
 
 /** What an item is. */
-export type PartKind =
+type PartKind =
   | 'http'
   | 'envelope'
   | 'payload'
@@ -176,7 +176,7 @@ function* membersOf(
   yield* chainOf(at, value);
 }
 
-/** The entries of a chain that stands in an answer. */
+/** The entries of a chain that is in an answer. */
 function* chainOf(at: HostPlace, value: SourceValue): Generator<Part, void, void> {
   const [chain, within] = chainIn(value);
   const pointer = `${at.pointer ?? ''}${within}`;

@@ -1,56 +1,25 @@
-/** The rules of Clasper's adapter contract, as far as its files are about them. */
+/** The rules of Clasper's adapter contract that its files can decide. Open points are in docs/hosts/clasper.md. */
 
-import type { HostRule } from '../shared/host.js';
+import { rulesOf } from '../shared/findings.js';
 
-/** CLA-1 to CLA-12. Each is decided; what its files leave open is in docs/hosts/clasper.md. */
-export const CLASPER_RULES: readonly HostRule[] = [
-  {
-    id: 'CLA-1',
-    statement:
-      'Telemetry is signed: the envelope’s payload hash and signature are right, its members are all covered, and its key was not revoked when it was issued.',
-  },
-  { id: 'CLA-2', statement: 'The ids of an envelope are those of its payload, and of the trace in it.' },
-  {
-    id: 'CLA-3',
-    statement:
-      'What an execution reports was allowed before, or approved; nothing is reported of one that was denied or is pending.',
-  },
-  {
-    id: 'CLA-4',
-    statement:
-      'An execution keeps to its scope: capabilities, steps, cost, and the time until which it may begin anything.',
-  },
-  {
-    id: 'CLA-5',
-    statement:
-      'A decision token is consumed at most once, after the approval, by whom and for what it was issued; a decision is resolved once.',
-  },
-  {
-    id: 'CLA-6',
-    statement:
-      'A tool token is used once, by the execution, for the tool and the scope that it was issued for, before it expires; a tool that was refused does not run.',
-  },
-  {
-    id: 'CLA-7',
-    statement: 'What is ingested again for one execution and type of event has the same content.',
-  },
-  {
-    id: 'CLA-8',
-    statement: 'The steps of a trace are a chain: each hash is right, each names the one before it.',
-  },
-  {
-    id: 'CLA-9',
-    statement:
-      'The audit chain of a tenant has no gap, each hash is right, it reaches the head that is known, and the audit log and the traces are in it.',
-  },
-  {
-    id: 'CLA-10',
-    statement:
-      'A bundle’s files are those that its integrity file lists, with their digests and counts, signed by the pinned key; its traces are what was ingested.',
-  },
-  { id: 'CLA-11', statement: 'An execution that is requested again is not allowed more than before.' },
-  {
-    id: 'CLA-12',
-    statement: 'An approval is given by somebody with the role that it requires, or a higher one.',
-  },
-];
+export const CLASPER_RULES = rulesOf({
+  'CLA-1':
+    'Telemetry is signed: payload hash and signature are right, all members are covered, and the key was not revoked at issue.',
+  'CLA-2': 'The ids of an envelope match those of its payload and of the trace in it.',
+  'CLA-3':
+    'An execution that reports anything was allowed or approved before; a denied or pending one reports nothing.',
+  'CLA-4':
+    'An execution stays within its scope: capabilities, steps, cost, and the time until which it may start anything.',
+  'CLA-5':
+    'A decision token is consumed at most once, after the approval, by its holder and for its purpose; a decision is resolved once.',
+  'CLA-6':
+    'A tool token is used once, for its execution, tool and scope, before it expires; a refused tool does not run.',
+  'CLA-7': 'Repeated telemetry of one execution and event type has the same content.',
+  'CLA-8': 'The steps of a trace form a chain: each hash is right and names the previous one.',
+  'CLA-9':
+    "A tenant's audit chain has no gap, correct hashes, reaches the known head, and holds the audit log and the traces.",
+  'CLA-10':
+    'The files of a bundle are those in its integrity file, with their digests and counts, signed by the pinned key; its traces are the ingested ones.',
+  'CLA-11': 'An execution that is requested again is not allowed more than before.',
+  'CLA-12': 'An approval is given by a person with the required role or a higher one.',
+});

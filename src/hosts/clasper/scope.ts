@@ -105,7 +105,7 @@ export class Capabilities {
     return this.neededBy(tool)?.every((name) => scope.capabilities.has(name));
   }
 
-  /** The scope as bounds of a grant; undefined where it limits nothing that a ledger could hold a sum against. */
+  /** The scope as bounds of a grant; undefined where it limits nothing that a ledger could check a sum against. */
   boundsOf(scope: Scope): Bounds | undefined {
     const caps: Meter[] = [];
     if (scope.maxSteps !== undefined) caps.push({ unit: 'clasper.steps', amount: scope.maxSteps });

@@ -1,4 +1,4 @@
-/** What was read so far: what each later item is held against. */
+/** What was read so far: what each later item is checked against. */
 
 import type { Digest } from '../../base/value/digest.js';
 import type { HostPlace } from '../shared/host.js';
@@ -21,7 +21,7 @@ export interface Decided {
   readonly at: HostPlace;
 }
 
-/** An execution, by its tenant and id. Of what was decided about it only what can still matter is kept, however often it was asked for. */
+/** An execution, by its tenant and id. Of what was decided about it only what can still matter is kept, however often it was requested. */
 export class Execution {
   /** What was said of it once is not said again. */
   readonly told = new Set<string>();
@@ -90,7 +90,7 @@ export interface ToolToken {
 }
 
 /** What was ingested for an execution and a type of event. */
-export interface Ingested {
+interface Ingested {
   /** Of the payload; undefined where a malformed one took the place. */
   readonly payloadHash: string | undefined;
   /** Of the members that the host keeps of it. */
@@ -100,7 +100,7 @@ export interface Ingested {
 }
 
 /** A trace that was read. */
-export interface TraceSeen {
+interface TraceSeen {
   readonly executionId: string | undefined;
   /** Of its steps as the host keeps them. */
   readonly stepHashes: readonly string[];

@@ -4,6 +4,7 @@ import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Meter } from '../../base/value/meter.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
+import { findingOf } from '../shared/findings.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
 import { codeOf, wellFormed } from '../shared/names.js';
 import { amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
@@ -17,7 +18,7 @@ import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
 
 /** What is known of a report beside itself. */
-export interface Reported {
+interface Reported {
   /** `cost`; undefined where neither the endpoint nor the envelope says one. */
   readonly type: string | undefined;
   /** What was sent: an envelope, or a payload without one. */
@@ -80,15 +81,12 @@ export class TelemetryReader {
       return;
     }
     if (!isEnvelope) {
-      this.#desk.find('CLA-1', 'TELEMETRY_UNSIGNED', 'warning', part.at, {
-        about: ids.executionId,
-        expected: 'a signed envelope',
-      });
+      this.#desk.find('TELEMETRY_UNSIGNED', part.at, { about: ids.executionId });
     }
     const required = REQUIRED[type ?? ''];
     const missing = required?.find((name) => (valueAt(payload, name) ?? null) === null);
     if (payload === undefined || required === undefined || missing !== undefined || ids.executionId === '') {
-      this.#desk.find('INPUT', 'MEMBER_MISSING', 'invalid', part.at, {
+      this.#desk.find('MEMBER_MISSING', part.at, {
         about: ids.executionId,
         expected: required === undefined ? 'a type of telemetry' : (missing ?? 'execution_id'),
         actual: required === undefined ? (type ?? 'none') : 'none',
@@ -96,7 +94,7 @@ export class TelemetryReader {
       this.#desk.builder.drop(part.at, `ingest_${type ?? 'unknown'}`, 'MEMBER_MISSING');
       return;
     }
-    // The host stamps nothing of its own on a report: what the adapter signed is as near as there is, and it was held against the clock.
+    // The host stamps nothing of its own on a report: what the adapter signed is as near as there is, and it was checked against the clock.
     if (issuedAt !== undefined && reported.status !== undefined) this.#desk.note(part.at, issuedAt);
     const digests: ForeignDigest[] = [];
     const stated = textAt(body, 'payload_hash');
@@ -133,12 +131,14 @@ export class TelemetryReader {
         before === undefined
           ? ['DUPLICATE_OF_UNKNOWN', 'nothing before it that it would repeat']
           : ['RETRY_LOST', 'a retry of what was malformed, passed over as its duplicate'];
-      this.#desk.find('CLA-7', code, 'warning', at, {
-        about: ids.executionId,
-        expected: 'a repetition',
-        actual,
-        ...(before === undefined ? {} : { related: [before.at] }),
-      });
+      this.#desk.builder.find(
+        findingOf('CLA-7', 'warning', code, at, {
+          about: ids.executionId,
+          expected: 'a repetition',
+          actual,
+          ...(before === undefined ? {} : { related: [before.at] }),
+        }),
+      );
     }
     this.#state.ingested.set(key, {
       payloadHash,
@@ -169,11 +169,7 @@ export class TelemetryReader {
     const text = textAt(payload, type === 'cost' || type === 'metrics' ? 'recorded_at' : 'occurred_at');
     const stated = timeOfText(text);
     if (text !== undefined && stated === undefined) {
-      this.#desk.find('INPUT', 'TIME_INVALID', 'warning', at, {
-        about: executionId,
-        expected: 'a date and time',
-        actual: text.slice(0, 64),
-      });
+      this.#desk.find('TIME_INVALID', at, { about: executionId, actual: text.slice(0, 64) });
     }
     const time = stated ?? otherwise ?? this.#desk.timeOf(part, itemType, undefined, executionId);
     if (time === undefined) return;
@@ -184,7 +180,7 @@ export class TelemetryReader {
     const kind = type === 'audit' ? 'audit_event' : 'violation_reported';
     const name = firstText(textAt(payload, type === 'audit' ? 'event_type' : 'violation_type'));
     if (type === 'violations') {
-      this.#desk.find('CLA-4', 'VIOLATION_REPORTED', 'warning', at, {
+      this.#desk.find('VIOLATION_REPORTED', at, {
         about: executionId,
         actual: `the adapter itself reports ${name.slice(0, 128)}`,
       });
@@ -227,15 +223,17 @@ export class TelemetryReader {
         : (['clasper.steps', scope?.maxSteps, 'STEPS_EXCEEDED'] as const);
     const used = meters.find((meter) => meter.unit === unit)?.amount;
     if (isMore(used, limit)) {
-      this.#desk.find('CLA-4', code, 'violation', at, {
-        about: executionId,
-        expected: `at most ${shown(limit)}`,
-        actual: shown(used),
-      });
+      this.#desk.builder.find(
+        findingOf('CLA-4', 'violation', code, at, {
+          about: executionId,
+          expected: `at most ${shown(limit)}`,
+          actual: shown(used),
+        }),
+      );
     }
     // Telemetry may be late; what it is about may not.
     if (isNotBefore(time, scope?.expiresAt) && execution.startedAt === undefined) {
-      this.#desk.find('CLA-4', 'REPORTED_AFTER_EXPIRY', 'warning', at, {
+      this.#desk.find('REPORTED_AFTER_EXPIRY', at, {
         about: executionId,
         expected: `before ${scope?.expiresAt ?? ''}`,
         actual: time,
@@ -260,7 +258,7 @@ export class TelemetryReader {
       foreignDigests: digests,
     } as const;
     const isNew = this.#desk.claim(claim);
-    this.#desk.item(part, itemType, isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
+    this.#desk.mapped(part, itemType, isNew);
     if (!isNew) return;
     this.#desk.builder.observe({
       at,
@@ -280,14 +278,9 @@ export class TelemetryReader {
       const amount = amountOf(numberAt(payload, member));
       if (amount !== undefined) return [{ unit, amount }];
       this.#desk.find(
-        'INPUT',
         'AMOUNT_INVALID',
-        'invalid',
         { ...at, pointer: `/${member}` },
-        {
-          expected: 'a number, not negative, that can be held exactly',
-          actual: (numberAt(payload, member) ?? typeof value).slice(0, 64),
-        },
+        { actual: (numberAt(payload, member) ?? typeof value).slice(0, 64) },
       );
       return [];
     });
@@ -309,7 +302,7 @@ export class TelemetryReader {
       if (execution.told.has(code)) return;
       execution.told.add(code);
       const related = decided === undefined ? {} : { related: [decided.at] };
-      this.#desk.find(rule, code, grade, at, { about: executionId, expected, ...related });
+      this.#desk.builder.find(findingOf(rule, grade, code, at, { about: executionId, expected, ...related }));
     };
     if (decided === undefined) {
       const grade = this.#state.hasRequests ? 'invalid' : 'warning';
@@ -339,10 +332,9 @@ export class TelemetryReader {
     payloadHash: string,
     before: HostPlace,
   ): void {
-    this.#desk.find('CLA-7', 'IDEMPOTENCY_CONFLICT', 'violation', part.at, {
+    this.#desk.find('IDEMPOTENCY_CONFLICT', part.at, {
       about: ids.executionId,
       expected: `the content that was ingested before as ${eventType.slice(0, 128)}`,
-      actual: 'other content',
       related: [before],
     });
     const stated = timeOfText(textAt(payload, 'recorded_at') ?? textAt(payload, 'occurred_at'));
@@ -386,7 +378,7 @@ export class TelemetryReader {
     });
   }
 
-  /** The rules about envelopes. What the host refused broke nothing: it is told of as a warning. */
+  /** The rules about envelopes. What the host refused broke nothing: it is reported as a warning. */
   #check(at: HostPlace, envelope: SourceObject, ids: Ids, reported: Reported): EnvelopeCheck {
     const { accepted, answer, type } = reported;
     const key = this.#keyOf(ids, textAt(envelope, 'adapter_version'));
@@ -397,17 +389,15 @@ export class TelemetryReader {
     if (check.result === 'missing_key') {
       // Whether the signature is right is then not known, and nothing says that it is.
       if (key === undefined)
-        this.#desk.find('CLA-1', 'KEY_NOT_KNOWN', 'warning', at, {
-          about,
-          expected: `a key of ${ids.adapterId}`,
-        });
-      else this.#desk.find('CLA-1', 'KEY_REVOKED', bad, at, { about, expected: 'a key that is not revoked' });
+        this.#desk.find('KEY_NOT_KNOWN', at, { about, expected: `a key of ${ids.adapterId}` });
+      else this.#desk.find('KEY_REVOKED', at, { about, weight: bad });
       if (textAt(envelope, 'payload_hash') !== check.payloadHash) {
         const actual = (textAt(envelope, 'payload_hash') ?? 'none').slice(0, 128);
-        this.#desk.find('CLA-1', 'PAYLOAD_HASH_MISMATCH', bad, at, {
+        this.#desk.find('PAYLOAD_HASH_MISMATCH', at, {
           about,
           expected: check.payloadHash,
           actual,
+          weight: bad,
         });
       }
     } else if (check.result !== 'ok') {
@@ -415,30 +405,16 @@ export class TelemetryReader {
         check.result === 'payload_hash_mismatch'
           ? [check.payloadHash, (textAt(envelope, 'payload_hash') ?? 'none').slice(0, 128)]
           : [`a signature by ${key?.keyId ?? ids.adapterId}`, check.result];
-      this.#desk.find('CLA-1', codeOf(check.result), bad, at, { about, expected, actual });
-    } else if (!check.hasShape)
-      this.#desk.find('CLA-1', 'INVALID_PAYLOAD', bad, at, { about, expected: 'an envelope of version v1' });
+      this.#desk.builder.find(findingOf('CLA-1', bad, codeOf(check.result), at, { about, expected, actual }));
+    } else if (!check.hasShape) this.#desk.find('INVALID_PAYLOAD', at, { about, weight: bad });
     else if (type !== undefined && stated !== type)
-      this.#desk.find('CLA-1', 'PAYLOAD_TYPE_MISMATCH', bad, at, { about, expected: type, actual: stated });
+      this.#desk.find('PAYLOAD_TYPE_MISMATCH', at, { about, expected: type, actual: stated, weight: bad });
     else if (!accepted && answer === 'timestamp_skew')
-      this.#desk.find('CLA-1', 'TIMESTAMP_SKEW', 'warning', at, {
-        about,
-        actual: textAt(envelope, 'issued_at'),
-      });
+      this.#desk.find('TIMESTAMP_SKEW', at, { about, actual: textAt(envelope, 'issued_at') });
     else if (!accepted && (answer === 'invalid_signature' || answer === 'payload_hash_mismatch'))
-      this.#desk.find('CLA-1', 'REFUSED_THOUGH_VALID', 'warning', at, {
-        about,
-        expected: 'ok',
-        actual: answer,
-      });
+      this.#desk.find('REFUSED_THOUGH_VALID', at, { about, actual: answer });
     for (const pointer of check.unsigned)
-      this.#desk.find(
-        'CLA-1',
-        'MEMBER_NOT_SIGNED',
-        bad,
-        { ...at, pointer: pointer.slice(0, 256) },
-        { about },
-      );
+      this.#desk.find('MEMBER_NOT_SIGNED', { ...at, pointer: pointer.slice(0, 256) }, { about, weight: bad });
     return check;
   }
 
@@ -459,10 +435,10 @@ export class TelemetryReader {
       ...otherIds(trace, payload, TRACE_IDS).map((name) => `trace.${name}`),
     ];
     if (differing.length === 0) return;
-    this.#desk.find('CLA-2', 'ID_MISMATCH', accepted ? 'invalid' : 'warning', at, {
+    this.#desk.find('ID_MISMATCH', at, {
       about: ids.executionId,
-      expected: 'the ids of the payload',
       actual: `another ${differing.join(', ')}`,
+      weight: accepted ? 'invalid' : 'warning',
     });
   }
 

@@ -6,6 +6,7 @@ import type { Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
 import { notStated } from '../shared/claims.js';
 import { STABLE_FORM } from '../shared/forms/stable.js';
+import { findingOf } from '../shared/findings.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
 import {
@@ -25,7 +26,7 @@ import { claimId, type ClasperState, type Decided, firstText, keyOf, type ToolTo
 import { checkSteps, stepHash } from './steps.js';
 
 /** What is known of a trace beside itself. */
-export interface TraceContext {
+interface TraceContext {
   readonly tenant: string;
   readonly adapterId: string;
   /** Empty where nothing says it. */
@@ -90,12 +91,7 @@ export class TraceReader {
     if (seen !== undefined) {
       const isSame = stepHashes.join() === seen.stepHashes.join();
       if (!isSame) {
-        this.#desk.find('CLA-10', 'TRACE_EDITED', 'invalid', at, {
-          about: id,
-          expected: 'the steps that were ingested',
-          actual: 'others',
-          related: [seen.at],
-        });
+        this.#desk.find('TRACE_EDITED', at, { about: id, related: [seen.at] });
         this.#steps(at, trace, id);
       }
       this.#status(at, trace, id, context);
@@ -110,7 +106,7 @@ export class TraceReader {
     const count = listAt(trace, 'steps')?.length ?? 0;
     if (count > MAX_STEPS) {
       const details = { about: id, expected: `at most ${MAX_STEPS} steps`, actual: `${count}` };
-      this.#desk.find('INPUT', 'STEPS_TOO_MANY', 'invalid', at, details);
+      this.#desk.find('STEPS_TOO_MANY', at, details);
     }
     this.#steps(at, trace, id);
     this.#status(at, trace, id, context);
@@ -119,7 +115,7 @@ export class TraceReader {
     for (const violation of (listAt(trace, 'violations') ?? []).slice(0, MAX_VIOLATIONS)) {
       const name = firstText(textAt(violation, 'type'), 'one');
       const details = { about: id, actual: `the trace itself reports ${name.slice(0, 128)}` };
-      this.#desk.find('CLA-4', 'VIOLATION_REPORTED', 'warning', at, details);
+      this.#desk.find('VIOLATION_REPORTED', at, details);
     }
     this.#scope(at, trace, id, decided);
     this.#amounts(at, trace, steps, id);
@@ -148,11 +144,7 @@ export class TraceReader {
   }
 
   #unlinked(at: HostPlace, id: string): void {
-    this.#desk.find('CLA-3', 'EXECUTION_NOT_STATED', 'warning', at, {
-      about: id,
-      expected: 'an execution that the trace is of',
-      actual: 'none',
-    });
+    this.#desk.find('EXECUTION_NOT_STATED', at, { about: id });
   }
 
   /** CLA-8. */
@@ -168,7 +160,9 @@ export class TraceReader {
     for (const { kind, step, expected, actual } of checkSteps(trace).slice(0, MAX_FAULTS)) {
       const [code, grade] = codes[kind];
       const place = step === undefined ? at : { ...at, pointer: `${at.pointer ?? ''}/steps/${step}` };
-      this.#desk.find('CLA-8', code, grade, place, { about, expected, actual: actual?.slice(0, 128) });
+      this.#desk.builder.find(
+        findingOf('CLA-8', grade, code, place, { about, expected, actual: actual?.slice(0, 128) }),
+      );
     }
   }
 
@@ -186,11 +180,7 @@ export class TraceReader {
           ? 'compromised'
           : 'verified';
     if (stated !== actual)
-      this.#desk.find('CLA-10', 'TRACE_STATUS_WRONG', 'invalid', at, {
-        about,
-        expected: actual,
-        actual: stated.slice(0, 64),
-      });
+      this.#desk.find('TRACE_STATUS_WRONG', at, { about, expected: actual, actual: stated.slice(0, 64) });
   }
 
   /** CLA-4 for the trace as a whole; by what it says itself where nothing else says what was granted. */
@@ -199,17 +189,15 @@ export class TraceReader {
     const granted = decided?.kind === 'allow' ? decided.scope : undefined;
     const stated = own === undefined ? undefined : readScope(own);
     if (granted !== undefined && stated !== undefined && differ(granted, stated)) {
-      this.#desk.find('CLA-4', 'SCOPE_MISSTATED', 'invalid', at, {
-        about,
-        expected: 'the scope that was granted',
-        actual: 'another',
-      });
+      this.#desk.find('SCOPE_MISSTATED', at, { about });
     }
     const scope = granted ?? stated;
     if (scope === undefined) return;
     const outside = firstBeyond(textsAt(trace, 'used_scope', 'capabilities'), scope.capabilities);
     const tell = (code: string, expected: string, actual: string): void => {
-      this.#desk.find('CLA-4', code, 'violation', at, { about, expected, actual: actual.slice(0, 128) });
+      this.#desk.builder.find(
+        findingOf('CLA-4', 'violation', code, at, { about, expected, actual: actual.slice(0, 128) }),
+      );
     };
     if (outside !== undefined) tell('CAPABILITY_NOT_GRANTED', 'a capability that was granted', outside);
     const counts = [String(listAt(trace, 'steps')?.length ?? 0), numberAt(trace, 'used_scope', 'step_count')];
@@ -240,15 +228,9 @@ export class TraceReader {
     );
     for (const [pointer, value] of wrong.slice(0, MAX_FAULTS))
       this.#desk.find(
-        'INPUT',
         'AMOUNT_INVALID',
-        'invalid',
         { ...at, pointer: `${at.pointer ?? ''}${pointer}` },
-        {
-          about,
-          expected: 'a number, not negative, that can be held exactly',
-          actual: (value instanceof SourceNumber ? value.text : typeof value).slice(0, 64),
-        },
+        { about, actual: (value instanceof SourceNumber ? value.text : typeof value).slice(0, 64) },
       );
   }
 
@@ -265,17 +247,14 @@ export class TraceReader {
   #calls(at: HostPlace, trace: SourceObject, steps: readonly SourceValue[], about: string): Call[] {
     const calls: { -readonly [K in keyof Call]: Call[K] }[] = [];
     const open = new Map<string, (typeof calls)[number]>();
-    // Results that stand before their calls.
+    // Results that are before their calls.
     const early = new Map<string, (typeof calls)[number]>();
     const counts = new Map<string, number>();
     const begin = (id: string, call: Omit<Call, 'id'>): void => {
       const count = (counts.get(id) ?? 0) + 1;
       counts.set(id, count);
       if (count > 1)
-        this.#desk.find('CLA-8', 'CALL_REPEATED', 'warning', at, {
-          about,
-          actual: `toolCallId ${id.slice(0, 128)} twice`,
-        });
+        this.#desk.find('CALL_REPEATED', at, { about, actual: `toolCallId ${id.slice(0, 128)} twice` });
       const made = { id: count === 1 ? id : `${id}#${count}`, ...call };
       calls.push(made);
       if (made.result === undefined) open.set(id, made);
@@ -295,33 +274,22 @@ export class TraceReader {
       } else if (type === 'tool_call') begin(id, { tool, pointer, call: step, result: undefined });
       else if (before === undefined) {
         this.#desk.find(
-          'CLA-8',
           'RESULT_WITHOUT_CALL',
-          'warning',
           { ...at, pointer: `${at.pointer ?? ''}${pointer}` },
-          {
-            about,
-            actual: `toolCallId ${id.slice(0, 128)}`,
-          },
+          { about, actual: `toolCallId ${id.slice(0, 128)}` },
         );
         begin(id, { tool, pointer, call: undefined, result: step });
         early.set(id, calls.at(-1)!);
       } else {
         before.result = step;
         open.delete(id);
-        // Where the call names a token, the tool is the token's: CLA-6 holds it against that.
+        // Where the call names a token, the tool is the token's: CLA-6 checks it against that.
         const isPinned = textAt(before.call, 'data', 'tool_token_jti') !== undefined;
         if (tool !== before.tool && !isPinned)
           this.#desk.find(
-            'CLA-8',
             'RESULT_OF_OTHER_TOOL',
-            'warning',
             { ...at, pointer: `${at.pointer ?? ''}${pointer}` },
-            {
-              about,
-              expected: before.tool.slice(0, 128),
-              actual: tool.slice(0, 128),
-            },
+            { about, expected: before.tool.slice(0, 128), actual: tool.slice(0, 128) },
           );
       }
     }
@@ -375,11 +343,7 @@ export class TraceReader {
       return false;
     }
     if (isBlocked) {
-      this.#desk.find('CLA-3', 'RAN_THOUGH_NOT_PERMITTED', 'violation', at, {
-        about: call.id,
-        expected: 'no result of a call that was not permitted',
-        actual: 'a result',
-      });
+      this.#desk.find('RAN_THOUGH_NOT_PERMITTED', at, { about: call.id });
     }
     const authorization = this.#authorize(at, call, data, context, decided, startedAt ?? time);
     const outcome = success === true ? 'success' : success === false ? 'failure' : 'unknown';
@@ -430,17 +394,16 @@ export class TraceReader {
       const key = keyOf(tenant, executionId, call.tool);
       const refusal = this.#state.refused.get(key);
       if (refusal !== undefined && this.#state.toolAnswers.get(key) === 'deny') {
-        this.#desk.find('CLA-6', 'TOOL_RAN_AFTER_DENY', 'violation', at, {
+        this.#desk.find('TOOL_RAN_AFTER_DENY', at, {
           about: call.id,
           expected: `no call of ${call.tool.slice(0, 128)}: it was refused`,
         });
         return { claim: refusal.claim, principalId: refusal.principalId, paramsDigest: undefined };
       }
       if (this.#state.toolAnswers.get(key) === 'allow') {
-        this.#desk.find('CLA-6', 'TOOL_TOKEN_NOT_STATED', 'warning', at, {
+        this.#desk.find('TOOL_TOKEN_NOT_STATED', at, {
           about: call.id,
           expected: `the token that was issued for ${call.tool.slice(0, 128)}`,
-          actual: 'none',
         });
       }
       return { claim: decided?.claim, principalId, paramsDigest: undefined };
@@ -448,10 +411,10 @@ export class TraceReader {
     const token = this.#state.toolTokens.get(keyOf(tenant, jti));
     const stated = textAt(data, 'tool_token_scope_hash');
     if (token === undefined) {
-      this.#desk.find('CLA-6', 'TOOL_TOKEN_UNKNOWN', this.#state.hasToolTokens ? 'invalid' : 'warning', at, {
+      this.#desk.find('TOOL_TOKEN_UNKNOWN', at, {
         about: call.id,
-        expected: 'a token that was issued',
         actual: jti.slice(0, 128),
+        weight: this.#state.hasToolTokens ? 'invalid' : 'warning',
       });
       // It may have been recorded before, from other files.
       const claim = claimId('tool-token', tenant, jti);
@@ -478,12 +441,14 @@ export class TraceReader {
   ): void {
     const tell = (code: string, expected: string, actual: string): void => {
       const related = token.used === undefined ? {} : { related: [token.used] };
-      this.#desk.find('CLA-6', code, 'violation', at, {
-        about: call.id,
-        expected,
-        actual: actual.slice(0, 128),
-        ...related,
-      });
+      this.#desk.builder.find(
+        findingOf('CLA-6', 'violation', code, at, {
+          about: call.id,
+          expected,
+          actual: actual.slice(0, 128),
+          ...related,
+        }),
+      );
     };
     if (token.used !== undefined) tell('TOOL_TOKEN_REUSED', 'a token that was not used', 'one that was');
     if (executionId !== '' && token.executionId !== executionId)
@@ -492,16 +457,12 @@ export class TraceReader {
     if (stated !== undefined && token.scopeHash !== undefined && stated !== token.scopeHash)
       tell('TOOL_TOKEN_OTHER_SCOPE', token.scopeHash, stated);
     if (stated === undefined && token.scopeHash !== undefined) {
-      this.#desk.find('CLA-6', 'SCOPE_HASH_NOT_STATED', 'warning', at, {
-        about: call.id,
-        expected: token.scopeHash,
-        actual: 'none',
-      });
+      this.#desk.find('SCOPE_HASH_NOT_STATED', at, { about: call.id, expected: token.scopeHash });
     }
     if (isNotBefore(time, token.expiresAt))
       tell('TOOL_TOKEN_EXPIRED', `before ${token.expiresAt ?? ''}`, time ?? '');
     if (time !== undefined && token.issuedAt !== undefined && !isNotBefore(time, token.issuedAt)) {
-      this.#desk.find('CLA-6', 'DATED_BEFORE_TOKEN', 'warning', at, {
+      this.#desk.find('DATED_BEFORE_TOKEN', at, {
         about: call.id,
         expected: `from ${token.issuedAt} on`,
         actual: time,
@@ -521,21 +482,16 @@ export class TraceReader {
     const { expiresAt } = decided.scope;
     if (isNotBefore(time, expiresAt)) {
       const details = { about: call.id, expected: `before ${expiresAt ?? ''}`, actual: time };
-      this.#desk.find('CLA-4', 'GRANT_EXPIRED', 'violation', at, details);
+      this.#desk.find('GRANT_EXPIRED', at, details);
     }
     const isWithin = this.#state.capabilities.isWithin(decided.scope, call.tool);
     if (isWithin === true) return;
     if (isWithin === false) {
-      this.#desk.find('CLA-4', 'CAPABILITY_NOT_GRANTED', 'violation', at, {
-        about: call.id,
-        expected: 'a tool of a granted capability',
-        actual: call.tool.slice(0, 128),
-      });
+      this.#desk.find('CAPABILITY_NOT_GRANTED', at, { about: call.id, actual: call.tool.slice(0, 128) });
     } else if (textAt(data, 'tool_token_jti') === undefined) {
-      this.#desk.find('CLA-4', 'CAPABILITY_NOT_STATED', 'warning', at, {
+      this.#desk.find('CAPABILITY_NOT_STATED', at, {
         about: call.id,
         expected: `which capability ${call.tool.slice(0, 128)} needs`,
-        actual: 'nothing that says it',
       });
     }
   }
@@ -550,15 +506,9 @@ export class TraceReader {
       const details = { about: id, expected: `${traceCost.text} USD, as its trace says` };
       if (cost === undefined) {
         if (isMore(inTrace, { t: 'int', v: '0' }))
-          this.#desk.find('CLA-4', 'COST_NOT_REPORTED', 'warning', traceCost.at, {
-            ...details,
-            actual: 'none',
-          });
+          this.#desk.find('COST_NOT_REPORTED', traceCost.at, { ...details });
       } else if (isMore(inTrace, reported) || isMore(reported, inTrace))
-        this.#desk.find('CLA-4', 'COST_DISAGREES', 'warning', traceCost.at, {
-          ...details,
-          actual: `${cost} USD`,
-        });
+        this.#desk.find('COST_DISAGREES', traceCost.at, { actual: `${cost} USD`, ...details });
     }
   }
 }

@@ -5,10 +5,10 @@ import type { MeterVector } from '../../base/value/meter.js';
 import type { HostPlace } from '../shared/host.js';
 
 /** Where something was said. */
-export type Speaker = 'hook' | 'transcript';
+type Speaker = 'hook' | 'transcript';
 
 /** That a tool is to run. */
-export interface Proposal {
+interface Proposal {
   readonly from: Speaker;
   readonly tool: string;
   readonly paramsDigest: Digest | undefined;
@@ -213,7 +213,7 @@ function keyOf(session: string, tool: string, params: Digest): string {
   return JSON.stringify([session, tool, toDigestText(params.b64)]);
 }
 
-/** The proposal that counts: a hook is told what is to run, a transcript what the model asked for. */
+/** The proposal that counts: a hook is told what is to run, a transcript what the model requested. */
 export function proposalOf({ proposals }: Call): Proposal | undefined {
   return proposals.find(({ from }) => from === 'hook') ?? proposals[0];
 }

@@ -1,8 +1,9 @@
 /**
- * Lines that sessions copied from the one they go on from. A copy is under a session of its own; its parent, its time and even its uuid
+ * Lines that sessions copied from the one they continue from. A copy is under a session of its own; its parent, its time and even its uuid
  * may be new. What tells it are its message's id or its results' ids, with the same content, and its place before others of these.
  */
 
+import { addTo } from '../shared/lists.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { sha256Digest } from '../../base/value/digest.js';
 import type { HostPlace } from '../shared/host.js';
@@ -11,7 +12,7 @@ import { jcsDigest, textAt } from '../shared/values.js';
 import { blocksOf, type TranscriptLine } from './lines.js';
 
 /** The line that another is a copy of. */
-export interface Original {
+interface Original {
   readonly at: HostPlace;
   /** Whether both say the same. */
   readonly isSame: boolean;
@@ -79,9 +80,7 @@ export class Copies {
       else this.#copies.set(line, { at, isSame: true });
     }
     for (const [content, at] of own) {
-      const all = unnamed.get(content);
-      if (all === undefined) unnamed.set(content, [at]);
-      else all.push(at);
+      addTo(unnamed, content, at);
     }
   }
 }
@@ -90,9 +89,7 @@ function filesOf(lines: readonly TranscriptLine[]): Iterable<readonly Transcript
   const files = new Map<string, TranscriptLine[]>();
   for (const line of lines) {
     const { file } = line.item.at;
-    const own = files.get(file);
-    if (own === undefined) files.set(file, [line]);
-    else own.push(line);
+    addTo(files, file, line);
   }
   return files.values();
 }

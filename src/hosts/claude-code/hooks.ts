@@ -7,7 +7,7 @@ import { toolOf, wellFormed } from '../shared/names.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { Call } from './calls.js';
 import type { AnswerLine, HookAnswer, HookLine } from './lines.js';
-import { INVALID, type Recorder, WARNING } from './recorder.js';
+import type { Recorder } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
 /** One tool use is one call. */
@@ -100,10 +100,7 @@ export class HookReader {
     this.#asking = call;
     if (call === undefined) {
       if (!isAnswer) {
-        this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, {
-          expected: 'tool_use_id',
-          actual: 'none',
-        });
+        this.#recorder.find('ID_NOT_STATED', item.at, { expected: 'tool_use_id' });
         reading.drop(item.at, event, 'ID_NOT_STATED');
       }
       return undefined;
@@ -125,12 +122,7 @@ export class HookReader {
       before !== undefined &&
       (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64)
     ) {
-      this.#recorder.find('CC-1', 'DUPLICATE_TOOL_USE', INVALID, at, {
-        about: call.id,
-        expected: 'the tool and the parameters as they were before',
-        actual: 'others',
-        related: [before.at],
-      });
+      this.#recorder.find('DUPLICATE_TOOL_USE', at, { about: call.id, related: [before.at] });
     }
     if (this.#decide(about, line.answer)) return;
     const name = snakeCase(line.event);
@@ -146,11 +138,7 @@ export class HookReader {
   ): boolean {
     const { event, item } = line;
     if (answer !== undefined && !answer.isKnown) {
-      this.#recorder.find('CC-12', 'DECISION_UNKNOWN', INVALID, item.at, {
-        about: call.id,
-        expected: 'allow, deny, ask or defer',
-        actual: answer.stated,
-      });
+      this.#recorder.find('DECISION_UNKNOWN', item.at, { about: call.id, actual: answer.stated });
     }
     if (answer?.decision === undefined) return false;
     const { updatedInput } = answer;
@@ -185,10 +173,10 @@ export class HookReader {
     this.#recorder.calls.adopt(call, tool, paramsDigest);
     const before = call.proposals.find(({ from }) => from === 'hook');
     if (before === undefined && this.#hasPreToolUse) {
-      this.#recorder.find('CC-2', 'RESULT_WITHOUT_USE', WARNING, item.at, {
+      this.#recorder.find('RESULT_WITHOUT_USE', item.at, {
         about: call.id,
         expected: 'PreToolUse before it',
-        actual: 'none',
+        weight: 'warning',
       });
     }
     const response = valueAt(input, 'tool_response') ?? valueAt(input, 'error');

@@ -187,7 +187,7 @@ export function blocksOf(line: TranscriptLine, type: 'tool_use' | 'tool_result')
 
 /**
  * What Claude Code writes as the result of a tool use that did not run. A transcript has no member that says so, only these words, which
- * an answer of a tool could hold too: only results that are errors are held against them.
+ * an answer of a tool could hold too: only results that are errors are checked against them.
  */
 const DENIALS: readonly (readonly [string, RegExp])[] = [
   [

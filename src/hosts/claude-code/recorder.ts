@@ -1,7 +1,8 @@
-/** What hooks and transcripts say of tool uses, as claims: each decision and each execution once, whoever says it. */
+/** What hooks and transcripts say of tool uses, as claims: each decision and each execution once, whichever source says it. */
 
 import type { Digest } from '../../base/value/digest.js';
-import type { HostFinding, HostPlace, SourceItem } from '../shared/host.js';
+import type { FindingDetails } from '../shared/findings.js';
+import type { HostPlace, SourceItem } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import {
@@ -13,20 +14,10 @@ import {
   type Ending,
   proposalOf,
 } from './calls.js';
+import { type Code, finding } from './findings.js';
 
-/** Broken, contradictory or missing evidence. */
-export const INVALID = { severity: 'error', class: 'invalid' } as const;
-/** Intact evidence of something that was not allowed. */
-const VIOLATION = { severity: 'error', class: 'violation' } as const;
-/** Odd, or cut. */
-export const WARNING = { severity: 'warning', class: 'none' } as const;
-
-/** What a finding says besides. */
-export type Details = Pick<HostFinding, 'about' | 'lacks' | 'expected' | 'actual' | 'related'>;
-
-/** A host whose tool uses are told of by hooks and by a log of its sessions. */
+/** A host whose tool uses are reported by hooks and by a log of its sessions. */
 export interface HookedHost {
-  /** `claude-code` */
   readonly name: string;
   /** What its rules begin with: `CC`. Those of one number say the same for each. */
   readonly rules: string;
@@ -53,14 +44,9 @@ export class Recorder {
     return principalOf('agent', this.host.name, session, ...(agent === undefined ? [] : [agent]));
   }
 
-  find(
-    rule: string,
-    code: string,
-    judged: Pick<HostFinding, 'severity' | 'class'>,
-    at: HostPlace,
-    details: Details,
-  ): void {
-    this.reading.find({ rule: rule.replace(/^CC/, this.host.rules), code, ...judged, at, ...details });
+  find(code: Code, at: HostPlace, details: FindingDetails): void {
+    const found = finding(code, at, details);
+    this.reading.find({ ...found, rule: found.rule.replace(/^CC/, this.host.rules) });
   }
 
   /** The time of a line; without any it is dropped. */
@@ -100,7 +86,6 @@ export class Recorder {
     return true;
   }
 
-  /** Whether it is new: a tool use ends once. */
   end(
     call: Call,
     { at, bytes }: SourceItem,
@@ -134,12 +119,7 @@ export class Recorder {
       outputDigest,
     });
     if (decision === undefined) {
-      this.find('CC-7', 'DECISION_NOT_STATED', INVALID, at, {
-        about: call.id,
-        lacks: 'decision',
-        expected: 'a decision',
-        actual: 'none in these files',
-      });
+      this.find('DECISION_NOT_STATED', at, { about: call.id });
     } else if (decision.decision === 'deny') {
       this.#findDenied(call, call.ending);
     } else {
@@ -151,24 +131,23 @@ export class Recorder {
   /** Whether a denial and an execution are of one tool use, in whichever order they were read. */
   #findDenied(call: Call, { at }: Ending): void {
     const denial = call.decisions.final;
-    this.find('CC-6', 'RAN_AFTER_DENIAL', VIOLATION, at, {
+    this.find('RAN_AFTER_DENIAL', at, {
       about: call.id,
       expected: `no result, since it was denied: ${denial?.code ?? ''}`,
-      actual: 'a result',
       ...(denial === undefined ? {} : { related: [denial.at] }),
     });
   }
 
-  /** As a ledger has it: contradictory evidence, since nobody knows what was allowed. */
+  /** As a ledger has it: contradictory evidence, since it is unknown what was allowed. */
   #checkAllowed(call: Call, allowed: Decision, tool: string, ran: Digest | undefined): void {
     if (call.ending === undefined) return;
     const related = [allowed.at];
     if (allowed.tool !== tool) {
       const details = { about: call.id, expected: allowed.tool, actual: tool, related };
-      this.find('CC-8', 'TOOL_CHANGED', INVALID, call.ending.at, details);
+      this.find('TOOL_CHANGED', call.ending.at, details);
     }
     if (!differs(allowed.paramsDigest, ran)) return;
-    this.find('CC-8', 'PARAMS_CHANGED', INVALID, call.ending.at, {
+    this.find('PARAMS_CHANGED', call.ending.at, {
       about: call.id,
       expected: `parameters ${allowed.paramsDigest?.b64 ?? ''}`,
       actual: ran?.b64,
@@ -184,7 +163,7 @@ export class Recorder {
       !(isSameSpeaker && differs(before.paramsDigest, now.paramsDigest));
     if (isSame) return;
     const code = isSameSpeaker ? 'TWO_RESULTS' : 'OUTCOME_DISAGREES';
-    this.find('CC-5', code, INVALID, now.at, {
+    this.find(code, now.at, {
       about: call.id,
       expected: isSameSpeaker ? 'the result as it was before' : before.outcome,
       actual: isSameSpeaker ? 'another' : now.outcome,
@@ -192,7 +171,7 @@ export class Recorder {
     });
   }
 
-  /** What only all lines together show: what has no end, and each tool use as it is to be held against a ledger. */
+  /** What only all lines together show: what has no end, and each tool use as it is compared with a ledger. */
   finish(): void {
     for (const call of this.calls.all()) {
       const proposal = proposalOf(call);
@@ -200,11 +179,7 @@ export class Recorder {
       const { ending } = call;
       const isOpen = ending === undefined && decision?.decision !== 'deny' && !call.isNotCalled;
       if (call.isNamed && proposal !== undefined && isOpen) {
-        this.find('CC-9', 'RESULT_MISSING', WARNING, proposal.at, {
-          about: call.id,
-          expected: 'a result, or a denial',
-          actual: 'neither',
-        });
+        this.find('RESULT_MISSING', proposal.at, { about: call.id });
       }
       const at = ending?.at ?? decision?.at ?? proposal?.at;
       if (at === undefined) continue;

@@ -1,5 +1,6 @@
 /** What logs of sessions say of tool uses that hooks are not told: when, and whose they are. */
 
+import { finding } from './findings.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { listAt, textAt } from '../shared/values.js';
@@ -45,15 +46,11 @@ export class ToolUses {
       return whole;
     });
     for (const { first, count } of dated.values()) {
-      reading.find({
-        rule: 'INPUT',
-        code: 'TIME_OF_TRANSCRIPT',
-        severity: 'info',
-        class: 'none',
-        at: first.item.at,
-        expected: 'a date and time',
-        actual: `none on ${count} lines; that of the same tool use in a log of its session stands for it`,
-      });
+      reading.find(
+        finding('TIME_OF_TRANSCRIPT', first.item.at, {
+          actual: `none on ${count} lines; that of the same tool use in a log of its session stands for it`,
+        }),
+      );
     }
     return all;
   }

@@ -12,13 +12,12 @@ import { proposalOf } from './calls.js';
 import { Copies } from './copies.js';
 import { ONE_CALL } from './hooks.js';
 import { type Block, blocksOf, denialOf, notCalledOf, statesReason, type TranscriptLine } from './lines.js';
-import { INVALID, type Recorder, WARNING } from './recorder.js';
+import type { Recorder } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
 /** Lines that Claude Code itself wrote in the place of an answer of a model. */
 const NO_MODEL = '<synthetic>';
 
-/** A message of a model, as its last line has it. */
 interface Message {
   readonly at: HostPlace;
   readonly callIds: readonly string[];
@@ -66,8 +65,7 @@ export class TranscriptReader {
     const { reading } = this.#recorder;
     if (uuid === undefined) {
       const isMessage = type === 'assistant' || type === 'user';
-      if (isMessage)
-        this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, { expected: 'uuid', actual: 'none' });
+      if (isMessage) this.#recorder.find('ID_NOT_STATED', item.at, { expected: 'uuid' });
       reading.drop(item.at, cut(type), isMessage ? 'ID_NOT_STATED' : 'NOT_A_MESSAGE');
       return;
     }
@@ -83,7 +81,7 @@ export class TranscriptReader {
     else this.#user(line, uuid, occurredAt);
   }
 
-  /** Sessions that go on from others begin with their lines, under a session of their own. */
+  /** Sessions that continue from others begin with their lines, under a session of their own. */
   #isRepeated(line: TranscriptLine, uuid: string): boolean {
     const { item, type } = line;
     this.#seen.add(uuid);
@@ -91,12 +89,7 @@ export class TranscriptReader {
     if (original === undefined) return false;
     const { isSame } = original;
     if (!isSame) {
-      this.#recorder.find('CC-3', 'DUPLICATE_UUID', INVALID, item.at, {
-        about: uuid,
-        expected: 'the line as it was before',
-        actual: 'another',
-        related: [original.at],
-      });
+      this.#recorder.find('DUPLICATE_UUID', item.at, { about: uuid, related: [original.at] });
     }
     const reason = isSame ? 'LINE_REPEATED' : 'DUPLICATE_UUID';
     this.#recorder.reading.item({ at: item.at, type: cut(type), fate: 'repeated', reason });
@@ -107,7 +100,7 @@ export class TranscriptReader {
     if (parent === undefined || (this.#seen.has(parent) && parent !== uuid)) return;
     const isLater = this.#copies.has(parent);
     const code = isLater ? 'PARENT_AFTER_CHILD' : 'PARENT_NOT_FOUND';
-    this.#recorder.find('CC-4', code, WARNING, at, {
+    this.#recorder.find(code, at, {
       about: uuid,
       expected: `line ${parent} before it`,
       actual: isLater ? 'it is not before it' : 'none',
@@ -163,7 +156,7 @@ export class TranscriptReader {
         amounts[name] = amount;
         continue;
       }
-      this.#recorder.find('CC-11', 'AMOUNT_INVALID', INVALID, at, {
+      this.#recorder.find('AMOUNT_INVALID', at, {
         about: id,
         expected: `${name}, a whole number that is not negative`,
         actual: stated instanceof SourceNumber ? stated.text : 'no number',
@@ -179,10 +172,9 @@ export class TranscriptReader {
       return was !== undefined && is !== undefined && compareQuantities(is, was) < 0;
     });
     if (changed === undefined) return;
-    this.#recorder.find('CC-11', 'USAGE_DISAGREES', WARNING, at, {
+    this.#recorder.find('USAGE_DISAGREES', at, {
       about: id,
       expected: `${changed} as before`,
-      actual: 'another',
       related: [before.at],
     });
   }
@@ -198,12 +190,7 @@ export class TranscriptReader {
     const before = call.proposals.find(({ from }) => from === 'transcript');
     if (before !== undefined) {
       if (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64) {
-        this.#recorder.find('CC-1', 'DUPLICATE_TOOL_USE', INVALID, item.at, {
-          about: id,
-          expected: 'the tool and the parameters as they were before',
-          actual: 'others',
-          related: [before.at],
-        });
+        this.#recorder.find('DUPLICATE_TOOL_USE', item.at, { about: id, related: [before.at] });
       }
       return false;
     }
@@ -248,16 +235,12 @@ export class TranscriptReader {
     const call = this.#recorder.calls.get(block.id);
     const proposal = call === undefined ? undefined : proposalOf(call);
     if (call === undefined || proposal === undefined) {
-      this.#recorder.find('CC-2', 'RESULT_WITHOUT_USE', INVALID, at, {
-        about: block.id,
-        expected: 'a tool use before it',
-        actual: 'none',
-      });
+      this.#recorder.find('RESULT_WITHOUT_USE', at, { about: block.id, expected: 'a tool use before it' });
       return 'evidence';
     }
     const asked = call.proposals.find(({ from }) => from === 'transcript');
     if (asked !== undefined && compareTimestamps(occurredAt, asked.occurredAt) < 0) {
-      this.#recorder.find('CC-10', 'RESULT_BEFORE_USE', INVALID, at, {
+      this.#recorder.find('RESULT_BEFORE_USE', at, {
         about: call.id,
         expected: `from ${asked.occurredAt}`,
         actual: occurredAt,

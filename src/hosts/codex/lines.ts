@@ -14,7 +14,6 @@ import { objectAt, textAt, timeOfText } from '../shared/values.js';
 export interface RolloutLine {
   readonly kind: 'rollout';
   readonly item: SourceItem;
-  /** `response_item` */
   readonly record: string;
   /** What the payload says that it is: `function_call`. */
   readonly type: string | undefined;

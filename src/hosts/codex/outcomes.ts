@@ -7,13 +7,10 @@ import { amountOf, listAt, numberAt, textAt, valueAt } from '../shared/values.js
 
 /** How a call ended. */
 export interface Outcome {
-  /** A code, where it did not run. */
   readonly denial?: string | undefined;
-  /** A code, where no tool was called. */
   readonly notCalled?: string | undefined;
   readonly outcome: 'success' | 'failure' | 'unknown';
   readonly errorCode?: string | undefined;
-  /** In milliseconds. */
   readonly duration?: Quantity | undefined;
 }
 

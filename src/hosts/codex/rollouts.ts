@@ -8,7 +8,7 @@ import type { Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { type Call, proposalOf } from '../claude-code/calls.js';
 import { ONE_CALL } from '../claude-code/hooks.js';
-import { INVALID, type Recorder, WARNING } from '../claude-code/recorder.js';
+import type { Recorder } from '../claude-code/recorder.js';
 import type { HostPlace, ItemFate } from '../shared/host.js';
 import { toolOf, wellFormed } from '../shared/names.js';
 import { amountFacts, metersOf } from '../shared/usage.js';
@@ -22,7 +22,6 @@ const MAX_FACT_LENGTH = 256;
 /** Kinds that nobody knows are named one by one, up to so many. */
 const MAX_KINDS = 100;
 
-/** A session while it is read. */
 interface Reading {
   readonly session: Session;
   readonly usage: UsageCount;
@@ -47,11 +46,7 @@ export class RolloutReader {
   read(sessions: readonly Session[]): void {
     for (const session of sessions) this.#session(session);
     for (const [kind, { at, count }] of this.#kinds) {
-      this.#recorder.find('INPUT', 'KIND_UNKNOWN', WARNING, at, {
-        about: kind,
-        expected: 'a kind of line that is known',
-        actual: `${kind} on ${count} lines`,
-      });
+      this.#recorder.find('KIND_UNKNOWN', at, { about: kind, actual: `${kind} on ${count} lines` });
     }
   }
 
@@ -132,10 +127,7 @@ export class RolloutReader {
   ): { readonly call: Call; readonly occurredAt: string } | undefined {
     const { item } = line;
     if (id === undefined || id === '') {
-      this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, {
-        expected: 'call_id',
-        actual: 'none',
-      });
+      this.#recorder.find('ID_NOT_STATED', item.at, { expected: 'call_id' });
       this.#drop(line, 'ID_NOT_STATED');
       return undefined;
     }
@@ -156,12 +148,7 @@ export class RolloutReader {
     if (before !== undefined) {
       const isSame = before.tool === tool && before.paramsDigest?.b64 === paramsDigest?.b64;
       if (!isSame) {
-        this.#recorder.find('CC-1', 'DUPLICATE_TOOL_USE', INVALID, at, {
-          about: call.id,
-          expected: 'the tool and the parameters as they were before',
-          actual: 'others',
-          related: [before.at],
-        });
+        this.#recorder.find('DUPLICATE_TOOL_USE', at, { about: call.id, related: [before.at] });
       }
       this.#recorder.reading.item({ at, type: kindOf(line), fate: 'repeated', reason: 'TOOL_USE_REPEATED' });
       return;
@@ -204,16 +191,12 @@ export class RolloutReader {
     const { at } = line.item;
     const proposal = proposalOf(call);
     if (proposal === undefined) {
-      this.#recorder.find('CC-2', 'RESULT_WITHOUT_USE', INVALID, at, {
-        about: call.id,
-        expected: 'a call before it',
-        actual: 'none',
-      });
+      this.#recorder.find('RESULT_WITHOUT_USE', at, { about: call.id, expected: 'a call before it' });
       this.#evidence(reading, line, 'output');
       return;
     }
     if (compareTimestamps(occurredAt, proposal.occurredAt) < 0 && proposal.from === 'transcript') {
-      this.#recorder.find('CC-10', 'RESULT_BEFORE_USE', INVALID, at, {
+      this.#recorder.find('RESULT_BEFORE_USE', at, {
         about: call.id,
         expected: `from ${proposal.occurredAt}`,
         actual: occurredAt,
@@ -327,12 +310,11 @@ export class RolloutReader {
     if (occurredAt === undefined) return;
     const faults: UsageFault[] = [];
     const tokens = reading.usage.add(info, faults);
-    for (const { code, severity, expected, actual } of faults) {
-      const judged = severity === 'error' ? INVALID : WARNING;
-      this.#recorder.find('CC-11', code, judged, at, { about: reading.session.id, expected, actual });
+    for (const { code, expected, actual } of faults) {
+      this.#recorder.find(code, at, { about: reading.session.id, expected, actual });
     }
     if (tokens === undefined) {
-      if (faults.some(({ severity }) => severity === 'error')) this.#drop(line, 'AMOUNT_INVALID');
+      if (faults.some(({ code }) => code === 'AMOUNT_INVALID')) this.#drop(line, 'AMOUNT_INVALID');
       else
         this.#recorder.reading.item({ at, type: kindOf(line), fate: 'repeated', reason: 'USAGE_REPEATED' });
       return;
@@ -487,7 +469,7 @@ function factsOf(payload: SourceObject): JsonObject {
     ...Object.fromEntries(
       TEXTS.flatMap((name) => {
         const text = textAt(payload, name);
-        // A reason is a word where a turn was aborted, and a sentence where approval was asked for.
+        // A reason is a word where a turn was aborted, and a sentence where approval was requested.
         return text === undefined || (name === 'reason' && !/^[a-z_]{1,64}$/.test(text))
           ? []
           : [[name, cut(text)]];

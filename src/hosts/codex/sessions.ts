@@ -1,5 +1,6 @@
 /** Sessions, one a file: whose they are, and which lines were there before they began. */
 
+import { addTo } from '../shared/lists.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { sha256Digest } from '../../base/value/digest.js';
 import type { Actor } from '../claude-code/calls.js';
@@ -11,7 +12,6 @@ import type { RolloutLine } from './lines.js';
 /** A rollout. */
 export interface Session {
   readonly id: string;
-  /** A subagent acts below the session that spawned it. */
   readonly actor: Actor;
   readonly lines: readonly RolloutLine[];
   /** Why a line counts elsewhere: a Code. */
@@ -25,9 +25,7 @@ export function sessionsOf(lines: readonly RolloutLine[], reading: ReadingBuilde
   const files = new Map<string, RolloutLine[]>();
   for (const line of lines) {
     const { file } = line.item.at;
-    const own = files.get(file);
-    if (own === undefined) files.set(file, [line]);
-    else own.push(line);
+    addTo(files, file, line);
   }
   const all = [...files].map(([file, own]) => begin(file, own));
   const byId = new Map(all.map((each) => [each.id, each] as const).reverse());
@@ -74,7 +72,7 @@ function idOfFile(file: string): string | undefined {
   return /rollout-[^/\\]*?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/.exec(file)?.[1];
 }
 
-/** A fork begins with its own line about itself, then with lines of the session that it goes on from. */
+/** A fork begins with its own line about itself, then with lines of the session that it continues from. */
 function copyHistory(
   session: Begun,
   byId: ReadonlyMap<string, Begun>,
@@ -147,9 +145,7 @@ function endByLines(lines: readonly RolloutLine[], parent: Begun): number | unde
   const places = new Map<string, number[]>();
   for (const [index, line] of parent.lines.entries()) {
     const content = contentOf(line);
-    const at = places.get(content);
-    if (at === undefined) places.set(content, [index]);
-    else at.push(index);
+    addTo(places, content, index);
   }
   const taken = new Map<string, number>();
   let from = 0;

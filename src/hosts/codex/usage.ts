@@ -19,7 +19,6 @@ export const TOKENS = [
 /** What is wrong with a stated usage. */
 export interface UsageFault {
   readonly code: 'AMOUNT_INVALID' | 'PART_EXCEEDS_TOTAL' | 'USAGE_DISAGREES';
-  readonly severity: 'error' | 'warning';
   readonly expected: string;
   readonly actual: string;
 }
@@ -67,7 +66,7 @@ export class UsageCount {
   }
 }
 
-const DISAGREES = { code: 'USAGE_DISAGREES', severity: 'warning' } as const;
+const DISAGREES = { code: 'USAGE_DISAGREES' } as const;
 
 function tokensOf(info: SourceObject, name: string, faults: UsageFault[]): Tokens | undefined {
   const stated = objectAt(info, name);
@@ -81,7 +80,7 @@ function tokensOf(info: SourceObject, name: string, faults: UsageFault[]): Token
     else {
       const actual = value instanceof SourceNumber ? value.text : 'no number';
       const expected = `${name}.${member}, a whole number that is not negative`;
-      faults.push({ code: 'AMOUNT_INVALID', severity: 'error', expected, actual });
+      faults.push({ code: 'AMOUNT_INVALID', expected, actual });
     }
   }
   return tokens;
@@ -102,7 +101,6 @@ function findParts(tokens: Tokens, faults: UsageFault[]): void {
       continue;
     faults.push({
       code: 'PART_EXCEEDS_TOTAL',
-      severity: 'warning',
       expected: `${part} within ${whole}`,
       actual: `${a} of ${b}`,
     });

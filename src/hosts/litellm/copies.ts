@@ -14,7 +14,6 @@ export interface Request {
   /** What its answer is called. */
   readonly id: string;
   readonly callId: string | undefined;
-  /** What is read of it, as a digest. */
   readonly content: string;
   readonly started: string | undefined;
   readonly ended: string | undefined;
@@ -56,7 +55,7 @@ export function findCopies<T extends Request>(
   return copies;
 }
 
-/** So many rows of one id are looked at. */
+/** At most this many rows of one id are read. */
 const MAX_ALIKE = 64;
 
 function keep<T>(index: Map<string, T[]>, id: string, list: T[], row: T): void {

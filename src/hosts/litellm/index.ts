@@ -1,5 +1,7 @@
 /** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
 
+import type { FindingDetails } from '../shared/findings.js';
+import { type Code, finding } from './findings.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   decodeSourceJson,
@@ -12,15 +14,7 @@ import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { documentsOf, peekDocuments } from '../shared/documents.js';
-import type {
-  Host,
-  HostFile,
-  HostFinding,
-  HostOptions,
-  HostPlace,
-  HostReading,
-  SourceItem,
-} from '../shared/host.js';
+import type { Host, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
 import { meterText } from '../shared/left-out.js';
 import { compactJson, membersOf } from '../shared/members.js';
 import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
@@ -43,7 +37,6 @@ import {
 import { type Copy, findCopies, type Request } from './copies.js';
 import { LITELLM_RULES } from './rules.js';
 
-/** The host LiteLLM. */
 export const litellm: Host = {
   name: 'litellm',
   title: 'LiteLLM spend logs',
@@ -107,7 +100,6 @@ function withMetadata(row: SourceObject): SourceObject {
   return new SourceObject(new Map([...row.entries(), ['metadata', decoded.value]]));
 }
 
-/** A row that is a request, as it is read. */
 interface Row extends SourceItem, Request {
   readonly value: SourceObject;
   readonly type: string;
@@ -151,10 +143,7 @@ class SpendReader {
     }
     for (const [total, { at, rows }] of this.#pages) {
       if (Number(total) <= rows) continue;
-      this.#find('LL-10', 'ROWS_MISSING', WARNING, at, undefined, {
-        expected: `${total} rows`,
-        actual: `${rows} rows`,
-      });
+      this.#find('ROWS_MISSING', at, { expected: `${total} rows`, actual: `${rows} rows` });
     }
     return this.reading.finish();
   }
@@ -185,10 +174,7 @@ class SpendReader {
       return;
     }
     if (id === undefined || id === '') {
-      this.#find('INPUT', 'ID_NOT_STATED', INVALID, at, undefined, {
-        expected: 'request_id',
-        actual: 'none',
-      });
+      this.#find('ID_NOT_STATED', at);
       this.#leaveOut(at, 'ID_NOT_STATED', value);
       this.reading.drop(at, type, 'ID_NOT_STATED');
       return;
@@ -209,7 +195,7 @@ class SpendReader {
       return;
     }
     if (started !== undefined && ended !== undefined && compareTimestamps(ended, started) < 0) {
-      this.#find('LL-2', 'END_BEFORE_START', INVALID, at, id, { expected: `from ${started}`, actual: ended });
+      this.#find('END_BEFORE_START', at, { about: id, expected: `from ${started}`, actual: ended });
     }
     const call = textAt(value, 'metadata', 'litellm_call_id') ?? textAt(value, 'litellm_call_id');
     const callId = call === '' ? undefined : call;
@@ -238,7 +224,9 @@ class SpendReader {
     const meters = metersOf(unitsOf(this.#amountsIn(value)));
     const used = meters.length === 0 ? 'another' : meterText(meters);
     const isBroken = code === 'DUPLICATE_REQUEST' && !counts;
-    this.#find(code.startsWith('DUPLICATE') ? 'LL-1' : 'LL-13', code, isBroken ? INVALID : WARNING, at, id, {
+    this.#find(code, at, {
+      about: id,
+      weight: isBroken ? 'invalid' : 'warning',
       expected: code === 'DUPLICATE_REQUEST' ? 'an id of its own' : 'a call that is logged once',
       actual: counts ? `${used}, counted too` : `${used}, left out`,
       related: [of.at],
@@ -298,7 +286,7 @@ class SpendReader {
     this.reading.item({ at, type, fate: isMapped ? 'mapped' : 'evidence' });
   }
 
-  /** What a row states that can be counted; what cannot is told of where it is counted. */
+  /** What a row states that can be counted; what cannot is reported where it is counted. */
   #amountsIn(
     row: SourceObject,
     refuse: (name: string, path: readonly string[], text: string) => void = () => undefined,
@@ -336,7 +324,7 @@ class SpendReader {
       const code = name === 'spend' && text.startsWith('-') ? 'NEGATIVE_SPEND' : 'AMOUNT_INVALID';
       const expected =
         name === 'spend' ? 'an amount that is not negative' : 'a whole number that is not negative';
-      this.#find('LL-4', code, INVALID, at, id, { expected, actual: `${path.join('.')} ${text}` });
+      this.#find(code, at, { about: id, expected, actual: `${path.join('.')} ${text}` });
     });
     const amounts = Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith('usage.')));
     const { prompt_tokens: prompt, completion_tokens: completion } = amounts;
@@ -344,13 +332,14 @@ class SpendReader {
     // Some providers count what a model thinks beside its answer, and in the total.
     const whole = sumOf([sum, amounts['reasoning_tokens']]);
     if (sum !== undefined && differ(whole, amounts['total_tokens']))
-      this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts['total_tokens']);
+      this.#compare('TOKEN_SUM', at, id, 'total_tokens', sum, amounts['total_tokens']);
     for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
-      this.#compare('LL-6', 'USAGE_DISAGREES', at, id, name, amounts[name], all[`usage.${name}`]);
+      this.#compare('USAGE_DISAGREES', at, id, name, amounts[name], all[`usage.${name}`]);
     }
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
-      this.#find('LL-7', 'PART_EXCEEDS_TOTAL', WARNING, at, id, {
+      this.#find('PART_EXCEEDS_TOTAL', at, {
+        about: id,
         expected: `${part} within ${whole}`,
         actual: `${shown(amounts[part])} of ${shown(amounts[whole])}`,
       });
@@ -360,8 +349,7 @@ class SpendReader {
   }
 
   #compare(
-    rule: string,
-    code: string,
+    code: Code,
     at: HostPlace,
     id: string,
     name: string,
@@ -369,7 +357,8 @@ class SpendReader {
     actual: Quantity | undefined,
   ): void {
     if (!differ(expected, actual)) return;
-    this.#find(rule, code, INVALID, at, id, {
+    this.#find(code, at, {
+      about: id,
       expected: `${name} ${shown(expected)}`,
       actual: shown(actual),
     });
@@ -384,38 +373,25 @@ class SpendReader {
     const sum = COST_PARTS.reduce((before, name) => before + numberOf(breakdown, name), 0);
     const stated = Number(total.text);
     if (Math.abs(sum - stated) <= COST_TOLERANCE * Math.max(Math.abs(stated), Math.abs(sum))) return;
-    this.#find('LL-5', 'COST_PARTS', INVALID, at, id, { expected: `total_cost ${sum}`, actual: total.text });
+    this.#find('COST_PARTS', at, { about: id, expected: `total_cost ${sum}`, actual: total.text });
   }
 
   #checkKey(key: string | undefined, at: HostPlace, id: string): void {
     if (key === undefined || !key.startsWith('sk-')) return;
-    this.#find('LL-9', 'KEY_IN_CLEAR', WARNING, at, id, { expected: 'the hash of a key', actual: 'a key' });
+    this.#find('KEY_IN_CLEAR', at, { about: id });
   }
 
   #checkFree(row: SourceObject, { spend }: StatedAmounts, at: HostPlace, id: string): void {
     if (spend === undefined || formatQuantity(spend) === '0') return;
     const isCached = isCacheHit(row);
     if (statusOf(row) !== 'failure' && !isCached) return;
-    this.#find('LL-8', isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', WARNING, at, id, {
-      expected: 'no spend',
-      actual: shown(spend),
-    });
+    this.#find(isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', at, { about: id, actual: shown(spend) });
   }
 
-  #find(
-    rule: string,
-    code: string,
-    judged: Pick<HostFinding, 'severity' | 'class'>,
-    at: HostPlace,
-    about: string | undefined,
-    details: Pick<HostFinding, 'expected' | 'actual' | 'related'>,
-  ): void {
-    this.reading.find({ rule, code, ...judged, at, about, ...details });
+  #find(code: Code, at: HostPlace, details?: FindingDetails): void {
+    this.reading.find(finding(code, at, details));
   }
 }
-
-const INVALID = { severity: 'error', class: 'invalid' } as const;
-const WARNING = { severity: 'warning', class: 'none' } as const;
 
 const FACTS = [
   'model',
@@ -511,7 +487,6 @@ function unitsOf(amounts: StatedAmounts): StatedAmounts {
   };
 }
 
-/** The beginning of a digest, for ids. */
 function shortOf(digest: string): string {
   return digest.slice(digest.indexOf(':') + 1).slice(0, 22);
 }

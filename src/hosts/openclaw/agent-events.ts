@@ -53,15 +53,7 @@ export class AgentEvents {
     const base = plain === undefined ? said : { ...said, bytes: canonicalBytes(plain) };
     const seq = SEQ.test(seqText) ? Number(seqText) : 0;
     if (seq === 0) {
-      context.find(entry.at, {
-        rule: 'OC-4',
-        code: 'SEQ_INVALID',
-        severity: 'error',
-        class: 'invalid',
-        about: runId,
-        expected: 'a number from 1',
-        actual: seqText === '' ? 'none' : seqText,
-      });
+      context.find('SEQ_INVALID', entry.at, { about: runId, actual: seqText === '' ? 'none' : seqText });
       context.evidence(
         entry,
         base,
@@ -83,27 +75,14 @@ export class AgentEvents {
         context.fate(entry, 'repeated', 'SAME_EVENT');
         return;
       }
-      context.find(entry.at, {
-        rule: 'OC-4',
-        code: 'SEQ_CONFLICT',
-        severity: 'error',
-        class: 'invalid',
-        about: `${segment.key}/${seq}`,
-        expected: 'the same event as before',
-        actual: 'another',
-        related: [known.at],
-      });
+      context.find('SEQ_CONFLICT', entry.at, { about: `${segment.key}/${seq}`, related: [known.at] });
       const id = `agent-event:${segment.key}/${seq}~${digestOf(event)?.b64.slice(0, 22) ?? ''}`;
       context.evidence(entry, base, id, 'agent_event', this.#facts(event, runId));
       return;
     }
     segment.events.set(seq, { at: entry.at, event });
     if (seq < segment.last) {
-      context.find(entry.at, {
-        rule: 'OC-4',
-        code: 'SEQ_ORDER',
-        severity: 'warning',
-        class: 'none',
+      context.find('SEQ_ORDER', entry.at, {
         about: segment.key,
         expected: `after ${segment.last}`,
         actual: `${seq}`,
@@ -125,31 +104,16 @@ export class AgentEvents {
     );
   }
 
-  /** OC-4 and OC-6, and the results that stand alone: once all hooks are known. */
+  /** OC-4 and OC-6, and the results that are alone: once all hooks are known. */
   finish(): void {
     for (const { entry, base, report } of this.#unhooked) this.#calls.report(entry, base, report);
     for (const segment of this.#all) {
       this.#checkGaps(segment);
       if (segment.started === undefined && segment.events.has(1)) {
-        this.#context.find(segment.events.get(1)!.at, {
-          rule: 'OC-6',
-          code: 'RUN_NOT_STARTED',
-          severity: 'error',
-          class: 'invalid',
-          about: segment.key,
-          expected: 'lifecycle start as the first event',
-        });
+        this.#context.find('RUN_NOT_STARTED', segment.events.get(1)!.at, { about: segment.key });
       }
       if (segment.ended === undefined) {
-        this.#context.find(segment.events.get(segment.last)!.at, {
-          rule: 'OC-6',
-          code: 'RUN_NOT_ENDED',
-          severity: 'warning',
-          class: 'none',
-          about: segment.key,
-          expected: 'lifecycle end or error',
-          actual: 'none; the recording may be cut off',
-        });
+        this.#context.find('RUN_NOT_ENDED', segment.events.get(segment.last)!.at, { about: segment.key });
       }
     }
   }
@@ -168,27 +132,13 @@ export class AgentEvents {
     const context = this.#context;
     const isStart = stream === 'lifecycle' && phase === 'start';
     const isEnd = stream === 'lifecycle' && (phase === 'end' || phase === 'error');
-    // A run whose id the session's next run has, with numbers that go on.
+    // A run whose id the session's next run has, with numbers that continue.
     if (isStart && segment.ended !== undefined) segment.ended = segment.started = undefined;
     if (segment.ended !== undefined) {
-      context.find(at, {
-        rule: 'OC-6',
-        code: 'EVENT_AFTER_END',
-        severity: 'warning',
-        class: 'none',
-        about: segment.key,
-        related: [segment.ended],
-      });
+      context.find('EVENT_AFTER_END', at, { about: segment.key, related: [segment.ended] });
     }
     if (isStart && segment.started !== undefined && segment.ended === undefined) {
-      context.find(at, {
-        rule: 'OC-6',
-        code: 'RUN_STARTED_TWICE',
-        severity: 'error',
-        class: 'invalid',
-        about: segment.key,
-        related: [segment.started],
-      });
+      context.find('RUN_STARTED_TWICE', at, { about: segment.key, related: [segment.started] });
     }
     if (isStart) segment.started = at;
     if (isEnd) {
@@ -204,14 +154,11 @@ export class AgentEvents {
       if (seq !== expected) {
         // What a recording begins after is not missing from it.
         const isCut = expected === 1 && segment.isFirstOfFile;
-        this.#context.find(segment.events.get(seq)!.at, {
-          rule: 'OC-4',
-          code: 'SEQ_GAP',
-          severity: isCut ? 'warning' : 'error',
-          class: isCut ? 'none' : 'invalid',
+        this.#context.find('SEQ_GAP', segment.events.get(seq)!.at, {
           about: segment.key,
           expected: `${expected}`,
           actual: `${seq}`,
+          weight: isCut ? 'warning' : 'invalid',
         });
       }
       expected = seq + 1;

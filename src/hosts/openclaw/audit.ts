@@ -1,10 +1,10 @@
 /** The audit ledger of 2026.9 and its decision receipts: metadata without parameters, exported newest first. */
 
+import { addTo } from '../shared/lists.js';
 import type { SourceObject } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import type { ActionClaim, ExecutionClaim } from '../shared/host.js';
 import { codeOf, principalOf } from '../shared/names.js';
-import { RAN_UNDECIDED } from '../shared/severities.js';
 import { amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { Call, Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
@@ -56,13 +56,8 @@ export class Audit {
       return;
     }
     if (sequence === 0 || known !== undefined) {
-      context.find(at, {
-        rule: 'OC-7',
-        code: sequence === 0 ? 'SEQUENCE_INVALID' : 'SEQUENCE_CONFLICT',
-        severity: 'error',
-        class: 'invalid',
+      context.find(sequence === 0 ? 'SEQUENCE_INVALID' : 'SEQUENCE_CONFLICT', at, {
         about: textAt(value, 'eventId'),
-        expected: sequence === 0 ? 'a number from 1' : 'the same record as before',
         actual: sequenceText,
         ...(known === undefined ? {} : { related: [known.entry.at] }),
       });
@@ -72,14 +67,7 @@ export class Audit {
     const runId = textAt(value, 'runId');
     const callId = textAt(value, 'toolCallId');
     if (callId !== undefined && !FINGERPRINT.test(callId)) {
-      context.find(at, {
-        rule: 'OC-8',
-        code: 'FINGERPRINT_INVALID',
-        severity: 'warning',
-        class: 'none',
-        about: callId,
-        expected: 'sha256: and 64 hexadecimal digits',
-      });
+      context.find('FINGERPRINT_INVALID', at, { about: callId });
     }
     const key = [textAt(value, 'sessionId') ?? runId ?? '~', ...(callId === undefined ? [] : [callId])].join(
       '/',
@@ -116,13 +104,8 @@ export class Audit {
         provenance: textAt(value, 'provenance', 'state'),
       });
       if (outcome === 'allowed' || outcome === 'denied') {
-        context.find(entry.at, {
-          rule: 'OC-11',
-          code: 'DECISION_NOT_ENFORCED',
-          severity: 'info',
-          class: 'none',
+        context.find('DECISION_NOT_ENFORCED', entry.at, {
           about: receiptId,
-          expected: 'enforced, verified, with nothing missing',
           actual: [
             coverage,
             ...(isUnverified ? ['unverified'] : []),
@@ -135,13 +118,7 @@ export class Audit {
     }
     const unique = context.uniqueId(id);
     if (unique !== id) {
-      context.find(entry.at, {
-        rule: 'OC-12',
-        code: 'RECEIPT_REPEATED',
-        severity: 'warning',
-        class: 'none',
-        about: receiptId,
-      });
+      context.find('RECEIPT_REPEATED', entry.at, { about: receiptId });
       context.fate(entry, 'repeated', 'SAME_RECEIPT');
       return;
     }
@@ -179,9 +156,7 @@ export class Audit {
       if (kind === 'tool_action' && row.runId !== undefined) runs.add(row.runId);
       const startKey = `${kind ?? ''}\n${row.key}`;
       if (action.endsWith('.started')) {
-        const waiting = started.get(startKey);
-        if (waiting === undefined) started.set(startKey, [row]);
-        else waiting.push(row);
+        addTo(started, startKey, row);
         this.#evidence(row);
         continue;
       }
@@ -207,11 +182,7 @@ export class Audit {
     let last: AuditRow | undefined;
     for (const row of rows) {
       if (last !== undefined && row.sequence !== last.sequence + 1) {
-        this.#context.find(row.entry.at, {
-          rule: 'OC-7',
-          code: 'AUDIT_INCOMPLETE',
-          severity: 'warning',
-          class: 'none',
+        this.#context.find('AUDIT_INCOMPLETE', row.entry.at, {
           expected: `${last.sequence + 1}`,
           actual: `${row.sequence}; rows may have been filtered out, pruned or dropped`,
           related: [last.entry.at],
@@ -223,13 +194,8 @@ export class Audit {
 
   #startMissing({ entry, key }: AuditRow, first: number): void {
     const isCut = first > 1;
-    this.#context.find(entry.at, {
-      rule: 'OC-7',
-      code: 'START_MISSING',
-      severity: 'warning',
-      class: 'none',
+    this.#context.find('START_MISSING', entry.at, {
       about: key,
-      expected: 'a started record before it',
       actual: isCut ? `none from ${first} on` : 'none',
     });
   }
@@ -240,9 +206,7 @@ export class Audit {
     for (const call of this.#calls.all) {
       if (call.callId === undefined || call.runId === undefined) continue;
       const key = `${call.runId}\nsha256:${hexOf(call.callId)}`;
-      const calls = hooked.get(key);
-      if (calls === undefined) hooked.set(key, [call]);
-      else calls.push(call);
+      addTo(hooked, key, call);
     }
     return hooked;
   }
@@ -257,14 +221,7 @@ export class Audit {
       return;
     }
     if (runId !== undefined && runs.has(runId) && this.#recordedRuns().has(runId)) {
-      context.find(entry.at, {
-        rule: 'OC-8',
-        code: 'CALL_NOT_IN_HOOKS',
-        severity: 'warning',
-        class: 'none',
-        about: key,
-        expected: 'a hook record of a call whose id has this SHA-256',
-      });
+      context.find('CALL_NOT_IN_HOOKS', entry.at, { about: key });
     }
     const tool = textAt(entry.value, 'toolName') ?? '';
     const id = context.uniqueId(`audit-call:${key}`).slice('audit-call:'.length);
@@ -284,10 +241,7 @@ export class Audit {
     }
     const authorization = callId === undefined ? undefined : this.#decisions.get(`${runId ?? '~'}/${callId}`);
     if (authorization === undefined) {
-      context.find(entry.at, {
-        rule: 'OC-11',
-        code: 'DECISION_NOT_RECORDED',
-        ...RAN_UNDECIDED,
+      context.find('DECISION_NOT_RECORDED', entry.at, {
         about: id,
         expected: 'an enforced decision of this call',
         actual: 'none; audit records are metadata only',
@@ -340,11 +294,7 @@ export class Audit {
         (status !== 'succeeded' || !call.end.isError)
       : !ran || status === 'failed' || status === 'unknown';
     if (agrees) return;
-    this.#context.find(entry.at, {
-      rule: 'OC-12',
-      code: 'RESULTS_DISAGREE',
-      severity: 'error',
-      class: 'invalid',
+    this.#context.find('RESULTS_DISAGREE', entry.at, {
       about: key,
       expected: call.end.ran ? `an end with ${call.end.isError ? 'an' : 'no'} error` : 'blocked',
       actual: status,
@@ -356,11 +306,7 @@ export class Audit {
     for (const call of this.#calls.all) {
       if (call.runId === undefined || !runs.has(call.runId) || call.callId === undefined || joined.has(call))
         continue;
-      this.#context.find(call.at, {
-        rule: 'OC-8',
-        code: 'CALL_NOT_IN_AUDIT',
-        severity: 'warning',
-        class: 'none',
+      this.#context.find('CALL_NOT_IN_AUDIT', call.at, {
         about: call.key,
         expected: `a finished record of sha256:${hexOf(call.callId)}`,
       });

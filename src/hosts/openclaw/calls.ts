@@ -5,10 +5,10 @@ import type { Digest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import type { ExecutionClaim, HostPlace, Observation } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
-import { RAN_UNDECIDED } from '../shared/severities.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { type ClaimBase, type Context, factsOf, hexOf, shortDigest } from './context.js';
 import type { Entry } from './entries.js';
+import type { Code } from './findings.js';
 import { isSame, mergedParams } from './same.js';
 
 /** Results of exec that stand for no run of it: it was blocked, or waits for an approval. */
@@ -20,33 +20,30 @@ export interface Call {
   /** `SESSION/CALL`, with `#2` where the session used the id again. */
   readonly key: string;
   readonly scope: string;
-  /** Of a call whose hooks state none, that of another source that asked for the same. */
+  /** Of a call whose hooks state none, that of another source that requested the same. */
   callId: string | undefined;
   runId: string | undefined;
   readonly tool: string;
   readonly at: HostPlace;
-  /** What the model asked for. */
   readonly asked: SourceValue | undefined;
-  /** What a hook let through. */
   readonly authorized: SourceValue | undefined;
   /** Undefined where there is no before_tool_call, or it does not say what was returned. */
   decision: 'allow' | 'deny' | 'pending' | undefined;
   readonly blockReason: string | undefined;
-  /** Whether there is a before_tool_call of it. */
   readonly isAnnounced: boolean;
-  /** Whether the host lets it run where nobody answers whom a hook asked. */
+  /** Whether the host lets it run where an approval request is not answered. */
   readonly runsUnanswered: boolean;
   /** {@link Claim.id} of what authorizes it. */
   authorization: string | undefined;
-  /** What came of it; undefined while nobody said. */
+  /** What came of it; undefined until a source says. */
   end: CallEnd | undefined;
 }
 
-/** So many calls of one id are looked at for the one that a transcript means. */
+/** At most this many calls of one id are read for the one that a transcript means. */
 const MAX_SAME_ID = 16;
 
 /** What came of a call. */
-export interface CallEnd {
+interface CallEnd {
   readonly at: HostPlace;
   readonly event: SourceValue;
   readonly ran: boolean;
@@ -55,7 +52,7 @@ export interface CallEnd {
 }
 
 /** What an end of a call says. */
-export interface CallResult {
+interface CallResult {
   readonly tool: string | undefined;
   readonly params: SourceValue | undefined;
   readonly result: SourceValue | undefined;
@@ -70,7 +67,6 @@ export interface CallReport {
   readonly runId: string | undefined;
   readonly callId: string;
   readonly tool: string | undefined;
-  /** What the model asked for, where the source has it. */
   readonly args: SourceValue | undefined;
   readonly result: SourceValue | undefined;
   readonly isError: boolean;
@@ -91,20 +87,18 @@ type CallSource = 'hook' | CallReport['source'];
 export class Calls {
   readonly #context: Context;
   readonly #all: Call[] = [];
-  /** By run and call id: the last of them. */
   readonly #open = new Map<string, Call>();
-  /** By session and call id, in the order of the recordings. */
   readonly #byScope = new Map<string, Call[]>();
   /** Of calls without an id: those that have not ended, by session, tool and what was let through. */
   readonly #unnamed = new Map<string, Call[]>();
   readonly #observed = new Map<Call, Observation>();
   readonly #reports: KnownReport[] = [];
-  /** What agent events say was asked for: they come before the hook. */
+  /** What agent events say was requested: they come before the hook. */
   readonly #asked: { readonly at: HostPlace; readonly runId: string; readonly data: SourceValue }[] = [];
   /** Calls that a transcript has, so that the next of the same id is another. */
   readonly #transcribed = new Set<Call>();
   readonly #transcribedTo = new Map<string, number>();
-  /** Of calls without an id: those that no other source was found to have, by session, tool and what was asked for. */
+  /** Of calls without an id: those that no other source was found to have, by session, tool and what was requested. */
   readonly #nameless = new Map<string, Call[]>();
   /** Ids of calls that agent events have and hooks do not, by the same. */
   readonly #starts = new Map<string, { readonly runId: string; readonly callId: string }[]>();
@@ -121,12 +115,10 @@ export class Calls {
     return this.#all;
   }
 
-  /** The calls of that id in the session, in order. */
   ofSession(scope: string, callId: string): readonly Call[] {
     return this.#byScope.get(`${scope}\n${callId}`) ?? [];
   }
 
-  /** The last call of that id in the run. */
   ofRun(runId: string | undefined, callId: string): Call | undefined {
     return this.#open.get(runKey(runId, callId));
   }
@@ -204,11 +196,7 @@ export class Calls {
       });
     }
     if (noDecision) {
-      context.find(entry.at, {
-        rule: 'OC-11',
-        code: 'NO_DECISION',
-        severity: 'info',
-        class: 'none',
+      context.find('NO_DECISION', entry.at, {
         about: call.key,
         expected: 'block, or approval, or parameters',
         actual: 'no hook decided; the host let it run',
@@ -267,15 +255,7 @@ export class Calls {
       const isRepeated = isSame(found.end.event, event);
       if (isRepeated) context.fate(entry, 'repeated', 'SAME_CALL');
       else {
-        context.find(entry.at, {
-          rule: 'OC-1',
-          code: 'CALL_ENDED_TWICE',
-          severity: 'error',
-          class: 'invalid',
-          about: found.key,
-          expected: 'a before_tool_call of its own',
-          related: [found.end.at],
-        });
+        context.find('CALL_ENDED_TWICE', entry.at, { about: found.key, related: [found.end.at] });
         context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', {
           hook: 'after_tool_call',
           call: found.key,
@@ -290,14 +270,11 @@ export class Calls {
       if (isCut) call.authorization = `decision:${call.key}`;
       // What the host itself stops, for calling the same again and again, no hook is asked about.
       if (textAt(event, 'result', 'details', 'deniedReason') !== 'tool-loop')
-        context.find(entry.at, {
-          rule: 'OC-1',
-          code: 'BEFORE_MISSING',
-          severity: isCut ? 'warning' : 'error',
-          class: isCut ? 'none' : 'invalid',
+        context.find('BEFORE_MISSING', entry.at, {
           about: call.key,
           expected: 'a before_tool_call of the same run and call',
           actual: isCut ? 'none; the recording may begin after it' : 'none before it',
+          weight: isCut ? 'warning' : 'invalid',
         });
     }
     const result: CallResult = {
@@ -310,7 +287,6 @@ export class Calls {
     this.#end(entry, base, call, result, event, 'hook');
   }
 
-  /** Ends a call, and says what became of the item that says so. */
   #end(
     entry: Entry,
     base: ClaimBase,
@@ -381,7 +357,7 @@ export class Calls {
     this.#observe(call, base, meters, said.params);
   }
 
-  /** What an agent event says that the model asked for. */
+  /** What an agent event says that the model requested. */
   asked(at: HostPlace, scope: string, runId: string, data: SourceValue | undefined): void {
     if (data === undefined) return;
     this.#asked.push({ at, runId, data });
@@ -398,7 +374,6 @@ export class Calls {
     this.#endedRuns.add(runId);
   }
 
-  /** A hook wrote another result into the transcript than the call had. */
   rewritesResult(callId: string): void {
     this.#rewritten.add(callId);
   }
@@ -463,7 +438,7 @@ export class Calls {
     this.#observe(call, base, meters, undefined);
   }
 
-  /** Calls that hooks saw begin and not end: what a lesser source says of their end stands for it. */
+  /** Calls that hooks saw begin and not end: what a lesser source says of their end is used instead. */
   #standIns(): void {
     for (const { entry, base, call, report } of this.#reports) {
       const { source, runId, result } = report;
@@ -479,7 +454,7 @@ export class Calls {
     }
   }
 
-  /** Of an id that the session used several times the first that asked for the same, near the first that is left. */
+  /** Of an id that the session used several times the first that requested the same, near the first that is left. */
   #inSession({ scope, callId, args }: CallReport): Call | undefined {
     const calls = this.ofSession(scope, callId);
     const key = `${scope}\n${callId}`;
@@ -490,7 +465,6 @@ export class Calls {
     return open.find((call) => isSame(call.asked, args)) ?? open[0];
   }
 
-  /** The first call without an id that asked for the same. */
   #namelessOf({ scope, callId, runId, tool, args }: CallReport): Call | undefined {
     const call =
       args === undefined ? undefined : this.#nameless.get(contentKey(scope, tool ?? '', args))?.shift();
@@ -507,24 +481,8 @@ export class Calls {
   }
 
   /** OC-12: a source that says otherwise than the hooks. */
-  #disagree(
-    at: HostPlace,
-    call: Call,
-    code: string,
-    severity: 'error' | 'warning',
-    expected: string,
-    actual: string,
-  ): void {
-    this.#context.find(at, {
-      rule: 'OC-12',
-      code,
-      severity,
-      class: severity === 'error' ? 'invalid' : 'none',
-      about: call.key,
-      expected,
-      actual,
-      related: [call.at],
-    });
+  #disagree(at: HostPlace, call: Call, code: Code, expected: string, actual: string): void {
+    this.#context.find(code, at, { about: call.key, expected, actual, related: [call.at] });
   }
 
   #compare(): void {
@@ -539,7 +497,6 @@ export class Calls {
         at,
         call,
         'ARGUMENTS_DIFFER',
-        'error',
         textOfDigest(digestOf(call.asked)),
         textOfDigest(digestOf(args)),
       );
@@ -554,16 +511,15 @@ export class Calls {
           at,
           call,
           'ARGUMENTS_DIFFER',
-          'error',
           textOfDigest(digestOf(call.asked)),
           textOfDigest(digestOf(args)),
         );
-      // What ran although it was blocked is told of already.
+      // What ran although it was blocked is already reported.
       if (call.end === undefined || call.end.at === at || (call.decision === 'deny' && call.end.ran))
         continue;
       if (!call.end.ran) {
         if (source === 'agent_event' && shownBy(report) === 'run')
-          this.#disagree(at, call, 'RESULTS_DISAGREE', 'error', 'blocked', 'a result without an error');
+          this.#disagree(at, call, 'RESULTS_DISAGREE', 'blocked', 'a result without an error');
         continue;
       }
       // A transcript has isError false of errors too.
@@ -572,7 +528,6 @@ export class Calls {
           at,
           call,
           'RESULTS_DISAGREE',
-          'error',
           call.end.isError ? 'an error' : 'no error',
           isError ? 'an error' : 'none',
         );
@@ -583,74 +538,32 @@ export class Calls {
         !isSame(had, has) &&
         !this.#rewritten.has(call.callId ?? '')
       )
-        this.#disagree(
-          at,
-          call,
-          'RESULTS_DIFFER',
-          'warning',
-          textOfDigest(digestOf(had)),
-          textOfDigest(digestOf(has)),
-        );
+        this.#disagree(at, call, 'RESULTS_DIFFER', textOfDigest(digestOf(had)), textOfDigest(digestOf(has)));
     }
   }
 
-  /** What ran although nobody recorded a decision. */
   #notRecorded(at: HostPlace, about: string, expected: string): void {
-    this.#context.find(at, {
-      rule: 'OC-11',
-      code: 'DECISION_NOT_RECORDED',
-      ...RAN_UNDECIDED,
-      about,
-      expected,
-      actual: 'none',
-    });
+    this.#context.find('DECISION_NOT_RECORDED', at, { about, expected, actual: 'none' });
   }
 
   #checkRun(at: HostPlace, call: Call, said: CallResult): void {
     const context = this.#context;
     const about = call.key;
     if (call.decision === 'deny') {
-      context.find(at, {
-        rule: 'OC-2',
-        code: 'EXECUTED_AFTER_BLOCK',
-        severity: 'error',
-        class: 'violation',
+      context.find('EXECUTED_AFTER_BLOCK', at, {
         about,
-        expected: 'no execution',
         actual: 'a result that is not that of the block',
         related: [call.at],
       });
     } else if (call.decision === 'pending') {
-      context.find(at, {
-        rule: 'OC-2',
-        code: 'EXECUTED_BEFORE_APPROVAL',
-        severity: 'error',
-        class: 'invalid',
-        about,
-        expected: 'the resolution of the approval that a hook required',
-        actual: 'none recorded',
-        related: [call.at],
-      });
+      context.find('EXECUTED_BEFORE_APPROVAL', at, { about, related: [call.at] });
     }
     if (call.decision === undefined || said.params === undefined) return;
     if (said.tool !== undefined && said.tool !== call.tool) {
-      context.find(at, {
-        rule: 'OC-3',
-        code: 'TOOL_DIFFERS',
-        severity: 'error',
-        class: 'invalid',
-        about,
-        expected: call.tool,
-        actual: said.tool,
-        related: [call.at],
-      });
+      context.find('TOOL_DIFFERS', at, { about, expected: call.tool, actual: said.tool, related: [call.at] });
     }
     if (!isSame(call.authorized, said.params)) {
-      context.find(at, {
-        rule: 'OC-3',
-        code: 'PARAMS_DIFFER',
-        severity: 'error',
-        class: 'invalid',
+      context.find('PARAMS_DIFFER', at, {
         about,
         expected: textOfDigest(digestOf(call.authorized)),
         actual: textOfDigest(digestOf(said.params)),
@@ -669,7 +582,7 @@ export class Calls {
         errorCode: status === 'error' || status === 'failed' ? 'TOOL_ERROR' : codeOf(`TOOL_${status}`),
       };
     if (error !== undefined) return { outcome: 'failure', errorCode: 'TOOL_ERROR' };
-    // A command that goes on in the background, and a call of which neither a result nor an error is stated.
+    // A command that continues in the background, and a call of which neither a result nor an error is stated.
     if (status === 'running' || result === undefined || result === null) return { outcome: 'unknown' };
     const exit = numberAt(result, 'details', 'exitCode');
     if (exit !== undefined && !/^-?0(?:\.0+)?$/.test(exit) && this.#context.profile.nonzeroExit === 'failure')
@@ -698,7 +611,7 @@ export class Calls {
     });
   }
 
-  /** Warns of calls that were let through and of which nobody recorded the end. */
+  /** Warns of calls that were let through and whose end is not recorded. */
   finish(): void {
     this.#standIns();
     for (const call of this.#all) {
@@ -711,15 +624,7 @@ export class Calls {
   }
 
   #endMissing(call: Call, actual: string): void {
-    this.#context.find(call.at, {
-      rule: 'OC-1',
-      code: 'END_NOT_RECORDED',
-      severity: 'warning',
-      class: 'none',
-      about: call.key,
-      expected: 'an after_tool_call',
-      actual,
-    });
+    this.#context.find('END_NOT_RECORDED', call.at, { about: call.key, actual });
   }
 
   #observe(call: Call, base: ClaimBase | undefined, meters: MeterVector, params = call.authorized): void {
@@ -760,13 +665,7 @@ export class Calls {
       )}`;
     const key = this.#context.uniqueId(`${scope}/${name}`);
     if (callId === undefined) {
-      this.#context.find(entry.at, {
-        rule: 'OC-1',
-        code: 'CALL_ID_NOT_STATED',
-        severity: 'warning',
-        class: 'none',
-        about: key,
-      });
+      this.#context.find('CALL_ID_NOT_STATED', entry.at, { about: key });
     }
     return {
       ...{ key, scope, callId, runId, tool, at: entry.at, asked },
@@ -793,7 +692,7 @@ export class Calls {
 const NOTHING = { tool: undefined, params: undefined, durationMs: undefined } as const;
 const NO_RESULT: CallResult = { ...NOTHING, result: undefined, error: undefined };
 
-/** What stands before the ids of claims of a call, by what they come from: the same call is told of in several places. */
+/** The prefix of the ids of claims of a call, by what they come from: the same call is reported in several places. */
 const PREFIXES: Readonly<Record<CallSource | 'audit', string>> = {
   hook: '',
   agent_event: 'event-',
@@ -835,7 +734,6 @@ function isPlainResult(result: SourceValue | undefined): boolean {
   return !/^\s*\{\s*"status"\s*:\s*"error"/.test(textAt(first, 'text') ?? '');
 }
 
-/** What the host says of a call that nobody approved. */
 const REFUSALS = [
   'Denied by user',
   'Approval timed out',

@@ -7,11 +7,13 @@ import type { SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { type Digest, toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import type { Claim, HostFinding, HostPlace, ItemFate } from '../shared/host.js';
+import type { FindingDetails } from '../shared/findings.js';
+import type { Claim, HostPlace, ItemFate } from '../shared/host.js';
 import { principalOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { jcsDigest, textAt } from '../shared/values.js';
 import type { Entry } from './entries.js';
+import { type Code, finding } from './findings.js';
 
 /** {@link Host.name} */
 export const SYSTEM = 'openclaw';
@@ -43,7 +45,7 @@ export class Context {
     this.profile = profile;
   }
 
-  /** Keeps in mind the session that is stated first for each key, before anything is read. */
+  /** Remembers the session that is stated first for each key, before anything is read. */
   foresee(...values: readonly (SourceValue | undefined)[]): void {
     for (const value of values) {
       const [key, session] = [textAt(value, 'sessionKey'), textAt(value, 'sessionId')];
@@ -52,7 +54,7 @@ export class Context {
     }
   }
 
-  /** Keeps in mind which session and agent a session key stands for. */
+  /** Remembers which session and agent a session key stands for. */
   learn(...values: readonly (SourceValue | undefined)[]): void {
     for (const value of values) {
       const key = textAt(value, 'sessionKey');
@@ -107,14 +109,7 @@ export class Context {
     if (time === undefined) return;
     const last = this.#lastTimes.get(entry.at.file);
     if (last !== undefined && compareTimestamps(time, last) < 0) {
-      this.find(entry.at, {
-        rule: 'OC-13',
-        code: 'TIME_REGRESSION',
-        severity: 'warning',
-        class: 'none',
-        expected: `not before ${last}`,
-        actual: time,
-      });
+      this.find('TIME_REGRESSION', entry.at, { expected: `not before ${last}`, actual: time });
     } else this.#lastTimes.set(entry.at.file, time);
   }
 
@@ -147,8 +142,8 @@ export class Context {
     return count === 1 ? id : `${id}#${count}`;
   }
 
-  find(at: HostPlace, finding: Omit<HostFinding, 'at'>): void {
-    this.builder.find({ ...finding, at });
+  find(code: Code, at: HostPlace, details?: FindingDetails): void {
+    this.builder.find(finding(code, at, details));
   }
 }
 

@@ -1,9 +1,9 @@
 /** Messages that were sent and agents that were started, as hooks show them: a decision, and what was done. */
 
+import { addTo } from '../shared/lists.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
-import { RAN_UNDECIDED } from '../shared/severities.js';
 import { textAt, valueAt } from '../shared/values.js';
 import { digestOf } from './calls.js';
 import { type ClaimBase, type Context, shortDigest } from './context.js';
@@ -42,13 +42,10 @@ export class Deliveries {
     );
     const id = `decision:message:${key}`;
     if (returned === undefined) {
-      context.find(entry.at, {
-        rule: 'OC-11',
-        code: 'DECISION_NOT_RECORDED',
-        severity: 'warning',
-        class: 'none',
+      context.find('DECISION_NOT_RECORDED', entry.at, {
         about: key,
         expected: 'what the hook returned',
+        weight: 'warning',
       });
       context.evidence(entry, base, `message:${key}`, 'hook', { hook: 'message_sending' });
       return;
@@ -70,19 +67,11 @@ export class Deliveries {
     });
     context.fate(entry, 'mapped');
     if (isUndecided) {
-      context.find(entry.at, {
-        rule: 'OC-11',
-        code: 'NO_DECISION',
-        severity: 'info',
-        class: 'none',
-        about: key,
-      });
+      context.find('NO_DECISION', entry.at, { about: key });
     }
     const waitingKey = shortDigest(params, entry.bytes);
     const delivery: Delivery = { id, key, at: entry.at, isAllowed: !isCancelled };
-    const waiting = this.#waiting.get(waitingKey);
-    if (waiting === undefined) this.#waiting.set(waitingKey, [delivery]);
-    else waiting.push(delivery);
+    addTo(this.#waiting, waitingKey, delivery);
   }
 
   sent(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
@@ -154,13 +143,7 @@ export class Deliveries {
     });
     context.fate(entry, 'mapped');
     if (!isRefused && status === undefined) {
-      context.find(entry.at, {
-        rule: 'OC-11',
-        code: 'NO_DECISION',
-        severity: 'info',
-        class: 'none',
-        about: key,
-      });
+      context.find('NO_DECISION', entry.at, { about: key });
     }
     if (child !== undefined) this.#spawns.set(child, { id, key, at: entry.at, isAllowed: !isRefused });
   }
@@ -173,10 +156,7 @@ export class Deliveries {
     const key = delivery?.key ?? context.uniqueId(`~${child ?? shortDigest(event, entry.bytes)}`);
     if (delivery === undefined) {
       // Versions without subagent_spawning have no hook that could decide.
-      context.find(entry.at, {
-        rule: 'OC-11',
-        code: 'DECISION_NOT_RECORDED',
-        ...RAN_UNDECIDED,
+      context.find('DECISION_NOT_RECORDED', entry.at, {
         about: key,
         expected: 'a subagent_spawning',
         actual: 'none',
@@ -197,27 +177,11 @@ export class Deliveries {
   }
 
   #missing(at: HostPlace, about: string, expected: string): void {
-    this.#context.find(at, {
-      rule: 'OC-1',
-      code: 'BEFORE_MISSING',
-      severity: 'error',
-      class: 'invalid',
-      about,
-      expected,
-      actual: 'none before it',
-    });
+    this.#context.find('BEFORE_MISSING', at, { about, expected, actual: 'none before it' });
   }
 
   #afterBlock(at: HostPlace, about: string, block: HostPlace): void {
-    this.#context.find(at, {
-      rule: 'OC-2',
-      code: 'EXECUTED_AFTER_BLOCK',
-      severity: 'error',
-      class: 'violation',
-      about,
-      expected: 'no execution',
-      related: [block],
-    });
+    this.#context.find('EXECUTED_AFTER_BLOCK', at, { about, related: [block] });
   }
 }
 

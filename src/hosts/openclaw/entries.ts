@@ -21,7 +21,7 @@ export interface Entry {
   readonly type: string;
 }
 
-/** What stands in a file that is one JSON value: a page of records. */
+/** What is in a file that is one JSON value: a page of records. */
 const PAGES = ['events', 'records', 'entries', 'decisions', 'receipts', 'decisionDisplays', 'facts'];
 
 /** The items of a file: its lines, or the members of the one value that it is. */

@@ -12,7 +12,7 @@ import { FAMILIES_OF_HOOKS } from './families.js';
 import type { ModelCalls } from './model-calls.js';
 
 /** What hooks are read into. */
-export interface HookParts {
+interface HookParts {
   readonly context: Context;
   readonly calls: Calls;
   readonly events: AgentEvents;

@@ -3,6 +3,8 @@
  * print, decision receipts. docs/hosts/openclaw.md says what becomes of each field.
  */
 
+import { addTo } from '../shared/lists.js';
+import { finding } from './findings.js';
 import { decodeSourceJson } from '../../base/json/source-json.js';
 import { checkOptions } from '../../base/options.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
@@ -36,7 +38,6 @@ export {
   type StageRule,
 } from './families.js';
 
-/** The host OpenClaw. */
 export const openclaw: Host = {
   name: SYSTEM,
   title: 'OpenClaw',
@@ -64,9 +65,7 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   const entries = new Map<EntryKind, Entry[]>();
   for (const file of files) {
     for (const entry of entriesOf(file, builder)) {
-      const known = entries.get(entry.kind);
-      if (known === undefined) entries.set(entry.kind, [entry]);
-      else known.push(entry);
+      addTo(entries, entry.kind, entry);
     }
   }
   const calls = new Calls(context);
@@ -160,15 +159,13 @@ function readProfile({ aids = {} }: HostOptions, builder: ReadingBuilder): Profi
   const decoded = decodeSourceJson(file.bytes);
   const stated = decoded.ok ? textAt(decoded.value, 'nonzero_exit') : undefined;
   if (stated === 'success' || stated === 'failure') return { nonzeroExit: stated };
-  builder.find({
-    rule: 'INPUT',
-    code: 'PROFILE_INVALID',
-    severity: 'error',
-    class: 'invalid',
-    at: { file: file.name },
-    expected: '{"nonzero_exit":"success"} or {"nonzero_exit":"failure"}',
-    actual: decoded.ok ? 'another value' : decoded.fault.code,
-  });
+  builder.find(
+    finding(
+      'PROFILE_INVALID',
+      { file: file.name },
+      { actual: decoded.ok ? 'another value' : decoded.fault.code },
+    ),
+  );
   return { nonzeroExit: 'failure' };
 }
 
@@ -192,7 +189,6 @@ function inTime(entries: readonly Entry[]): readonly Entry[] {
   return list.flatMap((file) => file.entries);
 }
 
-/** By time, but nothing before what authorizes it. */
 function byTime(claims: readonly Claim[]): readonly Claim[] {
   const times = new Map<string, string>();
   const timed = claims.map((claim) => {

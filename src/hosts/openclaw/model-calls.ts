@@ -1,5 +1,6 @@
-/** Calls of models: one for each assistant message, whichever source has it; a run's own sums are held against them. */
+/** Calls of models: one for each assistant message, whichever source has it; a run's own sums are checked against them. */
 
+import { addTo } from '../shared/lists.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, formatQuantity, type Quantity, toRational } from '../../base/value/quantity.js';
@@ -15,6 +16,7 @@ import { exceeds, excessOf, metersOf as metersOfAmounts, quantityOf, sumOf } fro
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { type ClaimBase, type Context, hexOf, shortDigest, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
+import type { Code } from './findings.js';
 
 /** Tokens by the host's own names of them. */
 const TOKEN_NAMES = ['input', 'output', 'cacheRead', 'cacheWrite'] as const;
@@ -30,7 +32,7 @@ const UNITS: Readonly<Record<TokenName, string>> = {
 
 const HOST_MODELS = new Set(['delivery-mirror', 'gateway-injected']);
 
-/** What stands before the id of a call, by where it was found: a hook of each message, one of a whole turn, a transcript. */
+/** The prefix of the id of a call, by where it was found: a hook of each message, one of a whole turn, a transcript. */
 const PLACES = { hook: 'llm:', turn: 'turn-llm:', transcript: 'transcript-llm:' } as const;
 
 /** The id of a call, and those that it has where it is found elsewhere. */
@@ -46,10 +48,8 @@ function idsOf(
 /** Of so many runs and turns any may be the one that a command line's sum is of. */
 const MAX_COMPARED = 1_000;
 
-/** Exact sums of tokens. */
 type Sums = ReadonlyMap<TokenName, Rational>;
 
-/** Where a message was found first. */
 type MessageSource = 'recording' | 'transcript';
 
 interface ModelCall {
@@ -77,7 +77,6 @@ export class ModelCalls {
   readonly #byPrint = new Map<string, ModelCall>();
   /** Of recordings: since the last sum of the session's run. */
   readonly #pending = new Map<string, ModelCall[]>();
-  /** By session, by time. */
   readonly #runs = new Map<string, RunSum[]>();
   /** Of transcripts: by session, each turn since a user's message. */
   readonly #turns = new Map<string, ModelCall[][]>();
@@ -129,12 +128,10 @@ export class ModelCalls {
 
   /** A user's message of a transcript: what follows is a turn of its own. */
   startTurn(scope: string): void {
-    const turns = this.#turns.get(scope);
-    if (turns === undefined) this.#turns.set(scope, [[]]);
-    else turns.push([]);
+    addTo(this.#turns, scope, []);
   }
 
-  /** Whether the recording has messages of the session's run that goes on. */
+  /** Whether the recording has messages of the session's run that continues. */
   hasPending(scope: string): boolean {
     return this.#pendingOf(scope).length > 0;
   }
@@ -247,11 +244,7 @@ export class ModelCalls {
 
   #compareUsage(known: ModelCall, call: ModelCall, key: string): void {
     if (isSameUsage(known.usage, call.usage)) return;
-    this.#context.find(call.at, {
-      rule: 'OC-10',
-      code: 'USAGE_DIFFERS',
-      severity: 'error',
-      class: 'invalid',
+    this.#context.find('USAGE_DIFFERS', call.at, {
       about: key,
       expected: textOf(sumsOf([known.usage])),
       actual: textOf(sumsOf([call.usage])),
@@ -274,11 +267,7 @@ export class ModelCalls {
       this.#context.builder.leaveOut({ at, reason: 'TOKEN_SUM_DIFFERS', meters: restOf(stated, only) });
     }
     const isPart = isCut && found.every((sums) => isWithin(sums, stated));
-    this.#context.find(at, {
-      rule: 'OC-10',
-      code: 'TOKEN_SUM_DIFFERS',
-      severity: isPart ? 'warning' : 'error',
-      class: isPart ? 'none' : 'invalid',
+    this.#context.find('TOKEN_SUM_DIFFERS', at, {
       about: scope,
       expected: found.map(textOf).join(' or ').slice(0, 400),
       actual: textOf(stated),
@@ -286,6 +275,7 @@ export class ModelCalls {
         .at(-1)
         ?.slice(0, 16)
         .map((call) => call.at),
+      weight: isPart ? 'warning' : 'invalid',
     });
   }
 
@@ -303,19 +293,14 @@ export class ModelCalls {
     layout: Layout,
   ): void {
     const { cache, other } = layout;
-    const find = (code: string, severity: 'warning' | 'info', expected: string, actual: string): void => {
-      this.#context.find(at, { rule: 'OC-14', code, severity, class: 'none', about: id, expected, actual });
+    const find = (code: Code, expected: string, actual: string): void => {
+      this.#context.find(code, at, { about: id, expected, actual });
     };
     if (cache === 'within')
-      find(
-        'CACHE_WITHIN_INPUT',
-        'info',
-        'tokens of the cache beside the input',
-        'the total has them within it',
-      );
+      find('CACHE_WITHIN_INPUT', 'tokens of the cache beside the input', 'the total has them within it');
     if (other !== undefined) {
       const { sum, total } = other;
-      find('TOTAL_DIFFERS', 'warning', `totalTokens ${shown(sum)}`, shown(total));
+      find('TOTAL_DIFFERS', `totalTokens ${shown(sum)}`, shown(total));
       const rest = sum === undefined ? total : excessOf(total, sum);
       if (rest !== undefined) {
         const meters = [{ unit: 'tokens', amount: rest }];
@@ -324,7 +309,7 @@ export class ModelCalls {
     }
     const [cost, parts] = [amountOf(numberAt(usage, 'cost', 'total')), sumOf(costPartsOf(usage))];
     if (cost !== undefined && parts !== undefined && !isNear(cost, parts))
-      find('COST_TOTAL_DIFFERS', 'warning', `cost ${shown(parts)}`, shown(cost));
+      find('COST_TOTAL_DIFFERS', `cost ${shown(parts)}`, shown(cost));
   }
 
   #claim(
@@ -358,13 +343,7 @@ export class ModelCalls {
       meters: claim.meters,
       occurredAt: base.occurredAt,
     });
-    this.#context.find(base.at, {
-      rule: 'OC-11',
-      code: 'MODEL_CALL_NOT_DECIDED',
-      severity: 'info',
-      class: 'none',
-      about: base.id,
-    });
+    this.#context.find('MODEL_CALL_NOT_DECIDED', base.at, { about: base.id });
   }
 }
 

@@ -1,11 +1,12 @@
 /**
  * Files of the canonical pipeline: lines that are events, and lines that are traces of stages, in the form that docs/hosts/openclaw.md
- * defines. What the handlers gave is merged again, and held against what the trace says came of the stage.
+ * defines. What the handlers gave is merged again, and checked against what the trace says came of the stage.
  */
 
 import { equalNumberTexts, parseDecimal } from '../../base/json/decimal.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { checkOptions } from '../../base/options.js';
+import type { FindingDetails } from '../shared/findings.js';
 import type {
   Checker,
   HostFile,
@@ -24,6 +25,7 @@ import {
   PIPELINE_FAMILIES,
   type StageRule,
 } from './families.js';
+import { type Code, finding } from './pipeline-findings.js';
 import { PIPELINE_RULES } from './pipeline-rules.js';
 import { isSame } from './same.js';
 
@@ -35,23 +37,18 @@ const RESULTS: Readonly<Record<string, HandlerClass>> = {
   candidates: 'resolver',
 };
 
-/** So many handlers of a stage are looked at. */
+/** At most this many handlers of a stage are read. */
 const MAX_HANDLERS = 1_000;
 
 /** What the member `trace` of a stage's trace says. */
 const STAGE_TRACE = 'openclaw.stage.v1';
 
-/** `northroot check --as openclaw-pipeline`. */
 export const openclawPipeline: Checker = {
   name: 'openclaw-pipeline',
   title: 'OpenClaw canonical event pipeline',
   rules: PIPELINE_RULES,
   aids: {},
   check,
-};
-
-type Problem = Omit<HostFinding, 'rule' | 'at' | 'severity' | 'class'> & {
-  readonly severity?: HostFinding['severity'];
 };
 
 function check(
@@ -93,10 +90,7 @@ class Pipeline {
         this.#builder.item({ at, type: 'stage', fate: 'evidence' });
       } else if (value.has('eventId') || value.has('family')) this.#event(at, value);
       else {
-        this.#invalid('INPUT', at, {
-          code: 'UNKNOWN_ITEM',
-          expected: `an event, or a trace "${STAGE_TRACE}"`,
-        });
+        this.#find('UNKNOWN_ITEM', at, { expected: `an event, or a trace "${STAGE_TRACE}"` });
         this.#builder.drop(at, 'unknown', 'UNKNOWN_ITEM');
       }
     }
@@ -122,12 +116,7 @@ class Pipeline {
     this.#builder.item({ at, type: 'event', fate: 'evidence' });
     this.#checkEnvelope(at, value);
     if (known !== undefined) {
-      this.#violation('OC-9.3', at, {
-        code: 'EVENT_CHANGED',
-        about: id,
-        expected: 'the same event',
-        related: [known.at],
-      });
+      this.#find('EVENT_CHANGED', at, { about: id, expected: 'the same event', related: [known.at] });
       return;
     }
     if (id !== undefined) this.#events.set(id, { at, value });
@@ -138,65 +127,37 @@ class Pipeline {
     const about = textAt(value, 'eventId');
     for (const [member, isRight] of Object.entries(ENVELOPE)) {
       const found = value.get(member);
-      if (found === undefined)
-        this.#invalid('OC-9.1', at, { code: 'MEMBER_MISSING', about, expected: member });
+      if (found === undefined) this.#find('MEMBER_MISSING', at, { about, expected: member });
       else if (!isRight(found))
-        this.#invalid('OC-9.1', at, {
-          code: 'MEMBER_INVALID',
-          about,
-          expected: member,
-          actual: typeNameOf(found),
-        });
+        this.#find('MEMBER_INVALID', at, { about, expected: member, actual: typeNameOf(found) });
     }
     for (const member of value.keys()) {
-      if (!Object.hasOwn(ENVELOPE, member))
-        this.#invalid('OC-9.1', at, { code: 'MEMBER_UNKNOWN', about, actual: member });
+      if (!Object.hasOwn(ENVELOPE, member)) this.#find('MEMBER_UNKNOWN', at, { about, actual: member });
     }
     const family = textAt(value, 'family');
     if (family !== undefined && !PIPELINE_FAMILIES.has(family))
-      this.#invalid('OC-9.2', at, {
-        code: 'FAMILY_UNKNOWN',
-        about,
-        expected: 'a family of the pipeline',
-        actual: family,
-      });
+      this.#find('FAMILY_UNKNOWN', at, { about, actual: family });
   }
 
   #stage(at: HostPlace, trace: SourceObject): void {
     const name = textAt(trace, 'stage') ?? '';
     const about = textAt(trace, 'eventId') ?? name;
     if (!PIPELINE_FAMILIES.has(name)) {
-      this.#invalid('OC-9.2', at, {
-        code: 'FAMILY_UNKNOWN',
-        about,
-        expected: 'a family of the pipeline',
-        actual: name,
-      });
+      this.#find('FAMILY_UNKNOWN', at, { about, actual: name });
     }
     const rule = PIPELINE_FAMILIES.get(name);
     this.#checkEventOf(at, trace, name, about);
     const mode = textAt(trace, 'mode');
     if (mode === undefined || (rule !== undefined && mode !== rule.mode)) {
-      this.#violation('OC-9.5', at, {
-        code: 'MODE_WRONG',
-        about,
-        expected: rule?.mode ?? 'a mode',
-        actual: mode ?? 'none',
-      });
+      this.#find('MODE_WRONG', at, { about, expected: rule?.mode ?? 'a mode', actual: mode ?? 'none' });
     }
     const policy = textAt(trace, 'failPolicy');
     if (policy !== 'open' && policy !== 'closed') {
-      this.#invalid('OC-9.13', at, {
-        code: 'POLICY_NOT_STATED',
-        about,
-        expected: 'failPolicy open or closed',
-        actual: policy ?? 'none',
-      });
+      this.#find('POLICY_NOT_STATED', at, { about, actual: policy ?? 'none' });
     }
     const all = listAt(trace, 'handlers');
     if (all === undefined || all.length > MAX_HANDLERS) {
-      this.#invalid('INPUT', at, {
-        code: all === undefined ? 'HANDLERS_MISSING' : 'TOO_MANY_HANDLERS',
+      this.#find(all === undefined ? 'HANDLERS_MISSING' : 'TOO_MANY_HANDLERS', at, {
         about,
         expected: `at most ${MAX_HANDLERS} handlers`,
         actual: all === undefined ? 'none stated' : `${all.length}`,
@@ -226,32 +187,16 @@ class Pipeline {
     const id = textAt(trace, 'eventId');
     const event = id === undefined ? undefined : this.#events.get(id);
     if (event === undefined) {
-      this.#report('OC-9.14', at, 'none', {
-        code: 'EVENT_NOT_FOUND',
-        severity: 'warning',
-        about,
-        expected: 'an event of that id in the files',
-      });
+      this.#find('EVENT_NOT_FOUND', at, { about });
       return;
     }
     const family = textAt(event.value, 'family');
     if (family !== name) {
-      this.#invalid('OC-9.14', at, {
-        code: 'FAMILY_DIFFERS',
-        about,
-        expected: family,
-        actual: name,
-        related: [event.at],
-      });
+      this.#find('FAMILY_DIFFERS', at, { about, expected: family, actual: name, related: [event.at] });
     }
     const after = objectAt(trace, 'event');
     if (after !== undefined && !isSame(after, event.value)) {
-      this.#violation('OC-9.3', at, {
-        code: 'EVENT_CHANGED',
-        about,
-        expected: 'the event as it was',
-        related: [event.at],
-      });
+      this.#find('EVENT_CHANGED', at, { about, expected: 'the event as it was', related: [event.at] });
     }
   }
 
@@ -259,8 +204,7 @@ class Pipeline {
     const place = handler.placeIn(at);
     const { kind } = handler;
     if (kind === undefined) {
-      this.#invalid('OC-9.4', place, {
-        code: 'CLASS_INVALID',
+      this.#find('CLASS_INVALID', place, {
         about,
         expected: `one of ${HANDLER_CLASSES.join(', ')}`,
         actual: handler.classText,
@@ -268,45 +212,24 @@ class Pipeline {
       return;
     }
     if (rule !== undefined && !rule.classes.includes(kind)) {
-      this.#violation('OC-9.4', place, {
-        code: 'CLASS_NOT_ALLOWED',
-        about,
-        expected: rule.classes.join(', '),
-        actual: kind,
-      });
+      this.#find('CLASS_NOT_ALLOWED', place, { about, expected: rule.classes.join(', '), actual: kind });
     }
     if (handler.mode !== undefined && handler.mode !== mode)
-      this.#violation('OC-9.5', place, { code: 'MODE_WRONG', about, expected: mode, actual: handler.mode });
+      this.#find('MODE_WRONG', place, { about, expected: mode, actual: handler.mode });
     if (handler.isAsync && mode === 'sync-sequential' && !handler.isRejected)
-      this.#violation('OC-9.7', place, {
-        code: 'ASYNC_IN_SYNC_STAGE',
-        about,
-        expected: 'rejected',
-        actual: handler.id,
-      });
+      this.#find('ASYNC_IN_SYNC_STAGE', place, { about, actual: handler.id });
     if (handler.isRejected && handler.result !== undefined)
-      this.#invalid('OC-9.7', place, {
-        code: 'REJECTED_WITH_RESULT',
-        about,
-        expected: 'no result',
-        actual: handler.id,
-      });
+      this.#find('REJECTED_WITH_RESULT', place, { about, actual: handler.id });
     const gave = valueAt(handler.value, 'result') ?? undefined;
     if (gave === undefined) return;
     if (kind === 'observer') {
-      this.#violation('OC-9.8', place, {
-        code: 'OBSERVER_GAVE',
-        about,
-        expected: 'no result',
-        actual: handler.id,
-      });
+      this.#find('OBSERVER_GAVE', place, { about, actual: handler.id });
       return;
     }
     for (const [member, of] of Object.entries(RESULTS)) {
       if (!handler.has(member) || of === kind) continue;
       const decides = of === 'veto' || of === 'resolver';
-      this.#violation('OC-9.8', place, {
-        code: decides ? 'DECIDED_BY_OTHERS' : 'RESULT_OF_OTHER_CLASS',
+      this.#find(decides ? 'DECIDED_BY_OTHERS' : 'RESULT_OF_OTHER_CLASS', place, {
         about,
         expected: `${member} of a ${of} only`,
         actual: kind,
@@ -316,33 +239,22 @@ class Pipeline {
       name === 'ingress.normalized' &&
       [...keysOf(handler.result, 'patch'), ...keysOf(handler.result, 'add')].includes('route')
     )
-      this.#violation('OC-9.8', place, {
-        code: 'ROUTE_CHOSEN',
-        about,
-        expected: 'no route',
-        actual: handler.id,
-      });
+      this.#find('ROUTE_CHOSEN', place, { about, actual: handler.id });
     if (kind === 'veto' && !['allow', 'cancel'].includes(textAt(handler.result, 'decision') ?? ''))
-      this.#invalid('OC-9.11', place, {
-        code: 'DECISION_INVALID',
-        about,
-        expected: 'allow or cancel',
-        actual: textAt(handler.result, 'decision') ?? 'none',
-      });
+      this.#find('DECISION_INVALID', place, { about, actual: textAt(handler.result, 'decision') ?? 'none' });
   }
 
   #checkOrder({ at, about, handlers, mode }: Stage): void {
     const seen = new Set<string>();
     for (const [index, handler] of handlers.entries()) {
       if (seen.has(handler.id)) {
-        this.#invalid('OC-9.6', handler.placeIn(at), { code: 'HANDLER_REPEATED', about, actual: handler.id });
+        this.#find('HANDLER_REPEATED', handler.placeIn(at), { about, actual: handler.id });
       }
       seen.add(handler.id);
       const before = handlers[index - 1];
       if (before === undefined) continue;
       if (compareHandlers(before, handler) > 0) {
-        this.#violation('OC-9.6', handler.placeIn(at), {
-          code: 'ORDER_WRONG',
+        this.#find('ORDER_WRONG', handler.placeIn(at), {
           about,
           expected: `before ${before.id}`,
           actual: `${handler.id} after it`,
@@ -354,8 +266,7 @@ class Pipeline {
         handler.startedAt !== undefined &&
         isLess(handler.startedAt, before.endedAt)
       ) {
-        this.#violation('OC-9.5', handler.placeIn(at), {
-          code: 'HANDLERS_OVERLAP',
+        this.#find('HANDLERS_OVERLAP', handler.placeIn(at), {
           about,
           expected: `not before ${before.endedAt}`,
           actual: handler.startedAt,
@@ -375,56 +286,22 @@ class Pipeline {
     );
     const failure = ran.findIndex((handler) => handler.isClosed && handler.error !== undefined);
     if (veto >= 0 && isTerminal && ran.length > veto + 1) {
-      this.#violation('OC-9.11', ran[veto + 1]!.placeIn(at), {
-        code: 'RAN_AFTER_CANCEL',
-        about,
-        expected: 'nothing',
-        actual: ran[veto + 1]!.id,
-      });
+      this.#find('RAN_AFTER_CANCEL', ran[veto + 1]!.placeIn(at), { about, actual: ran[veto + 1]!.id });
     }
     if (failure >= 0 && ran.length > failure + 1 && (veto < 0 || failure < veto)) {
-      this.#violation('OC-9.13', ran[failure + 1]!.placeIn(at), {
-        code: 'RAN_AFTER_FAILURE',
-        about,
-        expected: 'nothing',
-        actual: ran[failure + 1]!.id,
-      });
+      this.#find('RAN_AFTER_FAILURE', ran[failure + 1]!.placeIn(at), { about, actual: ran[failure + 1]!.id });
     }
     const decision = textAt(trace, 'output', 'decision');
     const hasNoBackend = textAt(trace, 'selection') === 'backend' && bestOf(ran) === undefined;
     if (veto >= 0) {
-      if (decision !== 'cancel')
-        this.#violation('OC-9.11', at, {
-          code: 'CANCEL_IGNORED',
-          about,
-          expected: 'cancel',
-          actual: decision ?? 'none',
-        });
+      if (decision !== 'cancel') this.#find('CANCEL_IGNORED', at, { about, actual: decision ?? 'none' });
     } else if (failure >= 0) {
-      if (decision !== 'cancel')
-        this.#violation('OC-9.13', at, {
-          code: 'FAILURE_IGNORED',
-          about,
-          expected: 'cancel',
-          actual: decision ?? 'none',
-        });
+      if (decision !== 'cancel') this.#find('FAILURE_IGNORED', at, { about, actual: decision ?? 'none' });
     } else if (hasNoBackend) {
-      if (decision !== 'cancel')
-        this.#violation('OC-9.13', at, {
-          code: 'NO_BACKEND',
-          about,
-          expected: 'cancel: no valid provider remains',
-          actual: decision ?? 'none',
-        });
+      if (decision !== 'cancel') this.#find('NO_BACKEND', at, { about, actual: decision ?? 'none' });
     } else if (decision === 'cancel') {
       const hadError = ran.some(({ error }) => error !== undefined);
-      const problem = {
-        code: hadError ? 'FAILED_CLOSED' : 'CANCELLED_BY_NOBODY',
-        about,
-        expected: 'allow',
-        actual: 'cancel',
-      };
-      this.#violation(hadError ? 'OC-9.13' : 'OC-9.11', at, problem);
+      this.#find(hadError ? 'FAILED_CLOSED' : 'CANCELLED_BY_NOBODY', at, { about });
     }
     return veto >= 0 || failure >= 0 || hasNoBackend;
   }
@@ -436,31 +313,22 @@ class Pipeline {
     const working = this.#mutated(stage, applied);
     const output = objectAt(trace, 'output');
     if (output === undefined) {
-      this.#invalid('INPUT', at, { code: 'OUTPUT_MISSING', about, expected: 'what came of the stage' });
+      this.#find('OUTPUT_MISSING', at, { about });
       return;
     }
     if (isCancelled) return;
     const said = valueAt(output, 'context');
     if (said !== undefined && !isSame(said, context)) {
-      this.#invalid('OC-9.9', at, {
-        code: 'CONTEXT_DIFFERS',
-        about,
-        expected: 'what the augmenters added, merged',
-      });
+      this.#find('CONTEXT_DIFFERS', at, { about });
     }
     const left = valueAt(output, 'working');
     if (left !== undefined && !isSame(left, working)) {
-      this.#invalid('OC-9.10', at, {
-        code: 'WORKING_DIFFERS',
-        about,
-        expected: 'the input, patched in order',
-      });
+      this.#find('WORKING_DIFFERS', at, { about });
     }
     const best = bestOf(applied);
     const selected = valueAt(output, 'selected') ?? undefined;
     if (!isSame(best, selected)) {
-      this.#invalid('OC-9.12', at, {
-        code: best === undefined ? 'SELECTED_BY_NOBODY' : 'SELECTED_OTHER',
+      this.#find(best === undefined ? 'SELECTED_BY_NOBODY' : 'SELECTED_OTHER', at, {
         about,
         expected: typeof best === 'string' ? best : best === undefined ? 'none' : 'the best candidate',
         actual: typeof selected === 'string' ? selected : typeNameOf(selected),
@@ -481,13 +349,7 @@ class Pipeline {
           context.set(field, had !== undefined && Array.isArray(had) ? appended(had, value) : value);
         else if (Array.isArray(had)) context.set(field, appended(had as readonly SourceValue[], value));
         else if (replaceable.has(field)) context.set(field, value);
-        else
-          this.#violation('OC-9.9', handler.placeIn(at), {
-            code: 'REPLACED',
-            about,
-            expected: 'a field marked replaceable',
-            actual: field,
-          });
+        else this.#find('REPLACED', handler.placeIn(at), { about, actual: field });
       }
     }
     return new SourceObject(context);
@@ -500,11 +362,7 @@ class Pipeline {
       if (handler.kind !== 'mutator') continue;
       const sees = objectAt(handler.value, 'sees');
       if (sees !== undefined && !isSame(sees, new SourceObject(working))) {
-        this.#invalid('OC-9.10', handler.placeIn(at), {
-          code: 'SEES_OTHER',
-          about,
-          expected: 'what the handlers before it left',
-        });
+        this.#find('SEES_OTHER', handler.placeIn(at), { about });
       }
       const patched = new Map(working);
       for (const [field, value] of objectAt(handler.result, 'patch')?.entries() ?? []) {
@@ -513,12 +371,7 @@ class Pipeline {
           overridden.add(field);
         }
         if (name === 'agent.prompt.building' && field === 'systemPrompt' && !handler.isTrusted) {
-          this.#violation('OC-9.10', handler.placeIn(at), {
-            code: 'MUTATOR_NOT_TRUSTED',
-            about,
-            expected: 'an explicitly trusted mutator',
-            actual: handler.id,
-          });
+          this.#find('MUTATOR_NOT_TRUSTED', handler.placeIn(at), { about, actual: handler.id });
         }
         const had = patched.get(field);
         const composes = name === 'agent.prompt.building' && Array.isArray(had);
@@ -560,25 +413,12 @@ class Pipeline {
         state.let--;
         continue;
       }
-      this.#violation('OC-9.15', at, {
-        code: 'FOLLOWS_CANCEL',
-        about: textAt(value, 'eventId'),
-        expected: 'nothing after the cancel',
-        related: [by],
-      });
+      this.#find('FOLLOWS_CANCEL', at, { about: textAt(value, 'eventId'), related: [by] });
     }
   }
 
-  #violation(rule: string, at: HostPlace, problem: Problem): void {
-    this.#report(rule, at, 'violation', problem);
-  }
-
-  #invalid(rule: string, at: HostPlace, problem: Problem): void {
-    this.#report(rule, at, 'invalid', problem);
-  }
-
-  #report(rule: string, at: HostPlace, of: HostFinding['class'], problem: Problem): void {
-    this.#builder.find({ ...problem, rule, at, class: of, severity: problem.severity ?? 'error' });
+  #find(code: Code, at: HostPlace, details?: FindingDetails): void {
+    this.#builder.find(finding(code, at, details));
   }
 }
 
@@ -622,7 +462,6 @@ interface Handler {
   readonly isTrusted: boolean;
   /** Whether an error of it ends the stage. */
   readonly isClosed: boolean;
-  /** Whether what it gave counts. */
   readonly isApplied: boolean;
   readonly result: SourceObject | undefined;
   readonly error: SourceValue | undefined;

@@ -1,5 +1,6 @@
-/** Transcripts of sessions: a tree of entries, of which none is a decision. They keep what the model asked for, not what ran. */
+/** Transcripts of sessions: a tree of entries, of which none is a decision. They keep what the model requested, not what ran. */
 
+import { addTo } from '../shared/lists.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostPlace } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
@@ -124,29 +125,18 @@ export class Transcript {
     const id = textAt(value, 'id');
     const parent = textAt(value, 'parentId');
     if (id === undefined) {
-      context.find(at, { rule: 'OC-5', code: 'ENTRY_ID_MISSING', severity: 'error', class: 'invalid' });
+      context.find('ENTRY_ID_MISSING', at);
     } else if (this.#entries.has(id)) {
-      context.find(at, {
-        rule: 'OC-5',
-        code: 'ENTRY_ID_REUSED',
-        severity: 'error',
-        class: 'invalid',
-        about: id,
-        related: [this.#entries.get(id)!],
-      });
+      context.find('ENTRY_ID_REUSED', at, { about: id, related: [this.#entries.get(id)!] });
     }
     const isFirst = this.#entries.size === 0;
     if (parent !== undefined ? !this.#entries.has(parent) : !isFirst) {
       // A file without a header may be the rest of a transcript.
       const isCut = isFirst && this.#session === undefined;
-      context.find(at, {
-        rule: 'OC-5',
-        code: 'PARENT_MISSING',
-        severity: isCut ? 'warning' : 'error',
-        class: isCut ? 'none' : 'invalid',
+      context.find('PARENT_MISSING', at, {
         about: id,
-        expected: 'the id of an entry before it',
         actual: parent ?? 'none',
+        weight: isCut ? 'warning' : 'invalid',
       });
     }
     if (id !== undefined) this.#entries.set(id, at);
@@ -160,23 +150,17 @@ export class Transcript {
       const callId = textAt(block, 'type') === 'toolCall' ? textAt(block, 'id') : undefined;
       if (callId === undefined) continue;
       const asked = { at, args: valueAt(block, 'arguments'), tool: textAt(block, 'name'), isStopped };
-      const open = this.#open.get(callId);
-      if (open === undefined) this.#open.set(callId, [asked]);
-      else open.push(asked);
+      addTo(this.#open, callId, asked);
     }
   }
 
-  /** Calls without a result: a model does not go on without them, but a transcript may end there. */
+  /** Calls without a result: a model does not continue without them, but a transcript may end there. */
   #checkOpen(isEnd: boolean): void {
     for (const [callId, all] of this.#open) {
       for (const asked of all) {
-        this.#context.find(asked.at, {
-          rule: 'OC-5',
-          code: 'CALL_WITHOUT_RESULT',
-          severity: isEnd || asked.isStopped ? 'warning' : 'error',
-          class: isEnd || asked.isStopped ? 'none' : 'invalid',
+        this.#context.find('CALL_WITHOUT_RESULT', asked.at, {
           about: `${this.#session ?? '~'}/${callId}`,
-          expected: 'a toolResult',
+          weight: isEnd || asked.isStopped ? 'warning' : 'invalid',
         });
       }
     }
@@ -190,13 +174,9 @@ export class Transcript {
     if (asked === undefined) {
       // A file without a header may be the rest of a transcript.
       const isCut = this.#session === undefined && !this.#hasAsked;
-      context.find(entry.at, {
-        rule: 'OC-5',
-        code: 'RESULT_WITHOUT_CALL',
-        severity: isCut ? 'warning' : 'error',
-        class: isCut ? 'none' : 'invalid',
+      context.find('RESULT_WITHOUT_CALL', entry.at, {
         about: `${scope}/${callId ?? '~'}`,
-        expected: 'a toolCall before it',
+        weight: isCut ? 'warning' : 'invalid',
       });
     }
     if (callId === undefined) {

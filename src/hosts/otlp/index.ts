@@ -1,20 +1,14 @@
 /** OTLP JSON: spans with the GenAI attributes of OpenTelemetry. docs/hosts/otlp.md says what becomes of each. */
 
+import type { FindingDetails } from '../shared/findings.js';
+import { type Code, finding } from './findings.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { documentsOf, peekDocuments } from '../shared/documents.js';
-import type {
-  Host,
-  HostFile,
-  HostFinding,
-  HostOptions,
-  HostPlace,
-  HostReading,
-  SourceItem,
-} from '../shared/host.js';
+import type { Host, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
 import { meterText } from '../shared/left-out.js';
 import { membersOf } from '../shared/members.js';
 import { principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
@@ -35,7 +29,6 @@ import {
 } from './spans.js';
 import { countUsage } from './usage.js';
 
-/** The host OTLP. */
 export const otlp: Host = {
   name: 'otlp',
   title: 'OTLP spans with GenAI attributes',
@@ -68,7 +61,6 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   return inTimeOrder(reader.finish());
 }
 
-/** What a span is about. */
 type Kind = 'inference' | 'tool' | 'agent' | 'other';
 
 const INFERENCE = ['chat', 'generate_content', 'text_completion', 'embeddings'];
@@ -82,13 +74,11 @@ interface Read extends Span {
   readonly operation: string;
   readonly amounts: StatedAmounts;
   readonly occurredAt: string;
-  /** Whether another span of the same call came before it. */
   isRepeated: boolean;
 }
 
 class SpanReader {
   readonly #reading: ReadingBuilder;
-  /** By trace and span. */
   readonly #spans = new Map<string, Span>();
   readonly #digests = new Map<string, string>();
   readonly #calls = new Map<string, Read>();
@@ -111,7 +101,7 @@ class SpanReader {
     }
   }
 
-  /** Logs tell of calls that have spans too, or have none: nobody can say which, and what they used is left out. */
+  /** Logs report calls that have spans too, or have none: it is unknown which, and what they used is left out. */
   #leaveOutLogs({ at, value }: SourceItem): void {
     const records = (listAt(value, 'resourceLogs') ?? [])
       .flatMap((resource) => listAt(resource, 'scopeLogs') ?? [])
@@ -127,7 +117,7 @@ class SpanReader {
       const meters = metersOf(unitsOf(amounts));
       if (meters.length === 0) continue;
       const [expected, actual] = ['usage on spans', `${meterText(meters)} in a log`];
-      this.#reading.find({ rule: 'OT-15', code: 'USAGE_IN_LOG', ...INFO, at, expected, actual });
+      this.#reading.find(finding('USAGE_IN_LOG', at, { expected, actual }));
       this.#reading.leaveOut({ at, reason: 'USAGE_IN_LOG', meters });
     }
   }
@@ -174,7 +164,7 @@ class SpanReader {
     const operation = operationOf(span);
     const type = operation === undefined ? 'span' : wellFormed(operation);
     if (traceId === undefined || spanId === undefined) {
-      this.#find('OT-3', 'ID_INVALID', INVALID, span, '32 and 16 hexadecimal digits', span.statedIds);
+      this.#find('ID_INVALID', span, { actual: span.statedIds });
       this.#leaveOut(span, 'ID_INVALID', this.#amounts(span));
       this.#reading.drop(at, type, 'ID_INVALID');
       return;
@@ -193,7 +183,7 @@ class SpanReader {
       return;
     }
     if (span.start !== undefined && span.end !== undefined && compareTimestamps(span.end, span.start) < 0)
-      this.#find('OT-2', 'END_BEFORE_START', INVALID, span, `from ${span.start}`, span.end);
+      this.#find('END_BEFORE_START', span, { expected: `from ${span.start}`, actual: span.end });
     const amounts = this.#amounts(span);
     const isAgent = kind === 'agent';
     const kept: Read = { ...span, kind, isAgent, operation, amounts, occurredAt, isRepeated: false };
@@ -213,9 +203,7 @@ class SpanReader {
     }
     const isSame = this.#digests.get(id) === content;
     if (!isSame) {
-      this.#find('OT-1', 'DUPLICATE_SPAN', INVALID, span, 'the span as it was before', 'another', [
-        before.item.at,
-      ]);
+      this.#find('DUPLICATE_SPAN', span, { related: [before.item.at] });
       this.#leaveOut(span, 'DUPLICATE_SPAN', this.#amounts(span));
     }
     const reason = isSame ? 'SPAN_REPEATED' : 'DUPLICATE_SPAN';
@@ -272,9 +260,11 @@ class SpanReader {
     }
     const name = toolNameOf(before);
     if (name !== tool) {
-      this.#find('OT-8', 'DUPLICATE_CALL', INVALID, span, `a call of ${name ?? 'none'}`, tool ?? 'none', [
-        before.item.at,
-      ]);
+      this.#find('DUPLICATE_CALL', span, {
+        expected: `a call of ${name ?? 'none'}`,
+        actual: tool ?? 'none',
+        related: [before.item.at],
+      });
     }
     return true;
   }
@@ -290,39 +280,36 @@ class SpanReader {
         continue;
       }
       const actual = `${attribute} ${value instanceof SourceNumber ? value.text : 'no number'}`;
-      this.#find('OT-5', 'AMOUNT_INVALID', INVALID, span, 'a whole number that is not negative', actual);
+      this.#find('AMOUNT_INVALID', span, { actual });
     }
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
       const actual = `${shown(amounts[part])} of ${shown(amounts[whole])}`;
-      this.#find('OT-6', 'PART_EXCEEDS_TOTAL', WARNING, span, `${part} within ${whole}`, actual);
+      this.#find('PART_EXCEEDS_TOTAL', span, { expected: `${part} within ${whole}`, actual });
     }
     return amounts;
   }
 
   #checkAttributes(span: Read): void {
     const { attributes, kind, operation, status } = span;
-    for (const key of span.repeatedKeys)
-      this.#find('OT-9', 'ATTRIBUTE_REPEATED', INVALID, span, `one ${key}`, 'several');
+    for (const key of span.repeatedKeys) this.#find('ATTRIBUTE_REPEATED', span, { expected: `one ${key}` });
     const required = REQUIRED.get(operation) ?? (kind === 'inference' ? REQUIRED_OF_MODELS : []);
     for (const name of required) {
       if (attributeText(attributes, ...(OLDER_NAMES[name] ?? []), name) === undefined)
-        this.#find('OT-9', 'ATTRIBUTE_MISSING', WARNING, span, name, 'none');
+        this.#find('ATTRIBUTE_MISSING', span, { expected: name });
     }
     const error = attributeText(attributes, 'error.type');
-    if (error !== undefined && status === 'ok')
-      this.#find('OT-7', 'STATUS_DISAGREES', INVALID, span, 'no error.type, since the status is ok', error);
-    if (error === undefined && status === 'error')
-      this.#find('OT-7', 'ERROR_TYPE_MISSING', WARNING, span, 'error.type', 'none');
+    if (error !== undefined && status === 'ok') this.#find('STATUS_DISAGREES', span, { actual: error });
+    if (error === undefined && status === 'error') this.#find('ERROR_TYPE_MISSING', span);
   }
 
   #checkParent(span: Read): void {
     const { traceId = '', parentId } = span;
     if (parentId === undefined || this.#spans.has(idOf(traceId, parentId))) return;
-    this.#find('OT-4', 'PARENT_NOT_FOUND', WARNING, span, `span ${parentId}`, 'none in these files');
+    this.#find('PARENT_NOT_FOUND', span, { expected: `span ${parentId}` });
   }
 
-  /** Says which calls there were, and what each used: once, however many spans tell of it. */
+  /** Says which calls there were, and what each used: once, however many spans report it. */
   #countUsage(): void {
     const using = this.#kept.filter(({ amounts }) => hasUsage(amounts));
     const [above, agentAbove] = [
@@ -336,11 +323,11 @@ class SpanReader {
     );
     for (const { span, differences } of [...usage.values()].reverse()) {
       for (const { name, own, below, rest } of differences) {
-        this.#find('OT-10', 'TOTAL_DIFFERS', WARNING, span, `${name} ${shown(below)}`, shown(own));
+        this.#find('TOTAL_DIFFERS', span, { expected: `${name} ${shown(below)}`, actual: shown(own) });
         if (rest !== undefined) this.#leaveOut(span, 'TOTAL_DIFFERS', { [name]: rest });
       }
     }
-    // From the outermost on: what only tells of one call again adds its ids to it, and what else it states of it.
+    // From the outermost on: what only reports one call again adds its ids to it, and what else it states of it.
     const said = new Map<Read, { readonly callIds: string[]; readonly amounts: StatedAmounts }>();
     const isCall = new Set<Read>();
     for (const span of [...usage.values()].reverse().map((each) => each.span)) {
@@ -368,14 +355,7 @@ class SpanReader {
     for (const span of this.#kept) {
       const { counted, below = [] } = usage.get(span) ?? {};
       if (span.isRepeated && counted !== undefined && hasUsage(counted)) {
-        this.#find(
-          'OT-8',
-          'CALL_REPEATED',
-          INFO,
-          span,
-          'usage on one span of a call',
-          meterText(metersOf(unitsOf(counted))),
-        );
+        this.#find('CALL_REPEATED', span, { actual: meterText(metersOf(unitsOf(counted))) });
         this.#leaveOut(span, 'CALL_REPEATED', counted);
       }
       if (below.length === 0) this.#leaveOutUnknown(span);
@@ -397,10 +377,9 @@ class SpanReader {
       return false;
     }
     const isSame = isSameUsage(before.span.amounts, span.amounts) && overlap(before.span, span);
-    const judged = isSame ? INFO : WARNING;
     const code = isSame ? 'RESPONSE_REPEATED' : 'RESPONSE_ID_REUSED';
     const actual = isSame ? `${meterText(metersOf(unitsOf(counted)))} once more` : 'another response';
-    this.#find('OT-13', code, judged, span, 'a response of its own', actual, [before.span.item.at]);
+    this.#find(code, span, { actual, related: [before.span.item.at] });
     if (!isSame) return false;
     this.#leaveOut(span, code, counted);
     // The observation has the same list.
@@ -434,7 +413,7 @@ class SpanReader {
       return isSum && (input !== undefined || output !== undefined) ? [] : [{ unit: unitOf(unit), amount }];
     });
     if (meters.length === 0) return;
-    this.#find('OT-14', 'UNIT_UNKNOWN', INFO, span, 'tokens of input and output', meterText(meters));
+    this.#find('UNIT_UNKNOWN', span, { actual: meterText(meters) });
     this.#reading.leaveOut({ at: span.item.at, reason: 'UNIT_UNKNOWN', meters });
   }
 
@@ -467,22 +446,10 @@ class SpanReader {
     return above;
   }
 
-  #find(
-    rule: string,
-    code: string,
-    judged: Pick<HostFinding, 'severity' | 'class'>,
-    { item: { at }, statedIds }: Span,
-    expected: string,
-    actual: string,
-    related?: readonly HostPlace[],
-  ): void {
-    this.#reading.find({ rule, code, ...judged, at, about: statedIds, expected, actual, related });
+  #find(code: Code, { item, statedIds }: Span, details?: FindingDetails): void {
+    this.#reading.find(finding(code, item.at, { about: statedIds, ...details }));
   }
 }
-
-const INVALID = { severity: 'error', class: 'invalid' } as const;
-const WARNING = { severity: 'warning', class: 'none' } as const;
-const INFO = { severity: 'info', class: 'none' } as const;
 
 const FACTS = [
   'gen_ai.provider.name',

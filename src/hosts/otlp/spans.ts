@@ -20,7 +20,6 @@ export interface Span {
   readonly traceId: string | undefined;
   readonly spanId: string | undefined;
   readonly parentId: string | undefined;
-  /** As they were written. */
   readonly statedIds: string;
   readonly start: string | undefined;
   readonly end: string | undefined;

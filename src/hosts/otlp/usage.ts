@@ -3,17 +3,18 @@
  * the sum of all below. What is counted is what the innermost state; an outer one counts where nothing below it states the same unit.
  */
 
+import { addTo } from '../shared/lists.js';
 import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
 import { excessOf, type StatedAmounts, sumOf } from '../shared/usage.js';
 
 /** A span, as far as this is about it. */
-export interface UsageSpan {
+interface UsageSpan {
   readonly isAgent: boolean;
   readonly amounts: StatedAmounts;
 }
 
 /** What counts of one span. */
-export interface CountedUsage<T> {
+interface CountedUsage<T> {
   readonly span: T;
   /** Amounts that no span below states. */
   readonly counted: StatedAmounts;
@@ -24,7 +25,6 @@ export interface CountedUsage<T> {
     readonly name: string;
     readonly own: Quantity;
     readonly below: Quantity | undefined;
-    /** What it states beyond them. */
     readonly rest: Quantity | undefined;
   }[];
 }
@@ -41,9 +41,7 @@ export function countUsage<T extends UsageSpan>(
   const parents = withoutCircles(spans, above);
   const children = new Map<T, T[]>();
   for (const [span, parent] of parents) {
-    const list = children.get(parent);
-    if (list === undefined) children.set(parent, [span]);
-    else list.push(span);
+    addTo(children, parent, span);
   }
   const order = spans.filter((span) => !parents.has(span));
   for (let next = 0; next < order.length; next++)

@@ -12,7 +12,7 @@ export interface ItemCounts {
 }
 
 /** The counts of a reading. */
-export interface ItemAccount {
+interface ItemAccount {
   readonly total: ItemCounts;
   readonly byFile: ReadonlyMap<string, ItemCounts>;
   /** Of dropped and repeated items, by reason. */
@@ -46,7 +46,6 @@ function isOf(wanted: HostFinding['class']): (finding: HostFinding) => boolean {
   return (finding) => finding.class === wanted && finding.severity === 'error';
 }
 
-/** Of a file without items. */
 export const NO_ITEMS: ItemCounts = { items: 0, mapped: 0, evidence: 0, repeated: 0, dropped: 0 };
 
 function count(counts: ItemCounts, fate: ItemFate): ItemCounts {

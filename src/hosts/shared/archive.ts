@@ -1,8 +1,8 @@
 /**
  * Archives as files: tar, with gzip or without, read whole from memory and bounded before anything is unpacked. Nothing is written
- * anywhere, so no path can lead anywhere; an unsafe one is told of all the same, since other tools would follow it.
+ * anywhere, so no path can lead anywhere; an unsafe one is reported all the same, since other tools would follow it.
  *
- * Own code: reading a host is synchronous, the well-kept packages read streams, and those that do not pass over what has to be told of
+ * Own code: reading a host is synchronous, the well-kept packages read streams, and those that do not pass over what must be reported
  * here: a wrong checksum, a name that is there twice, a link, bytes after the end. What it takes is ustar with the extended headers of
  * POSIX (pax) or of GNU for long names, as node-tar, GNU tar and bsdtar write them for files.
  */
@@ -14,10 +14,8 @@ import { withoutTrailing } from '../../base/bytes/trim.js';
 import type { HostFile } from './host.js';
 
 /** The most bytes that an archive may unpack to. */
-export const MAX_UNPACKED_BYTES = 128 * 1024 * 1024;
-/** The most bytes of one member. */
+const MAX_UNPACKED_BYTES = 128 * 1024 * 1024;
 export const MAX_MEMBER_BYTES = 64 * 1024 * 1024;
-/** The most members, of whatever kind. */
 export const MAX_MEMBERS = 1024;
 /** The most bytes that one compressed byte may unpack to, where there are more than {@link FREE_BYTES}. */
 export const MAX_RATIO = 200;
@@ -29,7 +27,7 @@ const MAX_PATH_LENGTH = 1024;
 const MAX_EXTENDED_BYTES = 65_536;
 
 /** What is wrong with an archive. */
-export type ArchiveCode =
+type ArchiveCode =
   | 'ARCHIVE_CORRUPT'
   | 'ARCHIVE_TOO_LARGE'
   | 'ARCHIVE_TRUNCATED'
@@ -41,7 +39,7 @@ export type ArchiveCode =
   | 'ARCHIVE_PATH_UNSAFE';
 
 /** One thing that is wrong. */
-export interface ArchiveFault {
+interface ArchiveFault {
   readonly code: ArchiveCode;
   /** The member's path, where it is about one. That member is left out. */
   readonly member?: string | undefined;
@@ -51,7 +49,6 @@ export interface ArchiveFault {
 
 /** An archive's files, and what is wrong with it. */
 export interface Archive {
-  /** Each named by the archive's name, `!` and its path. */
   readonly members: readonly HostFile[];
   readonly faults: readonly ArchiveFault[];
 }

@@ -23,14 +23,14 @@ export interface ClaimedEvent {
 }
 
 /** A claim that no event can carry: an amount with too many digits, facts that are too long. */
-export interface UnfitClaim {
+interface UnfitClaim {
   readonly at: HostPlace;
   readonly id: string;
   readonly error: NorthrootError;
 }
 
 /** What events of claims need besides. */
-export interface ClaimContext {
+interface ClaimContext {
   /** {@link Host.name} */
   readonly system: string;
   /** The ledger that the events are for, `sha-256:…`; without it they are bound to none. */

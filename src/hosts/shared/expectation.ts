@@ -1,4 +1,4 @@
-/** What was promised beforehand of a ledger and of what it is reconciled with: read strictly, and held against what is there. */
+/** What was promised beforehand of a ledger and of what it is reconciled with: read strictly, and checked against what is there. */
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -15,7 +15,7 @@ import type { ReconcileSource } from './reconcile-sources.js';
 export const MAX_EXPECTATION_BYTES = 1024 * 1024;
 
 /** The most numbers of one sequence. */
-export const MAX_SEQUENCE = 1_000_000;
+const MAX_SEQUENCE = 1_000_000;
 
 /** Stands for the ledger where a source could be named. */
 const LEDGER = 'ledger';
@@ -76,7 +76,7 @@ function refuse(pointer: string, expected: string, actual: string): NorthrootErr
 }
 
 /** What is found of a promise. */
-export interface Broken {
+interface Broken {
   readonly code: ReconcileCode;
   readonly class: 'invalid' | 'violation';
   readonly expected: string;
@@ -84,7 +84,7 @@ export interface Broken {
 }
 
 /** A call, as far as promises go. */
-export interface PromisedCall {
+interface PromisedCall {
   readonly tool: string | undefined;
   readonly occurredAt: string | undefined;
   readonly inLedger: boolean;

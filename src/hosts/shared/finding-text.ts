@@ -3,7 +3,6 @@
 import { printable } from '../../base/bytes/printable.js';
 import type { HostFinding } from './host.js';
 
-/** Characters of a piece of outside text. */
 const MAX_VALUE = 200;
 
 /** The sentence of a finding, printable. What its rule says must hold stands with the rule. */

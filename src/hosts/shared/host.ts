@@ -14,11 +14,10 @@ import type { Bounds, Check } from '../../format/schema/generated/types.js';
 export interface HostFile {
   /** As the user named it; `stdin`. Of a member of an archive the archive's name, `!` and its path. */
   readonly name: string;
-  /** All of it. */
   readonly bytes: Uint8Array;
 }
 
-/** Where something stands in the files. */
+/** Where something is in the files. */
 export interface HostPlace {
   /** {@link HostFile.name} */
   readonly file: string;
@@ -57,7 +56,6 @@ export interface HostFinding {
   /** In a few words. */
   readonly expected?: string | undefined;
   readonly actual?: string | undefined;
-  /** Other places concerned. */
   readonly related?: readonly HostPlace[] | undefined;
 }
 
@@ -78,7 +76,7 @@ export interface HostItem {
 export interface ForeignDigest {
   /** Of what: `action_params`, `payload`. */
   readonly of: string;
-  /** The canonical form that it is taken over: `clasper-stable-v1`; `not-verifiable` where nobody can say. */
+  /** The canonical form that it is taken over: `clasper-stable-v1`; `not-verifiable` where it is unknown. */
   readonly form: string;
   /** As the host wrote it. */
   readonly stated: string;
@@ -108,7 +106,6 @@ interface ClaimBase {
 
 interface AuthorizationClaim extends ClaimBase {
   readonly decision: 'allow' | 'deny';
-  /** Code */
   readonly decisionCode: string;
   /** 1..256 characters; where the source states none, leave both out. */
   readonly policyId?: string | undefined;
@@ -189,12 +186,12 @@ export interface Observation {
 }
 
 /**
- * Usage that an item states and that neither an observation nor an execution has: it would count twice, or nobody can say of what it is.
- * It is left out of every sum, and told of.
+ * Usage that an item states and that neither an observation nor an execution has: it would count twice, or it is unknown what it belongs to.
+ * It is left out of every sum, and reported.
  */
 export interface LeftOut {
   readonly at: HostPlace;
-  /** Why: a Code, as that of the finding that tells of it. */
+  /** Why: a Code, as that of the finding that reports it. */
   readonly reason: string;
   /** At least one amount. */
   readonly meters: MeterVector;
@@ -240,16 +237,15 @@ export interface Host {
   read(files: readonly HostFile[], options?: HostOptions): HostReading;
 }
 
-/** What holds files against rules without making claims of them: `northroot check --as NAME`. */
+/** What checks files against rules without making claims of them: `northroot check --as NAME`. */
 export interface Checker {
   /** `openclaw-pipeline` */
   readonly name: string;
-  /** For people. */
   readonly title: string;
   readonly rules: readonly HostRule[];
   readonly aids: Readonly<Record<string, string>>;
   /**
-   * Checks the files. What is wrong with them is in the findings; nothing in them makes it throw. An item that was held against the rules
+   * Checks the files. What is wrong with them is in the findings; nothing in them makes it throw. An item that was checked against the rules
    * has the fate `evidence`.
    *
    * @throws TypeError, RangeError for options that are not known or of the wrong type
@@ -260,7 +256,6 @@ export interface Checker {
 /** One item of a file, read. */
 export interface SourceItem {
   readonly at: HostPlace;
-  /** Its own bytes. */
   readonly bytes: Uint8Array;
   readonly value: SourceValue;
 }

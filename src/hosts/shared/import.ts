@@ -23,19 +23,16 @@ export interface KnownLedger {
   readonly ledgerId: string | undefined;
   /** Ids of events, `sha-256:…`, by `source.id`. */
   readonly sources: ReadonlyMap<string, string>;
-  /** `source.id` of executions of which nobody knew how they ended. */
+  /** `source.id` of executions whose outcome was unknown. */
   readonly openEnds: ReadonlySet<string>;
   /** How many records were read: what {@link appendImport} knows of. */
   readonly size?: number | undefined;
-  /** How many allowed grants it has that were not taken over from another system. */
   readonly ownGrants?: number | undefined;
 }
 
 /** What lets somebody act, or gives budget back, on the word of the system alone (SPEC §7, "Taken over"). */
 export interface AuthorityCounts {
-  /** Allowed grants. */
   readonly grants: number;
-  /** Allowed actions. */
   readonly actions: number;
   readonly credits: number;
   /** {@link KnownLedger.ownGrants}, beside which it would stand. */
@@ -60,9 +57,7 @@ export interface ImportPlan {
   readonly existing: number;
   /** Events whose `source.id` the ledger has with another content, which it keeps, and those that name one. They are not appended. */
   readonly conflicting: number;
-  /** Claims that no event can carry. */
   readonly unfit: number;
-  /** Events of all claims, by type. */
   readonly byType: ReadonlyMap<string, number>;
   /** Among all events, those that the ledger has already too. */
   readonly authority: AuthorityCounts;
@@ -255,7 +250,7 @@ export class ImportOutdatedError extends NorthrootError {
 }
 
 /**
- * Appends a plan's events. Where one is refused nothing after it is written, and what is before it stays; the same import then goes on
+ * Appends a plan's events. Where one is refused nothing after it is written, and what is before it stays; the same import then continues
  * from there.
  *
  * @param ledger - Opened with `stopsAtRefusal`; the plan was made for it.
@@ -283,7 +278,7 @@ export async function appendImport(
     const own = system === host.name && typeof id === 'string' ? planned.get(id) : undefined;
     if (own !== undefined && own !== eventId) abort();
   });
-  // What came between reading the ledger and opening it, nobody has told of.
+  // No caller was told what came between reading the ledger and opening it.
   if (knownSize !== undefined && events.length > 0 && ledger.size > knownSize) abort();
   const { signal } = outdated;
   let appended = 0;

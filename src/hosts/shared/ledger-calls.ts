@@ -15,12 +15,10 @@ import { notStated } from './claims.js';
 /** A record of a ledger that is about one call: an action, or an execution. */
 export interface LedgerEntry {
   readonly seq: number;
-  /** `sha-256:…` */
   readonly eventId: string;
   readonly kind: 'action' | 'execution';
   /** Of an execution: the event that it names as its authorization, `sha-256:…`. */
   readonly authorizationId?: string | undefined;
-  /** `source` of the event. */
   readonly source?: { readonly system: string; readonly id: string; readonly digest?: string } | undefined;
   /** Ids of the call in the record's `meta`, which no digest and no signature covers. */
   readonly metaIds: readonly string[];
@@ -138,7 +136,7 @@ function statedParams(
 function metaIdsOf({ bytes, examined }: VerifiedRecord): string[] {
   if (bytes === undefined || examined?.layout !== 'records') return [];
   const { start = 0, end = 0 } = examined.span ?? {};
-  // Members stand in the order of their names: `meta` follows the event.
+  // Members are in the order of their names: `meta` follows the event.
   const rest = bytes.subarray(end);
   if (start === 0 || !hasMeta(rest)) return [];
   const { meta } = JSON.parse(decodeUtf8(bytes)) as { readonly meta: unknown };

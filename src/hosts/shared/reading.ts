@@ -60,7 +60,7 @@ export class ReadingBuilder {
     this.#findings.push(finding);
   }
 
-  /** Usage that is counted nowhere, where there is any; a finding is to tell of it too. */
+  /** Usage that is counted nowhere, where there is any; a finding is to report it too. */
   leaveOut(leftOut: LeftOut): void {
     if (leftOut.meters.length > 0) this.#leftOut.push(leftOut);
   }
@@ -196,7 +196,7 @@ export function readDocument(file: HostFile, options?: SourceJsonOptions): reado
   const decoded = bytes.length > MAX_DOCUMENT_BYTES ? undefined : decodeSourceJson(bytes, options);
   const at = { file: file.name };
   if (decoded?.ok !== true) {
-    // A log whose first line is torn goes on in whole ones.
+    // A log whose first line is torn continues in whole ones.
     if (first.value.bytes[0] !== 0x5b) for (const line of lines) if (isWhole(line.bytes)) return undefined;
     return [];
   }
@@ -205,7 +205,7 @@ export function readDocument(file: HostFile, options?: SourceJsonOptions): reado
   return list === undefined || list.length === 0 ? [{ at, bytes, value }] : [...membersOf(at, '', list)];
 }
 
-/** Whether a text begins that goes on in the next line: a bracket alone, or a line that the next one, which is indented, belongs to. */
+/** Whether a text begins that continues in the next line: a bracket alone, or a line that the next one, which is indented, belongs to. */
 function isBeginning(first: Uint8Array, second: Uint8Array): boolean {
   const text = decodeLatin1(first, 0, Math.min(first.length, HEAD_BYTES)).trim();
   if (/^\[\s*\{?$/.test(text)) return true;

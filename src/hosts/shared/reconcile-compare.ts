@@ -36,12 +36,10 @@ export type ReconcileCode =
   | 'SEQUENCE_NOT_PROMISED';
 
 /** One thing that ledger and source say otherwise. */
-export interface Difference {
+interface Difference {
   readonly code: ReconcileCode;
   readonly class: 'invalid' | 'violation';
-  /** What the ledger says. */
   readonly expected: string;
-  /** What the source says. */
   readonly actual: string;
   readonly at: Seen;
 }
@@ -63,7 +61,7 @@ export function isCompatible({ tool, paramsDigest }: LedgerCall, seen: Seen): bo
   return isSameDigest(paramsDigest, seen.observation.paramsDigest) !== false;
 }
 
-/** Whether observations of one source can be one call that is told of in several places: at most one says what came of it. */
+/** Whether observations of one source can be one call that is reported in several places: at most one says what came of it. */
 export function isOneCall(group: readonly Seen[]): boolean {
   const outcomes = group.filter(({ observation }) => observation.outcome !== undefined);
   const decisions = group.flatMap(({ observation: { decision } }) =>

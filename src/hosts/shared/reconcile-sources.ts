@@ -1,5 +1,6 @@
 /** What sources say of calls, by what a call of a ledger can be found under: ids, items, content. */
 
+import { addTo } from './lists.js';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
@@ -89,7 +90,6 @@ export function recogniseHost(file: HostFile, hosts: readonly Host[]): Host {
 export interface Seen {
   readonly index: number;
   readonly observation: Observation;
-  /** As events write it. */
   readonly tool: string | undefined;
   /** Nanoseconds since 1970. */
   readonly instant: bigint | undefined;
@@ -118,10 +118,10 @@ export class IndexedSource {
     const byPlace = new Map<string, number[]>();
     this.seen = observations.map((observation, index): Seen => {
       const tool = observation.tool === undefined ? undefined : toolOf(observation.tool);
-      for (const id of new Set(observation.callIds)) if (id !== '') push(this.#byId, id, index);
-      push(byPlace, placeKey(observation.at), index);
+      for (const id of new Set(observation.callIds)) if (id !== '') addTo(this.#byId, id, index);
+      addTo(byPlace, placeKey(observation.at), index);
       if (tool !== undefined && observation.paramsDigest !== undefined)
-        push(this.#byContent, contentKey(tool, observation.paramsDigest), index);
+        addTo(this.#byContent, contentKey(tool, observation.paramsDigest), index);
       const { occurredAt } = observation;
       return {
         index,
@@ -137,7 +137,7 @@ export class IndexedSource {
       this.#itemDigests.add(digest);
       const there = byPlace.get(placeKey(at));
       if (there === undefined) continue;
-      if (kind === 'evidence') for (const index of there) push(this.#evidence, index, digest);
+      if (kind === 'evidence') for (const index of there) addTo(this.#evidence, index, digest);
       else this.#byClaim.set(sourceIdOf(id), there);
     }
   }
@@ -216,10 +216,4 @@ function lastPartOf(id: string): string[] {
 
 function placeKey({ file, line, pointer }: HostPlace): string {
   return `${line ?? ''} ${pointer ?? ''} ${file}`;
-}
-
-function push<K, V>(index: Map<K, V[]>, key: K, value: V): void {
-  const list = index.get(key);
-  if (list === undefined) index.set(key, [value]);
-  else list.push(value);
 }

@@ -12,7 +12,6 @@ import {
 } from '../../base/value/rational.js';
 import type { ReconcileMeter } from '../../format/schema/generated/types.js';
 
-/** Units that are summed. */
 const MAX_UNITS = 1_000;
 
 /** Which sum of a unit: all of the ledger, all of a source, or what of either both have. */

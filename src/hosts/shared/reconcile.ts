@@ -73,11 +73,10 @@ const OWN_OPTIONS: OptionTypes<ReconcileOptions> = {
 const OPTIONS: OptionTypes<ReconcileLedgerOptions> = { ...EXPORT_OPTIONS, ...OWN_OPTIONS };
 
 /** What verification said of the ledger. */
-export type ReconciledLedger = Pick<Report, 'verdict' | 'ledger' | 'not_checked'>;
+type ReconciledLedger = Pick<Report, 'verdict' | 'ledger' | 'not_checked'>;
 
 type State = ReconcileCall['state'];
 
-/** Worst first. */
 const STATES: readonly State[] = [
   'contradicted',
   'invalid',
@@ -604,7 +603,6 @@ function rankOf(severity: Severity, of: Class): number {
   return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
 }
 
-/** The first of each rank up to a limit, and how many there are. */
 class Ranked<T> {
   readonly #ranks: { readonly kept: T[]; count: number }[];
   readonly #limit: number;
@@ -630,7 +628,6 @@ class Ranked<T> {
     return this.#ranks[rank]?.count ?? 0;
   }
 
-  /** In the order of the ranks. */
   list(): T[] {
     return this.#ranks.flatMap(({ kept }) => kept).slice(0, this.#limit);
   }

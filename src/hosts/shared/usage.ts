@@ -1,4 +1,4 @@
-/** Amounts that several hosts state of calls of models, as meters of one kind, so that sources can be held against each other. */
+/** Amounts that several hosts state of calls of models, as meters of one kind, so that sources can be checked against each other. */
 
 import type { JsonObject } from '../../base/json/value.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';

@@ -26,7 +26,7 @@ export type CacCode =
   | 'NON_NFC_STRING';
 
 /** Containers within containers: its reader refuses the 128th. */
-export const CAC_MAX_DEPTH = 127;
+const CAC_MAX_DEPTH = 127;
 
 const MAX_I64 = 2n ** 63n - 1n;
 const MIN_I64 = -(2n ** 63n);
