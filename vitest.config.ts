@@ -1,4 +1,4 @@
-import { existsSync, statfsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
@@ -20,6 +20,14 @@ const OF_THE_FAST_PATH = [
   'test/writer/writer-fast-path.test.ts',
 ];
 
+/** Tests that replace modules or globals, and so share their process with no others. The rest load each module once a process. */
+const ISOLATED = readdirSync(fileURLToPath(new URL('./test', import.meta.url)), { recursive: true })
+  .map((file) => `test/${String(file)}`)
+  .filter(
+    (file) =>
+      file.endsWith('.test.ts') && /\bvi\.(?:mock|doMock|stub|useFake)/.test(readFileSync(file, 'utf8')),
+  );
+
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
 /** Tests call fsync many thousand times. On a file system in memory that takes no time, and means what it means elsewhere. */
@@ -29,6 +37,8 @@ function temporaryFolder(): string {
   const { bavail, bsize } = statfsSync(memory);
   return bavail * bsize >= ROOM_BYTES ? memory : tmpdir();
 }
+
+const without = isWithoutFast ? OF_THE_FAST_PATH : [];
 
 export default defineConfig({
   // Tests run from the sources, and `imports` of package.json names what is built.
@@ -40,8 +50,18 @@ export default defineConfig({
     },
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: isWithoutFast ? OF_THE_FAST_PATH : [],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: ['test/**/*.test.ts'],
+          exclude: [...without, ...ISOLATED],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'isolated', include: ISOLATED, exclude: without } },
+    ],
     // For tests that hang: how fast a machine is, and what else it does, decides nothing.
     testTimeout: MAX_TEST_MS,
     hookTimeout: MAX_TEST_MS,

@@ -280,7 +280,7 @@ it('groups beyond the bound are summed together', async () => {
   expect(limits.map(({ code }) => code)).toEqual(
     expect.arrayContaining(['GROUPS_BEYOND', 'PRINCIPALS_BEYOND']),
   );
-}, 60_000);
+});
 
 describe('sums of doubles, which may have a thousand digits', () => {
   const units = Array.from({ length: 64 }, (_, n) => `u${n}`);
@@ -348,7 +348,7 @@ it('a grant of the part is listed, however many grants came before', async () =>
     selection: { principal: 'agent:last' },
   });
   expect([total, grants.map(({ event_id: id }) => id)]).toEqual([1, [`sha-256:${last.event_id.b64}`]]);
-}, 60_000);
+});
 
 it('the words of a report of bare events claim no checkpoint', async () => {
   const bare = Buffer.from(`${canonicalText(own as never)}\n`);

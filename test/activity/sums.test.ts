@@ -91,7 +91,7 @@ describe('every fixture', () => {
       const report = await reportActivity(`${FIXTURES}${fixture.ledger}`, { ...options, by: 'grant' });
       reports.push({ fixture, report });
     }
-  }, 120_000);
+  });
 
   it('has a report that is valid by its schema, with the exit status and the verdict of verify', () => {
     for (const { fixture, report } of reports) {

@@ -108,7 +108,7 @@ describe.each([
   ['without an index', false, Infinity],
   ['with an index', true, 16],
 ])('a program that acts, %s', (_name, hasIndex, count) => {
-  test('is stopped at each operation, and the power fails or not', { timeout: 120_000 }, async () => {
+  test('is stopped at each operation, and the power fails or not', async () => {
     const { copy, grantId } = await granted(hasIndex);
     const whole = nothingTold();
     const all = await actFor(Infinity, copy('whole'), whole);
@@ -147,7 +147,7 @@ const KINDS: readonly Kind[] = [
   { operation: 'datasync', errno: 'EIO', mode: 'on' },
 ];
 
-test('a program that acts goes on after an operation that fails', { timeout: 120_000 }, async () => {
+test('a program that acts goes on after an operation that fails', async () => {
   const { copy, grantId } = await granted();
   let unrecorded = 0;
   await inLanes(KINDS, async (kind) => {
@@ -197,7 +197,7 @@ async function runChild(task: object, told: Told): Promise<number | undefined> {
   return operations;
 }
 
-test('a process that acts is killed at, or in the midst of, an operation', { timeout: 120_000 }, async () => {
+test('a process that acts is killed at, or in the midst of, an operation', async () => {
   for (const hasIndex of [false, true]) {
     const { copy, grantId } = await granted(hasIndex);
     const whole = nothingTold();

@@ -88,34 +88,30 @@ it('what is begun and reserved is known to the next by the index', async () => {
   await expectRight(place);
 });
 
-it(
-  'two processes share one index and one budget, also when one of them is killed',
-  { timeout: 120_000 },
-  async () => {
-    const place = await largePlace();
-    const ledger = await openLive(place);
-    const grantId = await grant(ledger, { meterCaps: { calls: 40, usd: '2' } });
-    const task = { path: place.path, agents: 3, reserve: { usd: '0.1' } };
-    const agents = new Agents(task);
-    const hanging = new Agents({ ...task, hangs: true });
-    await Promise.all([agents.until('ready'), hanging.until('ready')]);
-    hanging.begin();
-    await hanging.until('running', 3);
-    agents.begin();
-    await agents.until('done', 3);
-    await hanging.kill();
-    expect(await agents.ended).toBe(0);
-    expect(agents.said.filter(({ done }) => done !== undefined)).toHaveLength(17);
-    const { started } = await ledger.budget(grantId);
-    expect(started).toHaveLength(3);
-    expect(await leftOf(ledger, grantId, 'usd')).toBe('0');
-    for (const { authorizationId, eventId } of started)
-      await ledger.abandon(authorizationId, { start: eventId });
-    expect(await leftOf(ledger, grantId, 'usd')).toBe('0');
-    await ledger.close();
-    await expectRight(place);
-  },
-);
+it('two processes share one index and one budget, also when one of them is killed', async () => {
+  const place = await largePlace();
+  const ledger = await openLive(place);
+  const grantId = await grant(ledger, { meterCaps: { calls: 40, usd: '2' } });
+  const task = { path: place.path, agents: 3, reserve: { usd: '0.1' } };
+  const agents = new Agents(task);
+  const hanging = new Agents({ ...task, hangs: true });
+  await Promise.all([agents.until('ready'), hanging.until('ready')]);
+  hanging.begin();
+  await hanging.until('running', 3);
+  agents.begin();
+  await agents.until('done', 3);
+  await hanging.kill();
+  expect(await agents.ended).toBe(0);
+  expect(agents.said.filter(({ done }) => done !== undefined)).toHaveLength(17);
+  const { started } = await ledger.budget(grantId);
+  expect(started).toHaveLength(3);
+  expect(await leftOf(ledger, grantId, 'usd')).toBe('0');
+  for (const { authorizationId, eventId } of started)
+    await ledger.abandon(authorizationId, { start: eventId });
+  expect(await leftOf(ledger, grantId, 'usd')).toBe('0');
+  await ledger.close();
+  await expectRight(place);
+});
 
 it.each([
   ['over an index', largePlace],

@@ -134,7 +134,7 @@ it('following a folder of many segments costs what their number does', async () 
   await reading.until(() => reading.caughtUpAt !== undefined);
   await reading.stop();
   expect(reading.text).toBe('a\n');
-}, 60_000);
+});
 
 it('refuses what is missing, what is no ledger, and options that it does not know', async () => {
   const { signal } = new AbortController();

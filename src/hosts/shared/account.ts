@@ -12,7 +12,7 @@ export interface ItemCounts {
 }
 
 /** The counts of a reading. */
-interface ItemAccount {
+export interface ItemAccount {
   readonly total: ItemCounts;
   readonly byFile: ReadonlyMap<string, ItemCounts>;
   /** Of dropped and repeated items, by reason. */
