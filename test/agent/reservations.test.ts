@@ -2,8 +2,11 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import { type Digest, toDigestText } from '../../src/base/value/digest.js';
+import { LiveLedger, type LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
+import { GrantEvaluator } from '../../src/log/policy/evaluator.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import type { LedgerStore } from '../../src/log/store/ledger-store.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { VolatileFileSystem } from '../writer/file-systems.js';
 import { codeOf, otherSigner, signer } from '../writer/support.js';
@@ -16,6 +19,11 @@ class Clock {
   pass(ms: number): void {
     this.ms += ms;
   }
+}
+
+interface ActionEvent {
+  readonly event_id: Digest;
+  readonly authorization: { readonly action: { readonly tool_params_digest: Digest } };
 }
 
 const MINUTE = 60_000;
@@ -147,6 +155,37 @@ describe('a reservation', () => {
     const { settled, refused } = await limited.abandonOpen({ expired: true });
     expect([settled, refused]).toMatchObject([[], [{ error: { code: 'KEY_NOT_FOR_PRINCIPAL' } }]]);
     expect((await ledger.authorize(request(3, { usd: 1 }))).decision).toBe('allow');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('is not released by a guard whose action another process has begun', async () => {
+    const place = memoryPlace();
+    const store = place.open() as LedgerStore;
+    const acquire = store.acquire.bind(store);
+    let isDecided = false;
+    const two = await openLive(place);
+    const begin = async (): Promise<void> => {
+      const decided = place.events().at(-1) as unknown as ActionEvent;
+      const { tool_params_digest: paramsDigest } = decided.authorization.action;
+      await two.start(toDigestText(decided.event_id.b64), { paramsDigest });
+    };
+    store.acquire = async (options) => {
+      // The turn after the decision is that of the guard's start.
+      if (isDecided) await begin();
+      isDecided = false;
+      return acquire(options);
+    };
+    const policy: LiveLedgerOptions['policy'] = (state) => {
+      isDecided = true;
+      return new GrantEvaluator(state);
+    };
+    const one = await LiveLedger.open(store, { signer, principalId: AGENT, lingerMs: 0, policy });
+    const grantId = await grant(two, { meterCaps: CAPS });
+    const ran = one.guard('fs.read', {}, () => expect.unreachable(), { reserve: { usd: 1 } });
+    expect(await codeOf(ran)).toBe('AUTHORIZATION_STARTED');
+    expect(place.events().map(({ event_type: type }) => type)).not.toContain('execution');
+    expect(await leftOf(two, grantId, 'usd')).toBe('0');
+    await one.close();
     expect(await place.verdict()).toBe('ok');
   });
 

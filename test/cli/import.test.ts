@@ -65,6 +65,27 @@ describe.skipIf(!hasRecordings)('import', () => {
   });
 });
 
+describe('files of absolute and relative paths', () => {
+  const shop = new Workshop();
+  const line = { type: 'user', message: { role: 'user', content: 'hi' }, uuid: 'u1', sessionId: 's' };
+  const text = `${JSON.stringify({ ...line, parentUuid: null, timestamp: '2026-03-01T10:00:00Z' })}\n`;
+  for (const name of ['a.jsonl', 'b.jsonl']) shop.write(name, text);
+  const absolute = shop.path('a.jsonl');
+
+  it.each([
+    ['the absolute one first', [absolute, 'b.jsonl']],
+    ['the relative one first', ['b.jsonl', absolute]],
+    ['no folder in common but the root', ['/dev/null', absolute]],
+  ])('are read, and listed by their names: %s', async (_, files) => {
+    const running = shop.start(['import', '--from', 'claude-code', '--check', ...files]);
+    const late = setTimeout(() => running.kill('SIGKILL'), 30_000);
+    const { status, stdout } = await running.end();
+    clearTimeout(late);
+    expect(status).toBe(0);
+    for (const name of files) expect(stdout).toContain(name.slice(name.lastIndexOf('/') + 1));
+  });
+});
+
 describe('what the files are', () => {
   const shop = new Workshop();
   shop.write('a.jsonl', '{}\n');

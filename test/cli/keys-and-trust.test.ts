@@ -204,6 +204,18 @@ describe('key revoke', () => {
     expect(shop.read('r.jsonl')).toBe(before);
   });
 
+  it('warns where the revoked key is the one that commands sign with by default', () => {
+    init('own.jsonl');
+    keygen('next.pem');
+    expectOk(shop.run(['key', 'add', 'own.jsonl', 'next.pem']));
+    const [own = ''] = verifyKeyids('own.jsonl');
+    const run = shop.run(['key', 'revoke', 'own.jsonl', own]);
+    expectOk(run);
+    for (const text of ['own.jsonl.key', '--key']) expect(run.stderr).toContain(text);
+    const other = shop.run(['key', 'revoke', 'r.jsonl', verifyKeyids('r.jsonl').at(-1) ?? '']);
+    expect(other.stderr).not.toContain('r.jsonl.key');
+  });
+
   it('once, and for good', () => {
     expectRefused('r.jsonl', 2, 'USAGE', ['key', 'revoke', 'r.jsonl', keyid]);
     expectRefused('r.jsonl', 1, 'SCHEMA', ['key', 'add', 'r.jsonl', 'r.pem']);

@@ -59,6 +59,31 @@ async function linesOf(store: LedgerStore): Promise<Uint8Array[]> {
   return lines;
 }
 
+/** A ledger of four records, and a standby that lacks the last `lost` of them: it is promoted when next something is appended. */
+async function replicated(lost: number): Promise<{
+  ledger: Ledger;
+  standby: LedgerStore;
+  promoteAtAppend: () => void;
+}> {
+  const primary = new MemoryStore({ hasLocks: false }).open();
+  const standby = new MemoryStore({ hasLocks: false }).open();
+  const { store, promote } = promotable(primary);
+  const ledger = await Ledger.open(store, options);
+  for (const n of [1, 2, 3]) await ledger.append(event(n));
+  const turn = await standby.acquire({ timeoutMs: 0 });
+  const lines = await linesOf(primary);
+  await standby.appendIf({ size: 0, tip: EMPTY_TREE }, lines.slice(0, lines.length - lost));
+  await turn.release();
+  const promoteAtAppend = (): void => {
+    primary.appendIf = async (end, added) => {
+      promote(standby);
+      const taken = await standby.acquire({ timeoutMs: 0 });
+      return standby.appendIf(end, added).finally(() => taken.release());
+    };
+  };
+  return { ledger, standby, promoteAtAppend };
+}
+
 describe('a store that lost what was acknowledged', () => {
   it.each([
     ['the last line', 1, []],
@@ -81,6 +106,28 @@ describe('a store that lost what was acknowledged', () => {
     expect(await codeOf(ledger.append(event(5)))).toBe('LEDGER_ROLLED_BACK');
     const stored = (await linesOf(standby)).map((line) => Buffer.from(line).toString());
     expect(stored.some((line) => line.includes('"n":"4"'))).toBe(false);
+  });
+
+  it.each([
+    ['one line', 1, 1],
+    ['one line, under several that wait', 1, 4],
+    ['all but genesis', 3, 1],
+  ])('is refused where it is lost between reading and appending: %s', async (_, lost, waiting) => {
+    const { ledger, standby, promoteAtAppend } = await replicated(lost);
+    promoteAtAppend();
+    const codes = Array.from({ length: waiting }, (_each, n) => codeOf(ledger.append(event(10 + n))));
+    expect(new Set(await Promise.all(codes))).toEqual(new Set(['LEDGER_ROLLED_BACK']));
+    expect(await codeOf(ledger.append(event(50)))).toBe('LEDGER_ROLLED_BACK');
+    expect(await linesOf(standby)).toHaveLength(4 - lost);
+  });
+
+  it('is appended to where, between reading and appending, another writer only added to it', async () => {
+    const { ledger, standby, promoteAtAppend } = await replicated(0);
+    const other = await Ledger.open(standby, options);
+    await other.append(event(4));
+    await other.close();
+    promoteAtAppend();
+    expect(await ledger.append(event(5))).toMatchObject({ seq: 5 });
   });
 
   it('goes on where another writer only added to it', async () => {
