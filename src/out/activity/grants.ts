@@ -77,7 +77,7 @@ export class GrantList {
       }
       const listed = this.#toJson(grant, words, keyOf);
       for (const meter of [...listed.meters, ...listed.action_caps]) {
-        for (const text of Object.values(meter)) characters += text.length;
+        for (const text of Object.values(meter) as string[]) characters += text.length;
       }
       grants.push(listed);
     }

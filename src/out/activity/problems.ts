@@ -1,6 +1,6 @@
 /** The problems of an activity report: each code, how many records have it, and the first of them. */
 
-import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { toDigestText } from '../../base/value/digest.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import { isToolName } from '../../base/value/tool.js';
 import type { FindingCode } from '../../format/finding/catalog.js';

@@ -8,7 +8,7 @@ import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../../format/
 import { LineSplitter, type RawLine } from '../../format/record/line-splitter.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import type { Grant } from '../bounds/grant.js';
-import type { LedgerPlace, LedgerSource, Segment } from '../source/ledger-source.js';
+import type { LedgerPlace, LedgerSource } from '../source/ledger-source.js';
 import type { KnownLine, LineKnowledge } from './line-knowledge.js';
 import type { EventVerdict, SegmentName } from './line-result.js';
 import type { VerifyState } from './state.js';
