@@ -61,6 +61,7 @@ const AIDS = {
   keys: 'public keys that are trusted, as 64 hexadecimal digits each',
 } as const;
 
+/** Checks an episode against its conformance rules. */
 export const episodeChecker: Checker = {
   name: 'episode',
   title: 'Conformance of an adapter episode',

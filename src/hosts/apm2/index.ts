@@ -60,6 +60,7 @@ const AIDS = {
   keys: 'public keys that are trusted, as 64 hexadecimal digits each',
 } as const;
 
+/** The host apm2 and agents behind its kernel. */
 export const apm2: Host = {
   name: 'apm2',
   title: 'apm2 and agent adapters',

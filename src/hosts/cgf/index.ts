@@ -44,6 +44,7 @@ const AIDS = {
   'fail-modes': 'the fail-mode table of adapters whose registration is not in the files',
 } as const;
 
+/** The host CGF: proposals, decisions and outcomes. */
 export const cgf: Host = {
   name: 'cgf',
   title: 'CGF HostAdapter',

@@ -17,6 +17,7 @@ import { RolloutReader } from './rollouts.js';
 import { CODEX_RULES } from './rules.js';
 import { type Session, sessionsOf } from './sessions.js';
 
+/** The host Codex CLI: rollouts and hook logs. */
 export const codex: Host = {
   name: 'codex',
   title: 'Codex CLI rollouts and hook logs',

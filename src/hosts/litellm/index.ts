@@ -37,6 +37,7 @@ import {
 import { type Copy, findCopies, type Request } from './copies.js';
 import { LITELLM_RULES } from './rules.js';
 
+/** The host LiteLLM: spend logs. */
 export const litellm: Host = {
   name: 'litellm',
   title: 'LiteLLM spend logs',

@@ -38,6 +38,7 @@ export {
   type StageRule,
 } from './families.js';
 
+/** The host OpenClaw: receipts, sessions and audit logs. */
 export const openclaw: Host = {
   name: SYSTEM,
   title: 'OpenClaw',

@@ -43,6 +43,7 @@ const MAX_HANDLERS = 1_000;
 /** What the member `trace` of a stage's trace says. */
 const STAGE_TRACE = 'openclaw.stage.v1';
 
+/** Checks the stages of a pipeline of OpenClaw. */
 export const openclawPipeline: Checker = {
   name: 'openclaw-pipeline',
   title: 'OpenClaw canonical event pipeline',

@@ -29,6 +29,7 @@ import {
 } from './spans.js';
 import { countUsage } from './usage.js';
 
+/** The host OpenTelemetry traces and logs (OTLP) with the GenAI conventions. */
 export const otlp: Host = {
   name: 'otlp',
   title: 'OTLP spans with GenAI attributes',

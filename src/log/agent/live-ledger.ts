@@ -153,6 +153,7 @@ const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const DEFAULT_GRACE_MS = 1_000;
 const ABANDONED_AT_ONCE = 500;
 
+/** A ledger of a running program: it decides, guards functions and records what they did. One process SHOULD have one for a path. */
 export class LiveLedger {
   readonly path: string;
   readonly #ledger: Ledger;

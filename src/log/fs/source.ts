@@ -220,6 +220,7 @@ export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
   return { ...streamSource(iterate([bytes]), name), size: bytes.length };
 }
 
+/** A ledger read from a stream, once. @param name - Its name in findings. */
 export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): LedgerSource {
   const segments = iterate([{ file: name, firstSeq: undefined, chunks }]);
   return { paths: [name], size: undefined, segments, openScratch: openScratchFile };

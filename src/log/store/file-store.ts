@@ -69,6 +69,7 @@ interface KnownEnd {
   readonly line: number;
 }
 
+/** The store of a ledger in one file or in a folder of segments (SPEC §4), with one writer at a time by flock(2). */
 export class FileStore implements LedgerStore {
   readonly name: string;
   readonly isFolder: boolean;

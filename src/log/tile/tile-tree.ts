@@ -344,6 +344,8 @@ async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void, void> 
 }
 
 /**
+ * Opens the ledger at a path: a file, a folder of segments (SPEC §4) or a tile tree (SPEC §6).
+ *
  * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (of a tile tree), …; while reading also
  *   `FILE_CHANGED`
  */

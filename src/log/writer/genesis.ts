@@ -29,6 +29,7 @@ export interface GenesisOptions {
   readonly principalId?: string;
 }
 
+/** A new origin, with 64 random bits. */
 export function makeOrigin(): string {
   return `localhost/ledger-${randomBytes(8).toString('hex')}`;
 }
