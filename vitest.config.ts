@@ -20,12 +20,15 @@ const OF_THE_FAST_PATH = [
   'test/writer/writer-fast-path.test.ts',
 ];
 
-/** Tests that replace modules or globals, and so share their process with no others. The rest load each module once a process. */
+/** Tests that replace modules or globals, or that flags of V8 matter to, share their process with no others. */
 const ISOLATED = readdirSync(fileURLToPath(new URL('./test', import.meta.url)), { recursive: true })
   .map((file) => `test/${String(file)}`)
   .filter(
     (file) =>
-      file.endsWith('.test.ts') && /\bvi\.(?:mock|doMock|stub|useFake)/.test(readFileSync(file, 'utf8')),
+      file.endsWith('.test.ts') &&
+      /\bvi\.(?:mock|doMock|stub|useFake)|setFlagsFromString|bin\/load/.test(
+        readFileSync(new URL(file, import.meta.url), 'utf8'),
+      ),
   );
 
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url));

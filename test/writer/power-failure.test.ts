@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Appended, Ledger } from '../../src/log/writer/ledger.js';
 import { repairLedger } from '../../src/log/writer/repair.js';
+import { times } from '../slow.js';
 import { VolatileFileSystem } from './file-systems.js';
 import {
   draft,
@@ -91,7 +92,7 @@ describe.each([
     const folder = temporaryFolder();
     const tail = '{"event":{"canonical_profile_id":"torn';
     for (let lifetime = 0, isDone = false; !isDone; lifetime += 1) {
-      for (let seed = 1; seed <= 6; seed += 1) {
+      for (let seed = 1; seed <= times(3, 6); seed += 1) {
         const path = join(folder, `${lifetime}-${seed}-${name}`);
         await (await openUnsigned(path)).close();
         appendFileSync(lastFile(path), tail);
@@ -110,7 +111,7 @@ describe.each([
 
   test('keeps what a writer acknowledged that took over from one that was killed', async () => {
     const folder = temporaryFolder();
-    for (let lifetime = 0; ; lifetime += 1) {
+    for (let lifetime = 0; ; lifetime += times(3, 1)) {
       const path = join(folder, `${lifetime}-${name}`);
       const fileSystem = new VolatileFileSystem();
       fileSystem.startProcess(lifetime);
