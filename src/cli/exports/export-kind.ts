@@ -24,7 +24,6 @@ export interface ExportJob {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** See the head of this file. */
 export interface ExportKind {
   /** As commander has it, such as `--csv <folder>`; the option's name is the kind's. */
   readonly flags: string;

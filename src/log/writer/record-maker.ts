@@ -130,7 +130,7 @@ export class RecordMaker {
     const signatures = this.admit(prepared);
     this.#rules.assertFits(prepared.line);
     const { nextLink } = this.#running;
-    return isUsual(prepared, signatures)
+    return isPlain(prepared, signatures)
       ? toFastLine(prepared, signatures, nextLink)
       : toLine(prepared, signatures, nextLink);
   }
@@ -248,7 +248,7 @@ const KEYID = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 const SIGNATURE = /^[A-Za-z0-9_-]{85}[AQgw]$/;
 
 /** Whether only the record's length remains to be checked. */
-function isUsual({ meta, depth, given }: Prepared, signatures: readonly SignatureEntry[]): boolean {
+function isPlain({ meta, depth, given }: Prepared, signatures: readonly SignatureEntry[]): boolean {
   if (meta !== undefined || given.length > 0) return false;
   // The record adds a container.
   if (depth === undefined || depth >= MAX_DEPTH) return false;

@@ -33,7 +33,7 @@ const ints = (length: number): Int32Array<ArrayBuffer> => new Int32Array(length)
 const floats = (length: number): Float64Array<ArrayBuffer> => new Float64Array(length);
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length);
 
-/** See the head of this file. Indexes count the records that are held; places, those of the ledger. */
+/** Indexes count the records that are held; places, those of the ledger. */
 export class RecordTable {
   readonly #segmentStarts: ReadonlyMap<string, number>;
   /** The place of each record in the ledger: a bundle leaves places out. */
