@@ -484,17 +484,3 @@ function withoutOwn(options: LiveLedgerOptions): LedgerOptions {
     Object.entries(options).filter(([name]) => !['policy', 'ticks', 'honourImported'].includes(name)),
   );
 }
-
-/** Opens a ledger for `use`, and closes it in any case. @throws as {@link LiveLedger.open}, and what `use` throws */
-export async function withLiveLedger<T>(
-  place: string | LedgerStore,
-  options: LiveLedgerOptions,
-  use: (ledger: LiveLedger) => T | Promise<T>,
-): Promise<T> {
-  const ledger = await LiveLedger.open(place, options);
-  try {
-    return await use(ledger);
-  } finally {
-    await ledger.close();
-  }
-}

@@ -216,10 +216,6 @@ export async function assertUnmixed(folder: string): Promise<void> {
   if (isMixed(await orIoError(readdir(folder), folder))) throw mixedFolder(folder);
 }
 
-export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
-  return { ...streamSource(iterate([bytes]), name), size: bytes.length };
-}
-
 /** A ledger read from a stream, once. @param name - Its name in findings. */
 export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): LedgerSource {
   const segments = iterate([{ file: name, firstSeq: undefined, chunks }]);
