@@ -38,13 +38,7 @@ export {
   type MadeStatement,
   type StatementOptions,
 } from '../proof/statement/export-statement.js';
-export {
-  type DigestSet,
-  type LedgerStatement,
-  type ResourceDescriptor,
-  type StatementExtension,
-  type VerificationSummary,
-} from '../proof/statement/statement.js';
+export type { LedgerStatement } from '../proof/statement/statement.js';
 export {
   verifyStatement,
   type StatementResult,
