@@ -3,6 +3,7 @@
  * record, other processes' included; nothing comes between a decision and its record.
  */
 
+import { defined } from '../../base/defined.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
@@ -246,8 +247,7 @@ export class LiveLedger {
         now: startedAt,
         meterUsed,
         done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
-        ...(toolName === undefined ? {} : { toolName }),
-        ...(start === undefined ? {} : { start }),
+        ...defined({ toolName, start }),
       });
       return { event: draftExecution(permission, outcome) };
     };
@@ -457,7 +457,7 @@ export class LiveLedger {
     return authorizeAction(
       this.#ledger,
       { ...rest, principalId },
-      { now: () => this.#now(), signal, honourImported, ...(policy === undefined ? {} : { policy }) },
+      { now: () => this.#now(), signal, honourImported, ...defined({ policy }) },
     );
   }
 
