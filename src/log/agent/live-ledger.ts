@@ -178,8 +178,9 @@ export class LiveLedger {
    */
   static async open(place: string | LedgerStore, options: LiveLedgerOptions = {}): Promise<LiveLedger> {
     checkOptions('LiveLedger.open', options, OPTION_TYPES);
-    const ledger = await Ledger.open(place, { strict: true, ...withoutOwn(options), decides: true });
-    return new LiveLedger(ledger, options);
+    const { policy, ticks, honourImported, ...ofLedger } = options;
+    const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
+    return new LiveLedger(ledger, { ...ofLedger, policy, ticks, honourImported });
   }
 
   get origin(): string {
@@ -478,9 +479,3 @@ function timeBefore(now: string, ms: number): string {
 
 const NANOSECONDS_PER_MS = 1_000_000n;
 const FIRST_INSTANT = parseTimestamp('0000-01-01T00:00:00Z');
-
-function withoutOwn(options: LiveLedgerOptions): LedgerOptions {
-  return Object.fromEntries(
-    Object.entries(options).filter(([name]) => !['policy', 'ticks', 'honourImported'].includes(name)),
-  );
-}
