@@ -11,7 +11,7 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { isSha256Text, toDigestText } from '../../base/value/digest.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { VERSION } from '../../base/version.js';
 import { decodeCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
@@ -265,13 +265,10 @@ class Survey {
   }
 
   #placeOf(id: string): number | undefined {
-    const index = SHA256_TEXT.test(id) ? this.#ids.find(id) : -1;
+    const index = isSha256Text(id) ? this.#ids.find(id) : -1;
     return index === -1 ? undefined : this.#places[index];
   }
 }
-
-/** The one spelling of 32 bytes. */
-const SHA256_TEXT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 
 /** The positions of all records of the bundle: roots, and what they link to. */
 async function findPlaces(
