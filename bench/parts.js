@@ -1,7 +1,8 @@
 /** What verifying a signed ledger spends its time on: each part alone, over the same lines, with the verifier's own code. */
 
 import { readFileSync } from 'node:fs';
-import { LineSplitter, PAYLOAD_TYPE, parsePublicKey, preAuthEncoding } from '../dist/api/index.js';
+import { LineSplitter, parsePublicKey } from '../dist/api/index.js';
+import { PAYLOAD_TYPE, preAuthEncoding } from '../dist/format/signature/dsse.js';
 import { nodeBackend } from '../dist/format/signature/node-backend.js';
 import { MemberMarks, scanCanonical } from '../dist/base/json/scan.js';
 import { findMember, hashEvent } from '../dist/format/record/event-bytes.js';

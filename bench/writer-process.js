@@ -1,7 +1,8 @@
 /** One process of bench/writers.js. Its one argument is JSON; at its end it says in JSON what it met. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createSigner, Ledger, openLedgerSource, parsePrivateKey, verifyLedger } from '../dist/api/index.js';
+import { createSigner, Ledger, parsePrivateKey, verifyLedger } from '../dist/api/index.js';
+import { openLedgerSource } from '../dist/log/fs/source.js';
 
 const { role, path, key, tag, from, until } = JSON.parse(process.argv[2]);
 

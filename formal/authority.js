@@ -8,10 +8,10 @@ import {
   createSigner,
   eventId,
   generatePrivateKey,
-  payloadDigest,
   signEvent,
   verifyChunks,
 } from '../dist/api/index.js';
+import { payloadDigest } from '../dist/format/event/identity.js';
 const [, , n = '2', mode = ''] = process.argv;
 const N = Number(n),
   D = (b64) => ({ alg: 'sha-256', b64 }),

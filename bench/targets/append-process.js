@@ -11,9 +11,8 @@ import {
   createSigner,
   generatePrivateKey,
   Ledger,
-  PAYLOAD_TYPE,
-  preAuthEncoding,
 } from '../../dist/api/index.js';
+import { PAYLOAD_TYPE, preAuthEncoding } from '../../dist/format/signature/dsse.js';
 import { nodeFileSystem } from '../../dist/log/fs/file-system.js';
 import { actionDraft, grantDraft } from '../ledger.js';
 

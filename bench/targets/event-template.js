@@ -4,7 +4,8 @@
  */
 
 import { hash, sign } from 'node:crypto';
-import { buildEvent, canonicalBytes, PAYLOAD_TYPE } from '../../dist/api/index.js';
+import { buildEvent, canonicalBytes } from '../../dist/api/index.js';
+import { PAYLOAD_TYPE } from '../../dist/format/signature/dsse.js';
 
 const EVENT_ID_PREFIX = 'northroot:event:v1\0';
 /** Stands for a digest in a draft; no other digest has it. */

@@ -9,12 +9,12 @@ import { Worker } from 'node:worker_threads';
 import {
   canonicalBytes,
   createSigner,
-  formatCheckpoint,
   generatePrivateKey,
   Ledger,
   makeKeyEntry,
   signEvent,
 } from '../../dist/api/index.js';
+import { formatCheckpoint } from '../../dist/format/note/checkpoint.js';
 import { buildCheckpoint } from '../../dist/format/event/build.js';
 import { signNote } from '../../dist/format/note/note-key.js';
 import { formatNote } from '../../dist/format/note/signed-note.js';

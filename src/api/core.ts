@@ -5,22 +5,16 @@ export type { Fault, FileFault, Result, ValueFault } from '../base/fault.js';
 
 // Canonical JSON (SPEC §1)
 export { canonicalBytes, canonicalText } from '../base/json/canonicalize.js';
-export {
-  diagnoseCanonical,
-  parseCanonical,
-  type JsonFault,
-  type JsonFaultCode,
-} from '../base/json/diagnose.js';
 export type { JsonObject, JsonValue } from '../base/json/value.js';
 
 // Values (SPEC §2)
 export { formatDigest, parseDigest, sha256Digest, type Digest } from '../base/value/digest.js';
-export { compareQuantities, formatQuantity, quantity, type Quantity } from '../base/value/quantity.js';
+export { formatQuantity, quantity, type Quantity } from '../base/value/quantity.js';
 
 // Events (SPEC §3)
-export { eventId, payloadDigest } from '../format/event/identity.js';
+export { eventId } from '../format/event/identity.js';
 export type { EventTypes, TypeName } from '../format/event/typed-event.js';
-export { EventError, assertEvent, validateEvent, type EventFaultCode } from '../format/event/validate.js';
+export { EventError, assertEvent, type EventFaultCode } from '../format/event/validate.js';
 export type { ShapeCode } from '../format/schema/check.js';
 export type * from '../format/schema/generated/types.js';
 
@@ -28,16 +22,7 @@ export type * from '../format/schema/generated/types.js';
 export type { KeyAlgorithm } from '../format/key/key-form.js';
 export { formatPublicKey, parsePublicKey, type PublicKey } from '../format/key/public-key.js';
 export type { SignatureBackend, VerificationKey } from '../format/signature/backend.js';
-export {
-  PAYLOAD_TYPE,
-  fromDsseEnvelope,
-  preAuthEncoding,
-  toDsseEnvelope,
-  type DsseEnvelope,
-  type EventSignature,
-  type FindAlgorithm,
-  type SignedEvent,
-} from '../format/signature/dsse.js';
+export { type EventSignature } from '../format/signature/dsse.js';
 export { parseTrustPolicy } from '../rules/trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
@@ -48,15 +33,10 @@ export type {
   SignatureEntry,
   WellFormedLine,
 } from '../format/record/examine-line.js';
-export { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js';
+export { LineSplitter, type RawLine } from '../format/record/line-splitter.js';
 
 // Signed notes, checkpoints and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature)
-export {
-  formatCheckpoint,
-  parseCheckpoint,
-  type Checkpoint,
-  type SignedCheckpoint,
-} from '../format/note/checkpoint.js';
-export { formatNoteKey, parseNoteKey, type NoteKey } from '../format/note/note-key.js';
-export { parseNote, type NoteSignature, type SignedNote } from '../format/note/signed-note.js';
+export { parseCheckpoint, type Checkpoint, type SignedCheckpoint } from '../format/note/checkpoint.js';
+export { parseNoteKey, type NoteKey } from '../format/note/note-key.js';
+export { type NoteSignature, type SignedNote } from '../format/note/signed-note.js';
 export { verifyNoteSignatures, type NoteSigner, type NoteVerification } from '../format/note/verify-note.js';

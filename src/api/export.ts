@@ -23,9 +23,7 @@ export {
 
 // Bundles: records with what proves them, in one file
 export {
-  decodeBundle,
   type Bundle,
-  type BundleDecoded,
   type BundledRecord,
   type BundleFile,
   type Stretch,
@@ -40,15 +38,7 @@ export {
   type MadeStatement,
   type StatementOptions,
 } from '../proof/statement/export-statement.js';
-export {
-  type STATEMENT_TYPE,
-  type VSA_TYPE,
-  type DigestSet,
-  type LedgerStatement,
-  type ResourceDescriptor,
-  type StatementExtension,
-  type VerificationSummary,
-} from '../proof/statement/statement.js';
+export type { LedgerStatement } from '../proof/statement/statement.js';
 export {
   verifyStatement,
   type StatementResult,
@@ -77,13 +67,13 @@ export { exportOcsf, type OcsfExport } from '../out/export/telemetry/ocsf.js';
 export { exportOtlp, type OtlpExport } from '../out/export/telemetry/otlp.js';
 
 // What was spent, allowed and refused
-export { type ACTIVITY_GROUPINGS, type ActivityGrouping } from '../out/activity/groups.js';
+export { type ActivityGrouping } from '../out/activity/groups.js';
 export { reportActivity, type ActivityOptions } from '../out/activity/report-activity.js';
 export { renderActivityCsv } from '../out/activity/csv.js';
 export { renderActivityHtml } from '../out/text/activity-html.js';
 export { renderActivity, renderActivityMarkdown } from '../out/text/activity-document.js';
 export type { ActivityReport } from '../format/schema/generated/types.js';
-export { type NOT_CHECKED_CODES, requireChecks, type NotCheckedCode } from '../rules/report/not-checked.js';
+export { requireChecks, type NotCheckedCode } from '../rules/report/not-checked.js';
 
 // Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
 export {

@@ -14,28 +14,13 @@ export {
   type IngestIssue,
   type NumberMode,
 } from '../base/json/ingest.js';
-export type { CANONICAL_PROFILE_ID } from '../base/json/profile.js';
 
 // Values (SPEC §2)
 export { meters, type AmountsByUnit, type Meter, type MeterVector } from '../base/value/meter.js';
 export type { Rational } from '../base/value/rational.js';
-export { escapeToolName } from '../base/value/tool.js';
 
 // Events (SPEC §3)
-export {
-  buildAdjustment,
-  buildAttestation,
-  buildAuthorization,
-  buildCheckpoint,
-  buildEvent,
-  buildExecution,
-  buildGenesis,
-  buildKeyEvent,
-  type AnyEvent,
-  type Draft,
-  type EventDefaults,
-} from '../format/event/build.js';
-export { schemaDocument, schemaNames } from '../format/schema/documents.js';
+export { buildEvent, type AnyEvent, type Draft, type EventDefaults } from '../format/event/build.js';
 
 // Private keys and signatures (SPEC §5, §7)
 export {
@@ -45,7 +30,6 @@ export {
   type PrivateKey,
   type PrivateKeyForm,
 } from '../format/key/private-key.js';
-export { nobleBackend } from '../format/signature/noble-backend.js';
 export { createSigner, signEvent, type Signer } from '../format/signature/signer.js';
 export type { Role } from '../rules/trust/authority.js';
 export { makeKeyEntry, type KeyEntryOptions } from '../rules/trust/key-entry.js';

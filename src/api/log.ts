@@ -10,9 +10,8 @@ export { draftTrustPolicy, type DraftOptions } from '../rules/trust/draft-policy
 export { type KeyRevocation, type SavedKey as LedgerKey } from '../rules/trust/keyring.js';
 
 // The ledger file (SPEC §4)
-export { openLedgerSource, streamSource, type SourceOptions } from '../log/fs/source.js';
 export { followLedger, type FollowOptions } from '../log/fs/follow.js';
-export { makeOrigin, ownKeyEntry, type GenesisOptions } from '../log/writer/genesis.js';
+export { ownKeyEntry, type GenesisOptions } from '../log/writer/genesis.js';
 export {
   Ledger,
   type Appended,
@@ -39,8 +38,6 @@ export {
   type StorePosition,
   type WriteLock,
 } from '../log/store/ledger-store.js';
-export { FileStore, type FileStoreOptions } from '../log/store/file-store.js';
-export { MemoryStore, type MemoryStoreOptions } from '../log/store/memory-store.js';
 
 // Deciding, reading, accounts, reports (SPEC §8, §9)
 export {
@@ -62,18 +59,13 @@ export { draftAdjustment, type AdjustmentOptions } from '../log/policy/draft-adj
 export { draftGrant, type GrantOptions } from '../log/policy/draft-grant.js';
 export { OptionsError, type OptionProblem } from '../log/policy/option-problems.js';
 export {
-  draftAbandonment,
-  draftExecution,
-  draftSettlement,
-  resolveAuthorization,
-  type stateReserved,
   type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
   type Permission,
   type Unmetered,
 } from '../log/policy/record.js';
-export { startExecution, type StartRequest, type StartedExecution } from '../log/policy/start.js';
+export { type StartRequest, type StartedExecution } from '../log/policy/start.js';
 export { type Abandonable } from '../log/policy/sweep.js';
 export { type Balance } from '../rules/bounds/balance.js';
 export {
@@ -85,7 +77,6 @@ export {
   type UnstartedAction,
 } from '../rules/report/accounts.js';
 export {
-  explainEvent,
   type EventHistory,
   type HistoryAdjustment,
   type HistoryEvent,
@@ -94,15 +85,12 @@ export {
   type HistorySignature,
   type HistoryStart,
 } from '../log/read/event-history.js';
-export { type AnchorWatch } from '../rules/verify/anchors.js';
 export { LedgerView, type InspectOptions, type ViewOptions } from '../log/read/ledger-view.js';
 export { type IndexNotice } from '../log/cache/ledger-index.js';
-export { maintainIndex, type MaintainOptions, type MaintainedIndex } from '../log/read/maintain-index.js';
 export { loadVerification, saveVerification } from '../log/cache/saved-state.js';
 export type { SavedVerification } from '../rules/verify/verified-prefix.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from '../log/read/read-records.js';
 export {
-  readLedgerStatus,
   type LedgerStatus,
   type LedgerStatusOptions,
   type ScarceMeter,
@@ -133,7 +121,6 @@ export {
 export { type GuardContext, type GuardOptions, type GuardedFunction } from '../log/agent/guard.js';
 export {
   LiveLedger,
-  withLiveLedger,
   type AbandonOpenOptions,
   type AbandonOptions,
   type AbandonedOpen,
@@ -142,5 +129,5 @@ export {
   type LiveLedgerOptions,
 } from '../log/agent/live-ledger.js';
 export type { LiveRequest } from '../log/agent/guard.js';
-export { UsageMeter } from '../log/agent/usage-meter.js';
+export type { UsageMeter } from '../log/agent/usage-meter.js';
 export { type AskOptions } from '../log/writer/withdrawal.js';

@@ -7,7 +7,6 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from '../proof/proof-keys.js';
-export { parseTlogProof, type TlogProof } from '../proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from '../proof/verify-consistency.js';
 export {
   verifyProof,

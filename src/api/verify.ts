@@ -8,11 +8,10 @@ export * from './core.js';
 export * from './verify-proofs.js';
 
 // Verification and its report (SPEC §8, §9)
-export { examinePart, openParts, type PartInput, type PartOptions } from '#fast/step';
 export { CODE_PAGES, type CodePage, type FindingCode } from '../format/finding/catalog.js';
 export type { Finding, Place, RelatedRecord } from '../format/finding/finding.js';
 export type { FindingClass, Severity } from '../format/finding/catalog.js';
-export { describeFinding, hintFor } from '../format/finding/words.js';
+export { describeFinding } from '../format/finding/words.js';
 export { type Anchor, type AnchorOutcome, type AnchorRelation } from '../rules/verify/anchors.js';
 export { finishVerification, type Ending, type EndOptions } from '../rules/verify/ending.js';
 export {
@@ -27,15 +26,9 @@ export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from '../rule
 export { type VerifiedRecord } from '../rules/verify/verified-record.js';
 export { verifyLine } from '../rules/verify/verify-line.js';
 export type { LineResult, SegmentName } from '../rules/verify/line-result.js';
-export {
-  buildReport,
-  toFindingJson,
-  type LazyReport,
-  type ReadableList,
-  type Report,
-} from '../rules/report/report.js';
+export { buildReport, type LazyReport, type ReadableList, type Report } from '../rules/report/report.js';
 export type { Guide } from '../out/text/guide.js';
-export { renderFinding, renderReport } from '../out/text/report.js';
+export { renderReport } from '../out/text/report.js';
 export { type Paint } from '../out/text/paint.js';
 export {
   verifyChunks,
@@ -57,9 +50,7 @@ export {
 
 // Bundles: records and their proofs, in one file
 export {
-  decodeBundle,
   type Bundle,
-  type BundleDecoded,
   type BundledRecord,
   type BundleFile,
   type Stretch,

@@ -30,4 +30,4 @@ export {
   type WithLedger,
 } from '../proof/witness/attest.js';
 export { serveWitness, type ServeOptions, type WitnessServer } from '../proof/witness/serve-witness.js';
-export { collectCosignatures, type Collected, type CollectOptions } from '../proof/witness/witness-client.js';
+export { type Collected } from '../proof/witness/witness-client.js';

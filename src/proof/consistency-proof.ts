@@ -13,7 +13,6 @@ import {
   decodeProofText,
   formatProofText,
   malformed,
-  orThrowMalformed,
   type ProofFileResult,
   tryParseDecimal,
 } from './proof-text.js';
@@ -40,11 +39,6 @@ export function decodeConsistencyProof(bytes: Uint8Array): ProofFileResult<Consi
   }
   const hashes = decodeHashLines(rest);
   return hashes.ok ? succeed({ oldSize, hashes: hashes.value, note: parts.value.note }) : hashes;
-}
-
-/** Parses the bytes of a consistency proof's file. @throws NorthrootError `PROOF_MALFORMED` */
-export function parseConsistencyProof(bytes: Uint8Array): ConsistencyProof {
-  return orThrowMalformed(decodeConsistencyProof(bytes));
 }
 
 /** The bytes of a consistency proof's file. */

@@ -2,7 +2,6 @@
 
 import { concatBytes } from '../base/bytes/concat.js';
 import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
-import { NorthrootError } from '../base/error.js';
 import { fail, type Fault, type Result, succeed } from '../base/fault.js';
 import { excerptText } from '../base/json/excerpt.js';
 import { MAX_NOTE_BYTES } from '../format/note/signed-note.js';
@@ -65,14 +64,4 @@ export function formatProofText(
 
 export function malformed(expected: string, actual: string): ProofFileResult<never> {
   return fail({ code: 'PROOF_MALFORMED', expected, actual });
-}
-
-/** @throws NorthrootError `PROOF_MALFORMED` when there is no value */
-export function orThrowMalformed<T>(result: ProofFileResult<T>): T {
-  if (result.ok) return result.value;
-  const { expected, actual } = result.fault;
-  throw new NorthrootError(
-    'PROOF_MALFORMED',
-    `the proof is malformed: expected ${expected}, found ${actual}`,
-  );
 }

@@ -16,7 +16,6 @@ import {
   decodeProofText,
   formatProofText,
   malformed,
-  orThrowMalformed,
   type ProofFileResult,
   tryParseDecimal,
 } from './proof-text.js';
@@ -56,11 +55,6 @@ export function decodeTlogProof(bytes: Uint8Array): ProofFileResult<TlogProof> {
   }
   const hashes = decodeHashLines(lines);
   return hashes.ok ? succeed({ extra, index, hashes: hashes.value, note: parts.value.note }) : hashes;
-}
-
-/** Parses the bytes of a tlog-proof file. @throws NorthrootError `PROOF_MALFORMED` */
-export function parseTlogProof(bytes: Uint8Array): TlogProof {
-  return orThrowMalformed(decodeTlogProof(bytes));
 }
 
 /** The bytes of a tlog-proof file. */

@@ -81,7 +81,7 @@ function compare(
   proof: readonly string[],
 ): ProofProblem[] {
   if (old.origin !== checkpoint.origin) {
-    return [{ code: 'ORIGIN_MISMATCH', kind: 'invalid', expected: old.origin, actual: checkpoint.origin }];
+    return [toProblem({ code: 'ORIGIN_MISMATCH', expected: old.origin, actual: checkpoint.origin })];
   }
   if (oldSize !== old.size) {
     const expected = `a proof from the older checkpoint's size, ${old.size}`;

@@ -12,7 +12,7 @@ import type { JsonObject } from '../base/json/value.js';
 import { checkOptions } from '../base/options.js';
 import { toDigestText } from '../base/value/digest.js';
 import { type Checkpoint, decodeCheckpoint } from '../format/note/checkpoint.js';
-import { type ExaminedLine, examineLine } from '../format/record/examine-line.js';
+import { type ExaminedLine, examineLine, type WellFormedLine } from '../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../format/record/line-splitter.js';
 import { eventMessage, isValidSignature } from '../format/signature/event-signature.js';
 import { hashToBase64url, leafHash } from '../format/tree/compact-range.js';
@@ -143,24 +143,13 @@ export function verifyProof(
       ? proof.extra
       : chooseEntry(proof, given, signed.ok ? signed.value.checkpoint : undefined);
   const keyring = new ProofKeyring(trust);
-  const problems: ProofProblem[] = [];
-  const isRecord = entry !== undefined && claimsToBeRecord(entry);
-  const record = isRecord ? examineRecord(entry, index, problems) : undefined;
-  const known = {
-    index,
-    entry: entry === undefined ? null : describeEntry(entry, isRecord),
-    event: record?.json() ?? null,
-    event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
-  };
+  const examined = entry && examineEntry(entry, index);
+  const { problems = [], instant } = examined ?? {};
+  const known = { index, ...examined?.known };
   if (!signed.ok) return conclude([toProblem(signed.fault), ...problems], known);
   const { checkpoint } = signed.value;
-  const instant = record?.wellFormed === true ? record.occurredAt : undefined;
   const judged = keyring.judgeCheckpoint(signed.value, instant);
-  const signatures = record === undefined ? [] : judgeEvent(record, entry as Uint8Array, keyring, problems);
-  if (!isRecord && entry !== undefined && keyring.requiresEventSignatures) {
-    const expected = 'a record with a signature of its event by a key of the trust policy';
-    problems.push(toProblem({ code: 'SIGNATURE_MISSING', expected, actual: 'an entry that is no record' }));
-  }
+  const signatures = examined === undefined ? [] : judgeEntry(examined, keyring);
   const inclusion = entry === undefined ? [ENTRY_MISSING] : checkInclusion(proof, entry, checkpoint);
   return conclude([...judged.problems, ...inclusion, ...problems], {
     ...known,
@@ -168,10 +157,7 @@ export function verifyProof(
     tree: { tree_size: checkpoint.size, root: toDigestText(hashToBase64url(checkpoint.root)) },
     event_signatures: signatures,
     checkpoint_signers: judged.signers,
-    not_checked: [
-      ...(entry === undefined || isRecord ? [] : [NOT_A_RECORD]),
-      ...listGaps(signatures, judged.signers, record !== undefined),
-    ],
+    not_checked: listGaps(examined, signatures, judged.signers),
   });
 }
 
@@ -182,7 +168,7 @@ export const ENTRY_MISSING: ProofProblem = {
   actual: 'none',
 };
 
-export const NOT_A_RECORD: ProofGap = {
+const NOT_A_RECORD: ProofGap = {
   code: 'NOT_A_RECORD',
   message:
     'the entry is not a record as ledgers here have them: only that the log has these bytes was verified',
@@ -198,7 +184,7 @@ function chooseEntry(proof: TlogProof, given: Uint8Array, checkpoint: Checkpoint
 export const NEWLINE = 0x0a;
 
 /** Whether to judge an entry as a record: it has the members of one, or is unreadable and begins like one. Broken records count. */
-export function claimsToBeRecord(entry: Uint8Array): boolean {
+function claimsToBeRecord(entry: Uint8Array): boolean {
   if (entry.length > MAX_LINE_BYTES) return startsAsRecord(entry);
   let value: unknown;
   try {
@@ -218,14 +204,6 @@ const RECORD_START = '{"event":{';
 
 function startsAsRecord(entry: Uint8Array): boolean {
   return decodeLatin1(entry.subarray(0, RECORD_START.length)) === RECORD_START;
-}
-
-export function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
-  return {
-    kind: isRecord ? 'record' : 'bytes',
-    size_bytes: entry.length,
-    digest: toDigestText(sha256Base64url(entry)),
-  };
 }
 
 export function verdictOf(problems: readonly ProofProblem[]): {
@@ -268,21 +246,52 @@ function checkInclusion(
   return [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: 'another' }];
 }
 
-/** Examines a record, and reports its faults; undefined if it is too long. */
-export function examineRecord(
-  line: Uint8Array,
-  index: number,
-  problems: ProofProblem[],
-): ExaminedLine | undefined {
+/** An entry by itself, without its signatures. */
+export interface ExaminedEntry {
+  readonly entry: Uint8Array;
+  readonly isRecord: boolean;
+  /** Undefined for other entries, and for a record that is too long. */
+  readonly record: ExaminedLine | undefined;
+  /** The members of a result. */
+  readonly known: Pick<ProofResult, 'entry' | 'event' | 'event_id'>;
+  /** When the event of a well-formed record occurred. */
+  readonly instant: string | undefined;
+  readonly problems: ProofProblem[];
+}
+
+export function examineEntry(entry: Uint8Array, index: number): ExaminedEntry {
+  const problems: ProofProblem[] = [];
+  const isRecord = claimsToBeRecord(entry);
+  const record = isRecord ? examineRecord(entry, index, problems) : undefined;
+  return {
+    entry,
+    isRecord,
+    record,
+    known: {
+      entry: {
+        kind: isRecord ? 'record' : 'bytes',
+        size_bytes: entry.length,
+        digest: toDigestText(sha256Base64url(entry)),
+      },
+      event: record?.json() ?? null,
+      event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
+    },
+    instant: record?.wellFormed === true ? record.occurredAt : undefined,
+    problems,
+  };
+}
+
+/** Reports the faults of a record; undefined if it is too long. */
+function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]): ExaminedLine | undefined {
   if (line.length > MAX_LINE_BYTES) {
     const expected = `a record of at most ${MAX_LINE_BYTES} bytes`;
-    problems.push({ code: 'LINE_TOO_LONG', kind: 'invalid', expected, actual: `${line.length}` });
+    problems.push(toProblem({ code: 'LINE_TOO_LONG', expected, actual: `${line.length}` }));
     return undefined;
   }
   const record = examineLine(line, 'records');
   for (const { code, pointer, expected, actual } of record.faults) {
     const where = pointer === '' ? '' : ` at ${pointer}`;
-    problems.push({ code, kind: 'invalid', expected: `${expected}${where}`, actual });
+    problems.push(toProblem({ code, expected: `${expected}${where}`, actual }));
   }
   if (record.seq !== undefined && record.seq !== index) {
     problems.push(toProblem({ code: 'SEQ_GAP', expected: `seq ${index}`, actual: `seq ${record.seq}` }));
@@ -290,14 +299,22 @@ export function examineRecord(
   return record;
 }
 
-/** Judges the event's signatures by the rules of ledgers. */
-export function judgeEvent(
-  record: ExaminedLine,
+/** Judges the signatures of an entry's event by the rules of ledgers, and adds their problems. */
+export function judgeEntry(examined: ExaminedEntry, keyring: ProofKeyring): ProofEventSignature[] {
+  const { entry, isRecord, record, problems } = examined;
+  if (!isRecord && keyring.requiresEventSignatures) {
+    const expected = 'a record with a signature of its event by a key of the trust policy';
+    problems.push(toProblem({ code: 'SIGNATURE_MISSING', expected, actual: 'an entry that is no record' }));
+  }
+  return record?.wellFormed === true ? judgeEvent(record, entry, keyring, problems) : [];
+}
+
+function judgeEvent(
+  record: WellFormedLine,
   line: Uint8Array,
   keyring: ProofKeyring,
   problems: ProofProblem[],
 ): ProofEventSignature[] {
-  if (!record.wellFormed) return [];
   const { span, signatures = [], occurredAt } = record;
   const event = record.event();
   const message = eventMessage(line.subarray(span.start, span.end));
@@ -307,13 +324,12 @@ export function judgeEvent(
     if (key === undefined) return { keyid, result: 'unverified' };
     if (!isValidSignature(message, sig, key.verification)) {
       const code = 'SIGNATURE_INVALID';
-      problems.push({ code, kind: 'invalid', expected: `a signature by ${keyid}`, actual: sig });
+      problems.push(toProblem({ code, expected: `a signature by ${keyid}`, actual: sig }));
       return { keyid, result: 'invalid', code };
     }
     if (key.problem === undefined) return { keyid, result: 'valid' };
-    const { code, expected, actual } = key.problem;
-    doubts.push({ code, kind: 'invalid', expected, actual });
-    return { keyid, result: 'invalid', code };
+    doubts.push(toProblem(key.problem));
+    return { keyid, result: 'invalid', code: key.problem.code };
   });
   // A signature by a key that is not entitled is harmless beside one that counts.
   if (judged.some(({ result }) => result === 'valid')) return judged;
@@ -321,24 +337,25 @@ export function judgeEvent(
   if (keyring.requiresEventSignatures && judged.every(({ result }) => result === 'unverified')) {
     const code = judged.length === 0 ? 'SIGNATURE_MISSING' : 'KEY_UNKNOWN';
     const expected = 'a signature of the event by a key of the trust policy';
-    problems.push({ code, kind: 'invalid', expected, actual: `${judged.length} by unknown keys` });
+    problems.push(toProblem({ code, expected, actual: `${judged.length} by unknown keys` }));
   }
   return judged;
 }
 
-/** What a proof of any format leaves open. */
+/** What a proof leaves open. @param ofFormat - What every proof of its format does */
 export function listGaps(
+  examined: ExaminedEntry | undefined,
   signatures: readonly ProofEventSignature[],
   signers: CheckpointSigners,
-  isRead: boolean,
+  ofFormat: readonly ProofGap[] = [],
 ): ProofGap[] {
-  const gaps: ProofGap[] = [];
+  const gaps = [...(examined?.isRecord === false ? [NOT_A_RECORD] : []), ...ofFormat];
   const unverified = signatures.filter(({ result }) => result === 'unverified').length;
   if (unverified > 0) {
     const message = `signatures of the event by unknown keys, which could not be checked: ${unverified}`;
     gaps.push({ code: 'SIGNATURES_UNVERIFIED', message });
   }
-  if (isRead && signatures.length === 0) {
+  if (examined?.record !== undefined && signatures.length === 0) {
     gaps.push({
       code: 'SIGNATURES_MISSING',
       message: 'the event has no signature: only the log vouches for it',

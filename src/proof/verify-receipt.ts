@@ -5,7 +5,6 @@
 
 import { equalBytes } from '../base/bytes/compare.js';
 import { encodeLatin1 } from '../base/bytes/text.js';
-import type { JsonObject } from '../base/json/value.js';
 import { toDigestText } from '../base/value/digest.js';
 import { decodeReceipt, namesReceiptKey } from '../format/cose/receipt.js';
 import { COSE_HEADER, type CoseSign1, verifyCoseSign1 } from '../format/cose/sign1.js';
@@ -15,40 +14,28 @@ import { inclusionRoot } from '../format/tree/proof.js';
 import { ProofKeyring, type ProofProblem, type ProofTrust, toProblem } from './proof-keys.js';
 import {
   checkProofCall,
-  claimsToBeRecord,
-  describeEntry,
   ENTRY_MISSING,
-  examineRecord,
-  judgeEvent,
+  examineEntry,
+  judgeEntry,
   listGaps,
   NEWLINE,
   NO_SIGNERS,
-  NOT_A_RECORD,
-  type ProofEntry,
-  type ProofEventSignature,
   type ProofGap,
   type ProofOutcome,
-  type StatedTree,
+  type ProofResult,
   verdictOf,
   type VerifyProofOptions,
 } from './verify-proof.js';
 
 /**
  * The result in its wire form. Members of this type repeat what the receipt says, proven only if the verdict is `ok`; for the tree's size and
- * the index see `TREE_SIZE` in `not_checked`.
+ * the index see `TREE_SIZE` in `not_checked`. The origin is the issuer, if stated; the root is computed from the entry.
  */
-export interface ReceiptResult extends ProofOutcome {
+export interface ReceiptResult
+  extends
+    ProofOutcome,
+    Pick<ProofResult, 'origin' | 'index' | 'entry' | 'tree' | 'event_id' | 'event' | 'event_signatures'> {
   readonly kind: 'cose-receipt';
-  /** The issuer, if stated. */
-  readonly origin: string | null;
-  readonly index: number | null;
-  readonly entry: ProofEntry | null;
-  /** The root is computed from the entry. */
-  readonly tree: StatedTree | null;
-  /** `sha-256:…` */
-  readonly event_id: string | null;
-  readonly event: JsonObject | null;
-  readonly event_signatures: readonly ProofEventSignature[];
   /** Keyids of the log's keys that signed the root. */
   readonly receipt_signers: readonly string[];
 }
@@ -93,45 +80,28 @@ export function verifyReceipt(
   const isSignedBy = (root: string, key: VerificationKey): boolean => verifiesRoot(message, key, root);
 
   const judge = (entry: Uint8Array): ReceiptResult => {
-    const problems: ProofProblem[] = [];
-    const isRecord = claimsToBeRecord(entry);
-    const record = isRecord ? examineRecord(entry, index, problems) : undefined;
+    const examined = examineEntry(entry, index);
+    const { problems, instant } = examined;
+    const known = { ...said, ...examined.known };
     const root = rootFrom(entry);
-    const known = {
-      ...said,
-      entry: describeEntry(entry, isRecord),
-      event: record?.json() ?? null,
-      event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
-    };
     if (root === undefined) {
       const expected = `a proof of entry ${index} in a tree of ${size}`;
-      return conclude(
-        [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: 'one of another form' }, ...problems],
-        known,
-      );
+      const misfit = toProblem({ code: 'PROOF_INVALID', expected, actual: 'one of another form' });
+      return conclude([misfit, ...problems], known);
     }
     const judged = keyring.judgeReceipt({
       origin: issuer,
       verify: (key) => isSignedBy(root, key),
       names: hasKid(message) ? (key) => namesReceiptKey(message, key) : undefined,
-      instant: record?.wellFormed === true ? record.occurredAt : undefined,
+      instant,
     });
-    const signatures = record === undefined ? [] : judgeEvent(record, entry, keyring, problems);
-    if (!isRecord && keyring.requiresEventSignatures) {
-      const expected = 'a record with a signature of its event by a key of the trust policy';
-      const actual = 'an entry that is no record';
-      problems.push({ code: 'SIGNATURE_MISSING', kind: 'invalid', expected, actual });
-    }
+    const signatures = judgeEntry(examined, keyring);
     return conclude([...judged.problems, ...problems], {
       ...known,
       tree: { tree_size: size, root: toDigestText(hashToBase64url(root)) },
       event_signatures: signatures,
       receipt_signers: judged.signers,
-      not_checked: [
-        ...(isRecord ? [] : [NOT_A_RECORD]),
-        TREE_SIZE,
-        ...listGaps(signatures, NO_SIGNERS, record !== undefined),
-      ],
+      not_checked: listGaps(examined, signatures, NO_SIGNERS, [TREE_SIZE]),
     });
   };
 

@@ -2,9 +2,9 @@
 
 import { mkdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiveLedger, withLiveLedger, type LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
+import { LiveLedger } from '../../src/log/agent/live-ledger.js';
 import { formatQuantity } from '../../src/base/value/quantity.js';
-import { codeOf, errorOf, signer, temporaryFolder } from '../writer/support.js';
+import { codeOf, errorOf } from '../writer/support.js';
 import { AGENT, filePlace, gate, grant, keysOf, leftOf, memoryPlace, openLive, request } from './support.js';
 
 const PLACES = [
@@ -260,21 +260,6 @@ describe('LiveLedger', () => {
       }),
     });
     expect(await codeOf(ledger.guard('fs.read', {}, () => expect.fail('it was run')))).toBe('NO');
-  });
-
-  it('is opened, used and closed by withLiveLedger, whatever happens', async () => {
-    const path = `${temporaryFolder()}/ledger.jsonl`;
-    const options: LiveLedgerOptions = { signer, create: { origin: 'example.com/tests/once' } };
-    let kept: LiveLedger | undefined;
-    const error = await errorOf(
-      withLiveLedger(path, options, (ledger) => {
-        kept = ledger;
-        throw new Error('thrown');
-      }),
-    );
-    expect(error).toMatchObject({ message: 'thrown' });
-    expect(await errorOf(kept!.budget())).toBeInstanceOf(TypeError);
-    expect(await withLiveLedger(path, options, ({ size }) => size)).toBe(1);
   });
 
   it('refuses what is not of its form, by its name', async () => {

@@ -9,7 +9,7 @@ import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import type { Key } from '../../src/format/schema/generated/types.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
-import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { MemoryStore } from '../store/memory-store.js';
 import { sha256Digest } from '../../src/base/value/digest.js';
 import { meters, type AmountsByUnit } from '../../src/base/value/meter.js';
 import { formatQuantity } from '../../src/base/value/quantity.js';

@@ -6,7 +6,7 @@ import { examinePart } from '../../src/fast/blocks/examine-part.js';
 import { openParts, type PartInput } from '../../src/fast/blocks/open-parts.js';
 import { NOT_COMPUTED, VALID } from '../../src/fast/blocks/verdicts.js';
 import { NorthrootError } from '../../src/base/error.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import type { Report } from '../../src/rules/report/report.js';
 import { buildReport } from '../../src/rules/report/report.js';

@@ -10,7 +10,8 @@ import {
   type FastLine,
 } from '../../src/fast/blocks/read-blocks.js';
 import type { KnownLine } from '../../src/rules/verify/line-knowledge.js';
-import { bytesSource, streamSource } from '../../src/log/fs/source.js';
+import { streamSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { examineFully, type ExaminedLine } from '../../src/format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/format/record/line-splitter.js';
 import { hashLine, readLines } from '../../src/rules/source/read-lines.js';

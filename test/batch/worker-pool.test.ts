@@ -3,7 +3,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { readBlocks } from '../../src/fast/blocks/read-blocks.js';
 import { WorkerPool } from '../../src/fast/blocks/worker-pool.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { testThread, type TestThread } from './threads.js';

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { peakOverlap } from '../../src/rules/bounds/timeline.js';
 import type { AnyEvent } from '../../src/format/event/build.js';
 import { identifyPayload, payloadOf } from '../../src/format/event/identity.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { listGrants, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
 import type { Quantity } from '../../src/base/value/quantity.js';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { verifyBundle } from '../../src/proof/bundle/verify-bundle.js';
 import { runVerification } from '../../src/rules/verify/run-verification.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 import { rememberingBackend } from '../verify/support.js';

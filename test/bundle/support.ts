@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { exportBundle, type BundleExport, type BundleOptions } from '../../src/proof/bundle/export-bundle.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { JsonObject } from '../../src/base/json/value.js';
 import type { OpenLedger } from '../../src/rules/source/read-lines.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';

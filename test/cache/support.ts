@@ -3,7 +3,7 @@
 import { MemoryEntries } from './memory-entries.js';
 import { IndexedState } from '../../src/log/cache/indexed-state.js';
 import type { FileSystem, OpenFile } from '../../src/log/fs/file-system.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { LineSplitter, type RawLine } from '../../src/format/record/line-splitter.js';
 import type { TrustPolicy } from '../../src/format/schema/generated/types.js';

@@ -8,13 +8,13 @@ import {
   createSigner,
   draftGrant,
   formatRecord,
-  openLedgerSource,
   parsePrivateKey,
   sha256Digest,
   signEvent,
   verifyLedger,
   type AuthorizationEvent,
 } from '../../src/api/index.js';
+import { openLedgerSource } from '../../src/log/fs/source.js';
 import { readKeyList } from '../../src/rules/report/key-list.js';
 import { expectError, expectOk, parse, Workshop, type ResultJson } from './runner.js';
 

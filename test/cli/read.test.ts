@@ -9,12 +9,7 @@ import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { formatRecord } from '../../src/format/record/record.js';
-import {
-  PAYLOAD_TYPE,
-  fromDsseEnvelope,
-  preAuthEncoding,
-  type DsseEnvelope,
-} from '../../src/format/signature/dsse.js';
+import { PAYLOAD_TYPE, preAuthEncoding, type DsseEnvelope } from '../../src/format/signature/dsse.js';
 import { createSigner, signEvent } from '../../src/format/signature/signer.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';
 import { action, denial, execution, grant, ndjson, note } from './drafts.js';
@@ -85,7 +80,8 @@ describe('show', () => {
     expect(Object.keys(envelope).sort()).toEqual(['payload', 'payloadType', 'signatures']);
     expect(envelope.payloadType).toBe('application/vnd.northroot.event+json');
     expect(Buffer.from(envelope.payload, 'base64').toString()).toBe(canonicalText(records[4].event));
-    expect(fromDsseEnvelope(envelope, () => 'ed25519').signatures).toEqual(records[4].signatures);
+    const sigs = envelope.signatures.map(({ sig }) => Buffer.from(sig, 'base64').toString('base64url'));
+    expect(sigs).toEqual(records[4].signatures.map(({ sig }: { sig: string }) => sig));
   });
 
   it('writes the signatures of P-256 keys as DER', () => {
@@ -109,9 +105,6 @@ describe('show', () => {
     expect(run.stderr).toContain(signers[0].publicKey.keyid);
     const key = formatPublicKeyAs(signers[1].publicKey, 'pem');
     expect(verify('sha256', preAuthEncoding(PAYLOAD_TYPE, Buffer.from(eventText)), key, der)).toBe(true);
-    const algorithmOf = (keyid: string) =>
-      signers.find((each) => each.publicKey.keyid === keyid)?.publicKey.alg;
-    expect(fromDsseEnvelope(envelope, algorithmOf).signatures).toEqual(signatures);
   });
 
   it('reads standard input', () => {

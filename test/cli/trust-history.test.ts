@@ -5,7 +5,7 @@ import type { GenesisEvent, Key, TrustPolicy } from '../../src/format/schema/gen
 import type { Report } from '../../src/rules/report/report.js';
 import { draftTrustPolicy, runVerification } from '../../src/api/index.js';
 import { listKeys } from '../../src/rules/report/accounts.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, keyEvent } from '../verify/seal-kit.js';
 import { expectError, expectOk, parse, Workshop } from './runner.js';

@@ -11,7 +11,7 @@ import { TaggedCbor, type CborKey, type CborValue } from '../../src/base/cbor/va
 import { formatReceipt } from '../../src/format/cose/receipt.js';
 import { signCoseSign1 } from '../../src/format/cose/sign1.js';
 import { exportReceipts, type RecordReceipt } from '../../src/out/export/receipts.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { parseNoteKey } from '../../src/format/note/note-key.js';

@@ -3,8 +3,6 @@
 import { describe, expect, it } from 'vitest';
 import {
   canonicalText,
-  formatCheckpoint,
-  parseNote,
   parseTrustPolicy,
   type AnyEvent,
   type Key,
@@ -12,6 +10,8 @@ import {
   type TrustPolicy,
   type VerifyOptions,
 } from '../../src/api/index.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { parseNote } from '../../src/format/note/signed-note.js';
 import { digestFromBase64url } from '../../src/base/value/digest.js';
 import { signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';

@@ -3,7 +3,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CODE_PAGES, schemaDocument } from '../../src/api/index.js';
+import { CODE_PAGES } from '../../src/api/index.js';
+import { schemaDocument } from '../../src/format/schema/documents.js';
 import { codeOf, headings, namedBlocks, readText, root, tables, type Table } from './markdown.js';
 
 interface Schema {

@@ -1,6 +1,7 @@
 /** Events of grants, actions and executions, all in `usd` unless told otherwise, and a checkpoint that a user has kept. */
 
-import { formatCheckpoint, type AnyEvent, type Signer } from '../../src/api/index.js';
+import { type AnyEvent, type Signer } from '../../src/api/index.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
 import { signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';

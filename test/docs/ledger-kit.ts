@@ -5,11 +5,9 @@ import {
   buildEvent,
   canonicalBytes,
   createSigner,
-  formatCheckpoint,
   formatPublicKey,
   formatRecord,
   generatePrivateKey,
-  parseNote,
   signEvent,
   verifyLedger,
   type AnyEvent,
@@ -21,6 +19,8 @@ import {
   type Signer,
   type VerifyOptions,
 } from '../../src/api/index.js';
+import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
+import { parseNote } from '../../src/format/note/signed-note.js';
 import { digestFromBase64url } from '../../src/base/value/digest.js';
 import { signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';

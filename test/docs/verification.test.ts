@@ -8,7 +8,6 @@ import { describe, expect, it } from 'vitest';
 import {
   CODE_PAGES,
   canonicalText,
-  diagnoseCanonical,
   parseWitnessPolicy,
   verifyLedger,
   type AnyEvent,
@@ -16,9 +15,10 @@ import {
   type Signer,
   type TrustPolicy,
 } from '../../src/api/index.js';
+import { diagnoseCanonical } from '../../src/base/json/diagnose.js';
 import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { cosignNote } from '../../src/format/note/note-key.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { signingRuleFor } from '../../src/rules/trust/authority.js';
 import { action, anchorOf, authorization, execution, grant, int, unsigned } from './grant-kit.js';
 import {

@@ -2,15 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  buildAdjustment,
-  buildAuthorization,
-  buildEvent,
-  buildExecution,
-  meters,
-  type AnyEvent,
-} from '../../src/api/index.js';
-import { buildGenesis, buildKeyEvent } from '../../src/format/event/build.js';
+import { buildEvent, meters, type AnyEvent } from '../../src/api/index.js';
+import { buildGenesis } from '../../src/format/event/build.js';
 import * as samples from '../schema/samples.js';
 
 const B64 = samples.key.keyid;
@@ -79,13 +72,6 @@ describe('builders', () => {
     expect(() => buildEvent({ ...samples.genesis, ledger_id: sha256 })).toThrow(
       refusal('SCHEMA', '/ledger_id'),
     );
-  });
-
-  it('set the type', () => {
-    expect(buildAdjustment(draftOf(adjustment), defaults).event_type).toBe('adjustment');
-    expect(buildAuthorization(draftOf(grant), defaults).event_type).toBe('authorization');
-    expect(buildExecution(draftOf(execution), defaults).event_type).toBe('execution');
-    expect(buildKeyEvent(draftOf(keyEvent), defaults).event_type).toBe('key');
   });
 
   it.each([

@@ -2,14 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import {
-  EventError,
-  buildAuthorization,
-  buildEvent,
-  buildExecution,
-  sha256Digest,
-  formatDigest,
-} from '../../src/api/index.js';
+import { EventError, buildEvent, sha256Digest, formatDigest } from '../../src/api/index.js';
 import { resolveReferences } from '../../src/format/event/references.js';
 
 const digest = sha256Digest(Buffer.from('x'));
@@ -19,14 +12,15 @@ const by = { occurredAt: '2026-01-01T00:00:00Z', principalId: 'agent:a1' };
 
 it.each([text, `sha-256:${hex}`, hex])('a digest may be the text %s', (written) => {
   const draft = { intents: { intent_digest: written }, auth_event_id: written, tool_name: 'fs.read' };
-  const end = { meter_used: [], outcome: 'success' } as const;
+  const end = { event_type: 'execution', meter_used: [], outcome: 'success' };
   const objects = { intents: { intent_digest: digest }, auth_event_id: digest, tool_name: 'fs.read', ...end };
-  expect(buildExecution({ ...draft, ...end }, by)).toEqual(buildExecution(objects, by));
+  expect(buildEvent({ ...draft, ...end }, by)).toEqual(buildEvent(objects, by));
 });
 
 it('at any depth of the known types, and in the envelope of all others', () => {
-  const grant = buildAuthorization(
+  const grant = buildEvent(
     {
+      event_type: 'authorization',
       intents: { intent_digest: text, user_intent_digest: text },
       policy_id: 'manual',
       policy_digest: text,

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import {
-  explainEvent,
   exportCsv,
   exportFocus,
   exportOcsf,
@@ -11,11 +10,12 @@ import {
   verifyLedger,
   type AnyEvent,
 } from '../../src/api/index.js';
+import { explainEvent } from '../../src/log/read/event-history.js';
 import { readSource } from '../../src/hosts/shared/reconcile-sources.js';
 import { reconcileLedger } from '../../src/hosts/shared/reconcile.js';
 import { renderEventHistory } from '../../src/out/text/event-history.js';
 import { plainPaint } from '../../src/out/text/paint.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { action, execution, grant, int, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, event } from '../docs/ledger-kit.js';
 import { plainFile, plainHost } from '../hosts/plain-host.js';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildAttestation, buildCheckpoint } from '../../src/format/event/build.js';
+import { buildCheckpoint, buildEvent } from '../../src/format/event/build.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
 import { parsePrivateKey } from '../../src/format/key/private-key.js';
 import { formatCheckpoint, parseCheckpoint } from '../../src/format/note/checkpoint.js';
@@ -244,9 +244,9 @@ describe.skipIf(!isThere)('Go', () => {
       await ledger.append({ event: checkpoint });
       const witness = cosignNote(text, 'witness.example/w1', signer, 1_700_000_000);
       const note = formatNote({ text, signatures: [witness] });
-      const attestation = { checkpoint_event_id: checkpoint.event_id, note };
+      const attestation = { event_type: 'attestation', checkpoint_event_id: checkpoint.event_id, note };
       await ledger.append({
-        event: buildAttestation(attestation, { occurredAt: NOON, principalId: 'agent:a1' }),
+        event: buildEvent(attestation, { occurredAt: NOON, principalId: 'agent:a1' }),
       });
       await ledger.close();
 

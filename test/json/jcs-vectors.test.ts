@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
-import { diagnoseCanonical, parseCanonical } from '../../src/base/json/diagnose.js';
+import { diagnoseCanonical } from '../../src/base/json/diagnose.js';
 import { ingestJson } from '../../src/base/json/ingest.js';
 import { scanCanonical } from '../../src/base/json/scan.js';
 import { hasVectors, listVectors, readVector } from './vectors.js';
@@ -32,7 +32,7 @@ describe.skipIf(!hasVectors(PAIRS))('pairs', () => {
     expect(Buffer.from(canonicalBytes(value)).toString('hex')).toBe(hex);
     expect(output.toString('hex')).toBe(hex);
     expect(scanCanonical(output, 0, output.length)).toBe(-1);
-    expect(Buffer.from(canonicalBytes(parseCanonical(output))).equals(output)).toBe(true);
+    expect(Buffer.from(canonicalBytes(JSON.parse(output.toString()))).equals(output)).toBe(true);
   });
 });
 

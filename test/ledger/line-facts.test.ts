@@ -10,7 +10,7 @@ import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { startVerification } from '../../src/rules/verify/state.js';
 import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import type { LineResult } from '../../src/rules/verify/line-result.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 
 const NOW = '2026-01-01T00:00:00Z';

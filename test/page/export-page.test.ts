@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isExact, NativeSignatures, type HostCrypto } from '../../src/out/page/model/native-signatures.js';
 import { runVerification } from '../../src/rules/verify/run-verification.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { CASES, fixtureBytes, FIXTURES, optionsOf } from '../fixtures/cases.js';
 import { Workshop } from '../cli/runner.js';
 import { makeDemo } from './demo.js';

@@ -3,17 +3,16 @@
 import { describe, expect, it } from 'vitest';
 import {
   OptionsError,
-  buildAuthorization,
   canonicalBytes,
   draftAdjustment,
   draftGrant,
   meters,
   sha256Digest,
-  validateEvent,
-  buildAdjustment,
   type AuthorizationEvent,
   type GrantOptions,
 } from '../../src/api/index.js';
+import { buildEvent } from '../../src/format/event/build.js';
+import { validateEvent } from '../../src/format/event/validate.js';
 import { digestIntent } from '../../src/log/policy/draft-grant.js';
 
 const OCCURRED_AT = '2026-03-01T12:00:00Z';
@@ -22,6 +21,8 @@ const base = {
   allowedTools: ['fs.*'],
   meterCaps: { usd: '5', calls: 100 },
 } as const;
+
+const buildAuthorization = (draft: object) => buildEvent(draft) as unknown as AuthorizationEvent;
 
 function grant(options: Partial<GrantOptions> = {}): AuthorizationEvent {
   return buildAuthorization(draftGrant({ ...base, occurredAt: OCCURRED_AT, ...options }));
@@ -188,7 +189,7 @@ describe('a delegated grant', () => {
     const draft = draftGrant({ ...base, intent: 'report', occurredAt: OCCURRED_AT });
     expect(codeOf(buildAuthorization({ ...draft, decision: 'deny' }))).toBe('GRANT_DENIED');
     const action = { kind: 'action', action: { tool_name: 'fs.read', tool_params_digest: digestIntent(1) } };
-    expect(codeOf(buildAuthorization({ ...draft, decision: 'deny', authorization: action as never }))).toBe(
+    expect(codeOf(buildAuthorization({ ...draft, decision: 'deny', authorization: action }))).toBe(
       'GRANT_NOT_A_GRANT',
     );
     expect(codeOf({})).toBe('GRANT_NOT_A_GRANT');
@@ -204,7 +205,7 @@ describe('draftAdjustment', () => {
     const evidence = { digest: digestIntent('bill'), size_bytes: 12 };
     const options = { ...adjustment, executionId: grantId, meterBasis: 'billed', evidence } as const;
     const defaults = { occurredAt: OCCURRED_AT, principalId: 'human:anna' };
-    const event = buildAdjustment(draftAdjustment(options), defaults);
+    const event = buildEvent(draftAdjustment(options), defaults);
     expect(validateEvent(event)).toEqual([]);
     expect(event).toMatchObject({
       direction: 'credit',

@@ -1,14 +1,15 @@
 /** Proofs made from ledgers and verified without them; and each way to spoil one. */
 
 import { describe, expect, it } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
 import { parseProofKey, type ProofKey, type ProofTrust } from '../../src/proof/proof-keys.js';
-import { formatTlogProof, parseTlogProof } from '../../src/proof/tlog-proof.js';
+import { valueOf } from '../value-of.js';
+import { decodeTlogProof, formatTlogProof, type TlogProof } from '../../src/proof/tlog-proof.js';
 import { leafHash } from '../../src/format/tree/compact-range.js';
 import { RangeHasher, inclusionRanges } from '../../src/format/tree/proof.js';
 import { verifyConsistencyProof } from '../../src/proof/verify-consistency.js';
@@ -77,7 +78,7 @@ describe('a proof of a record', () => {
         const note = noteOf(lines.slice(0, size));
         const made = await makeProof(open, String(index), { checkpoint: note });
         expect(made).toMatchObject({ index, checkpoint: { size, origin: ORIGIN } });
-        const parsed = parseTlogProof(made.bytes);
+        const parsed = valueOf(decodeTlogProof(made.bytes));
         expect(Buffer.from(parsed.extra!)).toEqual(lines[index]);
         expect(Buffer.from(parsed.note)).toEqual(note);
         const result = verifyProof(made.bytes, known);
@@ -374,10 +375,10 @@ describe('hostile files', () => {
 });
 
 describe('a broken proof', () => {
-  const parsed = parseTlogProof(proof3);
+  const parsed = valueOf(decodeTlogProof(proof3));
   const line = lines[3];
 
-  function broken(changes: Partial<ReturnType<typeof parseTlogProof>>): ProofResult {
+  function broken(changes: Partial<TlogProof>): ProofResult {
     return verifyProof(formatTlogProof({ ...parsed, ...changes }), known);
   }
 
@@ -500,7 +501,7 @@ describe('a broken proof', () => {
 describe('a proof whose record is handed on beside it', () => {
   it('verifies with the record, with or without the newline of its line, and with nothing else', async () => {
     const { bytes, entry } = await makeProof(open, '3', { extra: false });
-    expect(parseTlogProof(bytes).extra).toBeUndefined();
+    expect(valueOf(decodeTlogProof(bytes)).extra).toBeUndefined();
     expect(Buffer.from(entry)).toEqual(lines[3]);
     for (const given of [entry, Buffer.concat([entry, Buffer.from('\n')])]) {
       const result = verifyProof(bytes, known, { entry: given });

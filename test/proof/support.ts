@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildCheckpoint } from '../../src/format/event/build.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { formatRecord } from '../../src/format/record/record.js';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';

@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import {
-  buildAttestation,
-  buildCheckpoint,
-  buildEvent,
-  type AnyEvent,
-} from '../../src/format/event/build.js';
-import { bytesSource, streamSource } from '../../src/log/fs/source.js';
+import { buildCheckpoint, buildEvent, type AnyEvent } from '../../src/format/event/build.js';
+import { streamSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { formatRecord } from '../../src/format/record/record.js';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
@@ -38,8 +34,7 @@ function checkpoint(size: number, text = note(size, own(size))): AnyEvent {
 }
 
 function attestation(of: AnyEvent, text: string): AnyEvent {
-  const event = buildAttestation({ checkpoint_event_id: of.event_id, note: text }, DEFAULTS);
-  return event as unknown as AnyEvent;
+  return buildEvent({ event_type: 'attestation', checkpoint_event_id: of.event_id, note: text }, DEFAULTS);
 }
 
 const filler = (n: number): AnyEvent => buildEvent({ event_type: 'x.filler', n }, DEFAULTS);

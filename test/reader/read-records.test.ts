@@ -1,7 +1,7 @@
 /** What shows single records counts them as verification does. */
 
 import { expect, test } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { buildEvent } from '../../src/format/event/build.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';

@@ -7,12 +7,12 @@ import {
   createSigner,
   makeConsistencyProof,
   makeProof,
-  openLedgerSource,
   readRecords,
   verifyConsistencyProof,
   verifyLedger,
   verifyProof,
 } from '../../src/api/index.js';
+import { openLedgerSource } from '../../src/log/fs/source.js';
 import { findRecord } from '../../src/log/read/read-records.js';
 import { readKeyList } from '../../src/rules/report/key-list.js';
 

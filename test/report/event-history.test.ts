@@ -1,14 +1,9 @@
 /** What `why` tells of one event: each signature's own outcome, who signed what lets somebody act, what was given back. */
 
 import { expect, test } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
-import {
-  signEvent,
-  explainEvent,
-  type AnyEvent,
-  type Signer,
-  type EventHistory,
-} from '../../src/api/index.js';
+import { bytesSource } from '../bytes-source.js';
+import { signEvent, type AnyEvent, type Signer, type EventHistory } from '../../src/api/index.js';
+import { explainEvent } from '../../src/log/read/event-history.js';
 import { renderEventHistory } from '../../src/out/text/event-history.js';
 import { plainPaint } from '../../src/out/text/paint.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';

@@ -1,7 +1,7 @@
 /** A filter shows what it asks for, also where it folded under what it does not. */
 
 import { describe, expect, test } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { runVerification, type AnyEvent, type Finding } from '../../src/api/index.js';
 import { matchesFilter, type FindingFilter } from '../../src/rules/report/finding-filter.js';
 import { DIGEST, event, genesis, ledger, makeSigner } from '../docs/ledger-kit.js';

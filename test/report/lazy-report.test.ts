@@ -17,7 +17,7 @@ import {
 import { writeJson } from '../../src/base/json/write-json.js';
 import { renderBrief } from '../../src/out/ci/brief.js';
 import { buildLazyReport } from '../../src/rules/report/report.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { FILE_CASES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
 

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readLedgerStatus, verifyLedger } from '../../src/api/index.js';
+import { verifyLedger } from '../../src/api/index.js';
+import { readLedgerStatus } from '../../src/log/read/status.js';
 import { renderStatus } from '../../src/out/text/status.js';
 
 const RUN = 'fixtures/ledgers/agent-run.jsonl';

@@ -9,17 +9,15 @@ import {
   MAX_PAYLOAD_BYTES,
   MAX_SIGNATURES,
   PAYLOAD_TYPE,
-  fromDsseEnvelope,
   preAuthEncoding,
   toDsseEnvelope,
 } from '../../src/format/signature/dsse.js';
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from './noble-backend.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
-import { codeOf } from '../key/key-samples.js';
+import { tryDecodeEcdsaDer } from '../../src/format/signature/ecdsa-der.js';
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 const nobody = (): undefined => undefined;
-const refused = (envelope: unknown) => codeOf(() => fromDsseEnvelope(envelope, nobody));
 
 describe('preAuthEncoding', () => {
   test('counts bytes, not characters', () => {
@@ -53,7 +51,6 @@ describe('preAuthEncoding', () => {
       expect(backend.importKey(key).verify(pae, signature)).toBe(true);
       expect(backend.importKey(key).verify(Buffer.from(vector.serialized_body), signature)).toBe(false);
     }
-    expect(refused(vector.envelope)).toBe('ENVELOPE_UNSUPPORTED');
   });
 });
 
@@ -66,15 +63,13 @@ describe('a DSSE envelope', () => {
     { maxLength: MAX_SIGNATURES },
   );
 
-  test('carries an event there and back, by way of JSON', () => {
+  test('carries the event and its signatures in base64', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), signatures, (eventBytes, list) => {
         const envelope = toDsseEnvelope(eventBytes, list, nobody);
         expect(Buffer.from(envelope.payload, 'base64')).toEqual(Buffer.from(eventBytes));
-        expect(fromDsseEnvelope(JSON.parse(JSON.stringify(envelope)), nobody)).toEqual({
-          eventBytes,
-          signatures: list,
-        });
+        const sigs = envelope.signatures.map(({ sig }) => Buffer.from(sig, 'base64').toString('base64url'));
+        expect(sigs).toEqual(list.map(({ sig }) => sig));
       }),
     );
   });
@@ -86,54 +81,14 @@ describe('a DSSE envelope', () => {
     expect(toDsseEnvelope(payload, [{ keyid: 'k', sig: '-_8' }], nobody)).toEqual(good);
   });
 
-  test('is read in either alphabet, padded or not, with unknown members and without a keyid', () => {
-    for (const form of ['+/+/AA==', '-_-_AA==', '+/+/AA', '-_-_AA']) {
-      const envelope = { ...good, payload: form, signatures: [{ sig: '+/8', x: 1 }], other: {} };
-      const read = fromDsseEnvelope(envelope, nobody);
-      expect(read).toEqual({ eventBytes: new Uint8Array(payload), signatures: [{ keyid: '', sig: '-_8' }] });
-    }
-  });
-
-  test.each([
-    ['no object', null],
-    ['an array', [good]],
-    ['no payload', { ...good, payload: undefined }],
-    ['mixed alphabets', { ...good, payload: '+_+/AA==' }],
-    ['half its padding', { ...good, payload: '+/+/AA=' }],
-    ['too much padding', { ...good, payload: '+/+/AAA===' }],
-    ['unused bits', { ...good, payload: '+/+/AB==' }],
-    ['white space', { ...good, payload: '+/+/ AA==' }],
-    ['no payload type', { ...good, payloadType: undefined }],
-    ['no signatures', { ...good, signatures: undefined }],
-    ['signatures of another type', { ...good, signatures: { 0: {} } }],
-    ['a signature without sig', { ...good, signatures: [{ keyid: 'k' }] }],
-    ['a signature that is none', { ...good, signatures: [null] }],
-    ['a sig that is not base64', { ...good, signatures: [{ sig: '!' }] }],
-    ['a keyid of another type', { ...good, signatures: [{ keyid: 7, sig: '' }] }],
-  ])('is refused with %s', (_, envelope) => {
-    expect(refused(envelope)).toBe('ENVELOPE_MALFORMED');
-  });
-
-  test('is refused for another payload type', () => {
-    expect(refused({ ...good, payloadType: `${PAYLOAD_TYPE} ` })).toBe('ENVELOPE_UNSUPPORTED');
-  });
-
-  test('is refused beyond its bound', () => {
+  test('is refused beyond its bounds', () => {
     const most = new Uint8Array(MAX_PAYLOAD_BYTES);
-    expect(fromDsseEnvelope(toDsseEnvelope(most, [], nobody), nobody).eventBytes).toEqual(most);
+    expect(Buffer.from(toDsseEnvelope(most, [], nobody).payload, 'base64')).toHaveLength(MAX_PAYLOAD_BYTES);
     expect(() => toDsseEnvelope(new Uint8Array(MAX_PAYLOAD_BYTES + 1), [], nobody)).toThrow(RangeError);
-    expect(refused({ ...good, payload: Buffer.alloc(MAX_PAYLOAD_BYTES + 1).toString('base64') })).toBe(
-      'ENVELOPE_MALFORMED',
-    );
     const many = (count: number) => Array.from({ length: count }, () => ({ keyid: 'k', sig: 'AA' }));
-    expect(refused({ ...good, signatures: many(MAX_SIGNATURES) })).toBe('ok');
-    expect(refused({ ...good, signatures: many(MAX_SIGNATURES + 1) })).toBe('ENVELOPE_MALFORMED');
+    expect(toDsseEnvelope(payload, many(MAX_SIGNATURES), nobody).signatures).toHaveLength(MAX_SIGNATURES);
     expect(() => toDsseEnvelope(payload, many(MAX_SIGNATURES + 1), nobody)).toThrow(RangeError);
     expect(() => toDsseEnvelope(payload, [{ keyid: 'k', sig: '+/8=' }], nobody)).toThrow(RangeError);
-    expect(refused({ ...good, signatures: [{ sig: 'A'.repeat(8_196) }] })).toBe('ENVELOPE_MALFORMED');
-    expect(refused({ ...good, signatures: [{ sig: '', keyid: 'k'.repeat(1_025) }] })).toBe(
-      'ENVELOPE_MALFORMED',
-    );
   });
 });
 
@@ -144,15 +99,10 @@ describe('a signature of a P-256 key', () => {
     const signature = { keyid: 'c', sig: Buffer.from(sig).toString('base64url') };
     return Buffer.from(toDsseEnvelope(payload, [signature], curve).signatures[0].sig, 'base64');
   };
-  const read = (der: Uint8Array) =>
-    fromDsseEnvelope(
-      {
-        payload: '',
-        payloadType: PAYLOAD_TYPE,
-        signatures: [{ keyid: 'c', sig: Buffer.from(der).toString('base64') }],
-      },
-      curve,
-    ).signatures[0].sig;
+  const read = (der: Uint8Array) => {
+    const pair = tryDecodeEcdsaDer(der);
+    return pair && Buffer.from(pair).toString('base64url');
+  };
 
   test('is DER in the envelope, as OpenSSL verifies it, and r‖s in the record', () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -194,12 +144,8 @@ describe('a signature of a P-256 key', () => {
       '30080202010002810105',
       `3026022101${'00'.repeat(32)}020105`,
     ];
-    for (const hex of wrong)
-      expect(
-        codeOf(() => read(Buffer.from(hex, 'hex'))),
-        hex,
-      ).toBe('ENVELOPE_MALFORMED');
-    expect(codeOf(() => read(Buffer.alloc(64, 1)))).toBe('ENVELOPE_MALFORMED');
+    for (const hex of wrong) expect(read(Buffer.from(hex, 'hex')), hex).toBeUndefined();
+    expect(read(Buffer.alloc(64, 1))).toBeUndefined();
   });
 
   test('stays as it is where its key is not known, and those of Ed25519 always', () => {
@@ -207,7 +153,6 @@ describe('a signature of a P-256 key', () => {
     for (const algorithmOf of [nobody, () => 'ed25519' as const]) {
       const envelope = toDsseEnvelope(payload, [{ keyid: 'c', sig }], algorithmOf);
       expect(Buffer.from(envelope.signatures[0].sig, 'base64')).toHaveLength(64);
-      expect(fromDsseEnvelope(envelope, algorithmOf).signatures).toEqual([{ keyid: 'c', sig }]);
     }
   });
 });

@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { makePublicKey, type PublicKey } from '../../src/format/key/public-key.js';
 import { checkEd25519PublicKey, checkEd25519Signature } from '../../src/format/signature/ed25519.js';
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from './noble-backend.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';

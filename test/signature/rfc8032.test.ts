@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from './noble-backend.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import { ed25519Key } from '../key/key-samples.js';

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { makePublicKey } from '../../src/format/key/public-key.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../../src/format/signature/dsse.js';
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from './noble-backend.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { createSigner, signEvent } from '../../src/format/signature/signer.js';
 import { codeOf, ed25519Key } from '../key/key-samples.js';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
 import { makePublicKey } from '../../src/format/key/public-key.js';
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from './noble-backend.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import type { VerificationKey } from '../../src/format/signature/backend.js';
 import { tablesBackend } from './tables-backend.js';

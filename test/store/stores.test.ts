@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { FileStore } from '../../src/log/store/file-store.js';
-import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { MemoryStore } from './memory-store.js';
 import { FaultyFileSystem, VolatileFileSystem, type Fault } from '../writer/file-systems.js';
 import { readBytes, temporaryFolder } from '../writer/support.js';
 import { append, codeOf, describeStore, inTurn, lineOf, readFrom } from './conformance.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { nodeFileSystem } from '../../src/log/fs/file-system.js';
 import { lockFile } from '../../src/log/fs/lock.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
 import { openTileTree } from '../../src/log/tile/tile-tree.js';

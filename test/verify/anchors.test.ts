@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { decodeCheckpoint } from '../../src/format/note/checkpoint.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { requireChecks } from '../../src/rules/report/not-checked.js';

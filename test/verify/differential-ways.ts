@@ -25,7 +25,7 @@ import { toChunkSource, verifyChunks } from '../../src/rules/report/verify-chunk
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { emptyRange, hashToBase64url, rangeRoot } from '../../src/format/tree/compact-range.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
-import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { MemoryStore } from '../store/memory-store.js';
 import type { VerifyState } from '../../src/rules/verify/state.js';
 import { endVerification, runVerification } from '../../src/rules/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';

@@ -2,7 +2,7 @@
 
 import { deserialize } from 'node:v8';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';

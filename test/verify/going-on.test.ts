@@ -8,7 +8,7 @@ import { serialize } from 'node:v8';
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
 import type { AnyEvent } from '../../src/format/event/build.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource, Segment } from '../../src/rules/source/ledger-source.js';
 import { findBalance, listGrants, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
 import { buildReport, type Report } from '../../src/rules/report/report.js';

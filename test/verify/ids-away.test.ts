@@ -3,7 +3,7 @@
 import type * as idIndex from '../../src/rules/verify/id-index.js';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { openScratchFile } from '../../src/log/fs/scratch-file.js';
 import type { ScratchFile } from '../../src/rules/source/scratch-file.js';

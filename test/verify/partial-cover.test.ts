@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { buildReport } from '../../src/rules/report/report.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { canGoOn, runVerification } from '../../src/rules/verify/run-verification.js';

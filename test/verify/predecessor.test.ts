@@ -1,7 +1,7 @@
 /** Ledgers that go on from another: what genesis says is checked when that one is given, and named when it is not. */
 
 import { describe, expect, test } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import {
   renderReport,
   verifyLedger,

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Report } from '../../src/rules/report/report.js';
 import { verifyLedger, type LedgerInput } from '../../src/log/read/verify-ledger.js';
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from '../signature/noble-backend.js';
 import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { CASES, FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';

@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AnyEvent } from '../../src/format/event/build.js';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { cosignNote, signNote } from '../../src/format/note/note-key.js';
 import type { NoteSignature } from '../../src/format/note/signed-note.js';
@@ -14,7 +14,7 @@ import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { checkReport } from '../../src/format/schema/check.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
-import { nobleBackend } from '../../src/format/signature/noble-backend.js';
+import { nobleBackend } from '../signature/noble-backend.js';
 import type { Signer } from '../../src/format/signature/signer.js';
 import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';

@@ -1,7 +1,7 @@
 /** Who is told of each record hears the same of it, whether the fast step went over it or `verifyLine`. */
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { bytesSource } from '../../src/log/fs/source.js';
+import { bytesSource } from '../bytes-source.js';
 import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-verification.js';
 import { FastStep } from '../../src/fast/fast-step.js';

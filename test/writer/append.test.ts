@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { buildEvent, buildExecution } from '../../src/format/event/build.js';
+import { buildEvent } from '../../src/format/event/build.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { sha256Digest } from '../../src/base/value/digest.js';
 import { signEvent } from '../../src/format/signature/signer.js';
@@ -57,8 +57,9 @@ describe('append', () => {
   test('takes whole events as they are', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const intents = { intent_digest: sha256Digest(Buffer.from('intent')) };
-    const execution = buildExecution(
+    const execution = buildEvent(
       {
+        event_type: 'execution',
         intents,
         auth_event_id: sha256Digest(Buffer.from('authorization')),
         tool_name: 'fs.read',

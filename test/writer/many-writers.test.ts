@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { WriteLock } from '../../src/log/store/ledger-store.js';
-import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { MemoryStore } from '../store/memory-store.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
 import { Ledger as LedgerClass } from '../../src/log/writer/ledger.js';

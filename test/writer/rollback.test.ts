@@ -20,7 +20,7 @@ import { toIoError } from '../../src/log/fs/io-error.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
-import { MemoryStore } from '../../src/log/store/memory-store.js';
+import { MemoryStore } from '../store/memory-store.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 import { codeOf, noticeBoard } from './support.js';

@@ -4,13 +4,11 @@
  * is broken, so the answer does not depend on the order of a parser's checks.
  */
 
-import { decodeUtf8 } from '../bytes/text.js';
-import { NorthrootError } from '../error.js';
 import type { ValueFault } from '../fault.js';
 import { assertByteRange } from './byte-range.js';
-import { excerptBytes, excerptText } from './excerpt.js';
+import { excerptBytes } from './excerpt.js';
 import { JsonParser } from './parse.js';
-import { isNumberText, scanCanonical } from './scan.js';
+import { isNumberText } from './scan.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
 
@@ -63,24 +61,6 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
     };
   }
   return new Diagnosis(bytes, start, end).run();
-}
-
-/**
- * The value of a canonical JSON text, as `JSON.parse` gives it: `__proto__` is an own member.
- *
- * @throws NorthrootError with the code of {@link diagnoseCanonical}
- * @throws TypeError if `bytes` is no Uint8Array; RangeError if `[start, end)` is not a range of it
- */
-export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonValue {
-  assertByteRange(bytes, start, end);
-  if (scanCanonical(bytes, start, end) === -1) {
-    return JSON.parse(decodeUtf8(bytes, start, end)) as JsonValue;
-  }
-  const fault = diagnoseCanonical(bytes, start, end);
-  if (fault === undefined) throw new Error('scanner and diagnosis disagree');
-  const { code, offset, pointer, expected, actual } = fault;
-  const place = pointer === '' ? `byte ${offset}` : `byte ${offset} (${excerptText(pointer)})`;
-  throw new NorthrootError(code, `expected ${expected} at ${place}, found ${actual}`);
 }
 
 const WHITE_SPACE: Readonly<Record<number, string>> = {

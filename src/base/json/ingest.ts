@@ -7,7 +7,6 @@
 import { equalNumberTexts, parseDecimal } from './decimal.js';
 import { HygieneCounter, type HygieneReport, type HygieneStatus } from './hygiene.js';
 import { JsonParser, type ParseCode } from './parse.js';
-import { parsePlain } from './plain-text.js';
 import { MAX_DEPTH } from './scan.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
@@ -74,8 +73,6 @@ export function ingestJson(
   if (!isOne && typeof numbers !== 'function') {
     throw new TypeError(`expected numbers to be exact, double or quantity, found ${String(numbers)}`);
   }
-  const value = parsePlain(bytes, isOne && numbers !== 'quantity');
-  if (value !== undefined) return { value, report: new HygieneCounter().report(), issues: [] };
   return new Ingestion(bytes, isOne ? () => numbers : numbers).run();
 }
 

@@ -35,9 +35,14 @@ export function isDigest(value: unknown): value is Digest {
   return typeof alg === 'string' && typeof b64 === 'string' && isDigestContent(alg, b64);
 }
 
+/** Whether a text is the one spelling of 32 bytes in base64url. */
+export function isSha256Text(b64: string): boolean {
+  return SHA256_B64.test(b64);
+}
+
 /** The SHA-256 digest of a base64url text. @throws RangeError unless `b64` is 43 characters of canonical base64url. */
 export function digestFromBase64url(b64: string): Digest {
-  if (!SHA256_B64.test(b64)) throw new RangeError('expected 43 characters of canonical base64url');
+  if (!isSha256Text(b64)) throw new RangeError('expected 43 characters of canonical base64url');
   return { alg: SHA256, b64 };
 }
 
@@ -93,6 +98,6 @@ export function tryParseDigest(text: string): Digest | undefined {
 }
 
 function isDigestContent(alg: string, b64: string): boolean {
-  if (alg === SHA256) return SHA256_B64.test(b64);
+  if (alg === SHA256) return isSha256Text(b64);
   return ALG.test(alg) && b64.length > 0 && b64.length <= MAX_B64_LENGTH && CANONICAL_B64.test(b64);
 }

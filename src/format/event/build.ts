@@ -8,15 +8,7 @@ import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions, describeValue } from '../../base/options.js';
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { checkEvent } from '../schema/check.js';
-import type {
-  AdjustmentEvent,
-  AttestationEvent,
-  AuthorizationEvent,
-  CheckpointEvent,
-  ExecutionEvent,
-  GenesisEvent,
-  KeyEvent,
-} from '../schema/generated/types.js';
+import type { CheckpointEvent, GenesisEvent } from '../schema/generated/types.js';
 import { type CompleteEvent, completePayload, payloadOf, type Room } from './identity.js';
 import { digestReader, readDigestTexts } from './references.js';
 import { assertEvent, assertShape } from './validate.js';
@@ -149,23 +141,8 @@ function builderOf<T>(type: string): Builder<T> {
     buildEvent({ ...(draft as object), event_type: type }, defaults) as unknown as T;
 }
 
-/** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */
-export const buildAuthorization: Builder<AuthorizationEvent> = builderOf('authorization');
-
-/** Completes an execution (SPEC §3.2). @throws EventError, TypeError as {@link buildEvent}. */
-export const buildExecution: Builder<ExecutionEvent> = builderOf('execution');
-
-/** Completes an adjustment (SPEC §3.5). @throws EventError, TypeError as {@link buildEvent}. */
-export const buildAdjustment: Builder<AdjustmentEvent> = builderOf('adjustment');
-
 /** Completes a genesis (SPEC §3.3). @throws EventError, TypeError as {@link buildEvent}. */
 export const buildGenesis: Builder<GenesisEvent> = builderOf('genesis');
 
 /** Completes a checkpoint (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
 export const buildCheckpoint: Builder<CheckpointEvent> = builderOf('checkpoint');
-
-/** Completes an attestation (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
-export const buildAttestation: Builder<AttestationEvent> = builderOf('attestation');
-
-/** Completes a key event (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
-export const buildKeyEvent: Builder<KeyEvent> = builderOf('key');

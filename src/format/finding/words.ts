@@ -41,8 +41,3 @@ const REVOKED_KEY = /^one by ([A-Za-z0-9_-]{43}) after it$/;
 
 /** `expected` of an invalid signature by a known key. */
 const SIGNATURE_BY = /^a signature by ([A-Za-z0-9_-]{43})$/;
-
-/** What to do about a finding, as one line. */
-export function hintFor(finding: Finding): string {
-  return CODE_PAGES[finding.code].remedy;
-}

@@ -9,8 +9,8 @@ import { decodeUtf8 } from '../../base/bytes/text.js';
 import type { ValueFault } from '../../base/fault.js';
 import { diagnoseCanonical } from '../../base/json/diagnose.js';
 import { MemberMarks, scanCanonical } from '../../base/json/scan.js';
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { isSha256Text, toDigestText } from '../../base/value/digest.js';
 import type { EventIdentity } from '../event/identity.js';
 import { type AuthorizationTerms, outlineEvent, type OutlineOf } from '../event/outline.js';
 import { type EventTypes, type TypeName, typeNameOf } from '../event/typed-event.js';
@@ -233,7 +233,7 @@ export function examineFully(line: Uint8Array, layout: Layout | undefined): Exam
     return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);
   }
   const value = parseJson(line);
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     const fault = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;
     return toLine({ ...NO_RECORD, faults: [fault] }, NO_EVENT);
   }
@@ -287,7 +287,7 @@ function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
   };
   const event = record['event'];
   const span = findMember(line, marks, 'event');
-  if (span === undefined || !isObject(event)) return toLine(facts, NO_EVENT);
+  if (span === undefined || !isJsonObject(event)) return toLine(facts, NO_EVENT);
   const shape = checkEvent(event);
   for (const fault of shape) faults.push({ ...fault, pointer: `/event${fault.pointer}` });
   faults.push(...findIdentityFaults(event, hashEvent(line, marks, span, 2), '/event'));
@@ -343,13 +343,10 @@ function addMismatch(
   faults.push({ code, pointer: `${root}/${name}`, expected, actual });
 }
 
-/** 43 characters whose last has two zero bits: the canonical base64url of 32 bytes. */
-const SHA256_TEXT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
-
 function digestText(value: JsonValue | undefined): string | undefined {
-  if (value === undefined || !isObject(value) || value['alg'] !== 'sha-256') return undefined;
+  if (value === undefined || !isJsonObject(value) || value['alg'] !== 'sha-256') return undefined;
   const b64 = value['b64'];
-  return typeof b64 === 'string' && SHA256_TEXT.test(b64) ? b64 : undefined;
+  return typeof b64 === 'string' && isSha256Text(b64) ? b64 : undefined;
 }
 
 function signaturesOf(
@@ -364,7 +361,7 @@ function signaturesOf(
 }
 
 function isSignature(entry: JsonValue): boolean {
-  return isObject(entry) && typeof entry['keyid'] === 'string' && typeof entry['sig'] === 'string';
+  return isJsonObject(entry) && typeof entry['keyid'] === 'string' && typeof entry['sig'] === 'string';
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {
@@ -372,11 +369,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) ? value : {};
 }
 
 function kindOf(value: JsonValue): string {

@@ -1,6 +1,7 @@
 /** One guarded call: authorize, claim, run, record. */
 
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
 import { checkOptions, checkString, describeValue, type OptionTypes } from '../../base/options.js';
 import { type Digest, isDigest, sha256Digest } from '../../base/value/digest.js';
@@ -237,11 +238,7 @@ export class Guard<T> {
       intentDigest: intentDigest ?? sha256Digest(canonicalBytesWithout(meant)),
       meters: raiseMeters([ONE_CALL], meters(reserve)),
       ttlMs,
-      ...(principalId === undefined ? {} : { principalId }),
-      ...(grantId === undefined ? {} : { grantId }),
-      ...(userIntentDigest === undefined ? {} : { userIntentDigest }),
-      ...(contextDigest === undefined ? {} : { contextDigest }),
-      ...(resources === undefined ? {} : { resources }),
+      ...defined({ principalId, grantId, userIntentDigest, contextDigest, resources }),
     };
   }
 
@@ -298,7 +295,7 @@ export class Guard<T> {
       },
       setDetails: (given) => {
         checkDetails('setDetails', given);
-        details = { ...details, ...withoutUndefined(given) };
+        details = { ...details, ...defined(given) };
       },
     };
     const left = new Promise<GuardedOutcome>((resolve) => {
@@ -355,10 +352,6 @@ function worstFirst(a: Finding, b: Finding): number {
 
 function detailsOf({ meterBasis, modelId, provider }: GuardOptions): ExecutionDetails {
   return { meterBasis, modelId, provider };
-}
-
-function withoutUndefined(details: ExecutionDetails): ExecutionDetails {
-  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
 /** Whole milliseconds; 0 for a broken clock, since the execution MUST be recorded all the same. */

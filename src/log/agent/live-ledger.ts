@@ -3,6 +3,7 @@
  * record, other processes' included; nothing comes between a decision and its record.
  */
 
+import { defined } from '../../base/defined.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
@@ -177,8 +178,9 @@ export class LiveLedger {
    */
   static async open(place: string | LedgerStore, options: LiveLedgerOptions = {}): Promise<LiveLedger> {
     checkOptions('LiveLedger.open', options, OPTION_TYPES);
-    const ledger = await Ledger.open(place, { strict: true, ...withoutOwn(options), decides: true });
-    return new LiveLedger(ledger, options);
+    const { policy, ticks, honourImported, ...ofLedger } = options;
+    const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
+    return new LiveLedger(ledger, { ...ofLedger, policy, ticks, honourImported });
   }
 
   get origin(): string {
@@ -246,8 +248,7 @@ export class LiveLedger {
         now: startedAt,
         meterUsed,
         done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
-        ...(toolName === undefined ? {} : { toolName }),
-        ...(start === undefined ? {} : { start }),
+        ...defined({ toolName, start }),
       });
       return { event: draftExecution(permission, outcome) };
     };
@@ -457,7 +458,7 @@ export class LiveLedger {
     return authorizeAction(
       this.#ledger,
       { ...rest, principalId },
-      { now: () => this.#now(), signal, honourImported, ...(policy === undefined ? {} : { policy }) },
+      { now: () => this.#now(), signal, honourImported, ...defined({ policy }) },
     );
   }
 
@@ -478,23 +479,3 @@ function timeBefore(now: string, ms: number): string {
 
 const NANOSECONDS_PER_MS = 1_000_000n;
 const FIRST_INSTANT = parseTimestamp('0000-01-01T00:00:00Z');
-
-function withoutOwn(options: LiveLedgerOptions): LedgerOptions {
-  return Object.fromEntries(
-    Object.entries(options).filter(([name]) => !['policy', 'ticks', 'honourImported'].includes(name)),
-  );
-}
-
-/** Opens a ledger for `use`, and closes it in any case. @throws as {@link LiveLedger.open}, and what `use` throws */
-export async function withLiveLedger<T>(
-  place: string | LedgerStore,
-  options: LiveLedgerOptions,
-  use: (ledger: LiveLedger) => T | Promise<T>,
-): Promise<T> {
-  const ledger = await LiveLedger.open(place, options);
-  try {
-    return await use(ledger);
-  } finally {
-    await ledger.close();
-  }
-}

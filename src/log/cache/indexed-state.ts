@@ -31,12 +31,7 @@ import type { Links, PendingLink, RequestEntry } from '../../rules/verify/links.
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
-import {
-  type FoldRoots,
-  type SignerTally,
-  startVerification,
-  type VerifyState,
-} from '../../rules/verify/state.js';
+import { type SignerTally, startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { FileNames } from './codec.js';
@@ -56,7 +51,7 @@ import {
   TrackedMap,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 6';
+const FORMAT = 'northroot-index 7';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** The most events kept in memory between writes. */
@@ -88,44 +83,7 @@ interface IndexHead {
   readonly pending: number;
 }
 
-/** Roots of folded findings, keyed by the hash of their cause, which may be any text. */
-class IndexedFolds implements FoldRoots {
-  readonly #table: CountedTable<Finding>;
-
-  constructor(entries: Entries, size: number) {
-    this.#table = new CountedTable(entries, 'f:', decodeFinding, size);
-  }
-
-  get size(): number {
-    return this.#table.size;
-  }
-
-  get(cause: string): Finding | undefined {
-    return this.#table.get(keyOf(cause));
-  }
-
-  has(cause: string): boolean {
-    return this.#table.has(keyOf(cause));
-  }
-
-  set(cause: string, finding: Finding): void {
-    this.#table.set(keyOf(cause), finding);
-  }
-
-  delete(cause: string): boolean {
-    return this.#table.delete(keyOf(cause));
-  }
-
-  /** In no order; load first. */
-  values(): Iterable<Finding> {
-    return this.#table.values();
-  }
-
-  takeChanges(): EntryChange[] {
-    return this.#table.takeChanges();
-  }
-}
-
+/** The cause of a finding may be any text. */
 function keyOf(cause: string): string {
   return sha256Base64url(Buffer.from(cause));
 }
@@ -160,7 +118,8 @@ export class IndexedState {
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
   readonly #signers: EntryTable<SignerTally>;
-  readonly #folds: IndexedFolds;
+  /** Roots of folded findings, by cause. */
+  readonly #folds: CountedTable<Finding>;
   /** The first finding of each rank. */
   readonly #first: EntryTable<Finding>;
   #records: RecordEntries | undefined;
@@ -175,11 +134,11 @@ export class IndexedState {
     this.#events = new IndexedEvents(entries, head?.events ?? 0);
     this.#grants = new IndexedGrants(entries, head?.grants ?? 0);
     this.#actions = new IndexedActions(entries, this.#grants, this.#events);
-    this.#pending = new CountedTable(entries, 'w:', (form) => form as PendingLink, head?.pending ?? 0);
+    this.#pending = new CountedTable(head?.pending ?? 0, entries, 'w:', (form) => form as PendingLink);
     this.#requests = new EntryTable(entries, 'q:', toRequest);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
-    this.#folds = new IndexedFolds(entries, head?.folds ?? 0);
+    this.#folds = new CountedTable(head?.folds ?? 0, entries, 'f:', decodeFinding, keyOf);
     this.#first = new EntryTable(entries, 'F:', decodeFinding);
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.last = head?.last;

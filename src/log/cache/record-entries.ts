@@ -5,6 +5,7 @@
  * number of executions that name an authorization, `x:ID:N` the Nth · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R` the head.
  */
 
+import { defined } from '../../base/defined.js';
 import type { Rational } from '../../base/value/rational.js';
 import type { Finding, RelatedRecord } from '../../format/finding/finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
@@ -327,12 +328,7 @@ function findNamedBy(examined: ExaminedLine, member: string): string | undefined
 }
 
 function withoutKey({ outcome, code, roles, copyOf }: SignatureOutcome): Omit<SignatureOutcome, 'keyid'> {
-  return {
-    outcome,
-    ...(code === undefined ? {} : { code }),
-    ...(roles === undefined ? {} : { roles }),
-    ...(copyOf === undefined ? {} : { copyOf }),
-  };
+  return { outcome, ...defined({ code, roles, copyOf }) };
 }
 
 function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
@@ -342,12 +338,14 @@ function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
     code,
     severity,
     class: of,
-    ...(at.pointer === undefined ? {} : { pointer: at.pointer }),
-    ...(isWhole ? {} : { part: [at.byteOffset - offset, at.byteLength] as const }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(actual === undefined ? {} : { actual }),
-    ...(related === undefined ? {} : { related: related.map(toRelated) }),
-    ...(lineDigest === undefined ? {} : { lineDigest }),
+    ...defined({
+      pointer: at.pointer,
+      part: isWhole ? undefined : ([at.byteOffset - offset, at.byteLength] as const),
+      expected,
+      actual,
+      related: related?.map(toRelated),
+      lineDigest,
+    }),
   };
 }
 

@@ -5,6 +5,7 @@
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
@@ -330,14 +331,11 @@ function toFinding(
       line,
       byteOffset: form.o + offset,
       byteLength: length,
-      ...(pointer === undefined ? {} : { pointer }),
+      ...defined({ pointer }),
     },
     seq: examined.seq,
     eventId,
-    ...(expected === undefined ? {} : { expected }),
-    ...(actual === undefined ? {} : { actual }),
-    ...(related === undefined ? {} : { related }),
-    ...(lineDigest === undefined ? {} : { lineDigest }),
+    ...defined({ expected, actual, related, lineDigest }),
     context: { ...contextOf(examined), ...actOf(examined) },
   };
 }

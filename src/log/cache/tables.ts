@@ -79,17 +79,26 @@ export class EntryTable<V extends object> implements Table<string, V> {
   readonly #entries: Entries;
   readonly #prefix: string;
   readonly #decode: (form: unknown, key: string) => V;
+  readonly #toKey: (name: string) => string;
   readonly #known = new Map<string, V | undefined>();
   readonly #changed = new Set<string>();
   #isLoaded = false;
 
-  constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V) {
+  /** @param toKey - The key of a name that may be any text. Default: the name itself. */
+  constructor(
+    entries: Entries,
+    prefix: string,
+    decode: (form: unknown, key: string) => V,
+    toKey = (name: string): string => name,
+  ) {
     this.#entries = entries;
     this.#prefix = prefix;
     this.#decode = decode;
+    this.#toKey = toKey;
   }
 
-  get(key: string): V | undefined {
+  get(name: string): V | undefined {
+    const key = this.#toKey(name);
     const known = this.#known.get(key);
     if (known !== undefined || this.#isLoaded || this.#known.has(key)) return known;
     const form = this.#entries.get(this.#prefix + key);
@@ -99,18 +108,20 @@ export class EntryTable<V extends object> implements Table<string, V> {
     return value;
   }
 
-  has(key: string): boolean {
-    return this.get(key) !== undefined;
+  has(name: string): boolean {
+    return this.get(name) !== undefined;
   }
 
-  set(key: string, value: V): void {
+  set(name: string, value: V): void {
+    const key = this.#toKey(name);
     this.#known.set(key, value);
     this.#changed.add(key);
   }
 
-  delete(key: string): boolean {
-    const was = this.has(key);
+  delete(name: string): boolean {
+    const was = this.has(name);
     if (was) {
+      const key = this.#toKey(name);
       this.#known.set(key, undefined);
       this.#changed.add(key);
     }
@@ -154,8 +165,16 @@ export class EntryTable<V extends object> implements Table<string, V> {
 export class CountedTable<V extends object> extends EntryTable<V> {
   #size: number;
 
-  constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V, size: number) {
-    super(entries, prefix, decode);
+  constructor(
+    size: number,
+    ...table: [
+      entries: Entries,
+      prefix: string,
+      decode: (form: unknown) => V,
+      toKey?: (name: string) => string,
+    ]
+  ) {
+    super(...table);
     this.#size = size;
   }
 

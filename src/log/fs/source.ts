@@ -7,12 +7,10 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PIECE_BYTES } from '../../base/bytes/ledger-piece.js';
 import { type LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { LedgerRest, LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
-import { HashingThreads, ThreadError } from './hashing-threads.js';
 import { orIoError, toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
@@ -54,8 +52,8 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
     const size = status.isFile() ? status.size : undefined;
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
-    const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>
-      readBehind([segment], read, prefix, { signal, threads, size });
+    const readAfter: LedgerSource['readAfter'] = (prefix, signal) =>
+      readBehind([segment], read, prefix, signal);
     return {
       ...{ paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile },
       // A pipe is read once.
@@ -81,8 +79,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const next = (await listSegments(path)).find((name) => !known.has(name));
     return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
   };
-  const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>
-    readBehind(segments, read, prefix, { signal, threads, size });
+  const readAfter: LedgerSource['readAfter'] = (prefix, signal) => readBehind(segments, read, prefix, signal);
   return {
     paths: [path],
     size,
@@ -93,53 +90,40 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
   };
 }
 
-interface HashingOptions {
-  readonly signal: AbortSignal | undefined;
-  readonly threads: number | undefined;
-  /** Of the whole ledger, in bytes, if known. */
-  readonly size: number | undefined;
-}
-
 /** See `LedgerSource.readAfter`. @param read - Continues an open file */
 async function readBehind(
   files: readonly Segment[],
   read: (file: string, opened: OpenedFile) => AsyncGenerator<Uint8Array, void, void>,
   prefix: LedgerPrefix,
-  { signal, threads = 1, size = 0 }: HashingOptions,
+  signal: AbortSignal | undefined,
 ): Promise<LedgerRest | undefined> {
-  const hashing = new HashingThreads(threads, prefix.files === 1 ? prefix.bytes : size);
-  try {
-    const hasher = new PrefixHasher();
-    for (const [index, segment] of files.slice(0, prefix.files).entries()) {
-      const isLast = index === prefix.files - 1;
-      const opened = await openFile(segment.file);
-      let isFound = false;
-      try {
-        hasher.beginFile();
-        const length = isLast ? prefix.bytes : opened.before.size;
-        const isWhole = await hashFile(opened, length, hasher, hashing, signal);
-        // The last file is checked when the rest was read.
-        isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
-      } catch (error) {
-        signal?.throwIfAborted();
-        throw error instanceof ThreadError ? error : toIoError(error, 'read', segment.file);
-      } finally {
-        if (!isLast || !isFound) await orIoError(opened.file.close(), segment.file);
-      }
-      if (!isFound) return undefined;
-      if (!isLast) continue;
-      const chunks = read(segment.file, opened);
-      const close = async (): Promise<void> => {
-        await chunks.return();
-        // A generator that was not begun closes nothing.
-        await opened.file.close();
-      };
-      return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
+  const hasher = new PrefixHasher();
+  for (const [index, segment] of files.slice(0, prefix.files).entries()) {
+    const isLast = index === prefix.files - 1;
+    const opened = await openFile(segment.file);
+    let isFound = false;
+    try {
+      hasher.beginFile();
+      const isWhole = await hashFile(opened, isLast ? prefix.bytes : opened.before.size, hasher, signal);
+      // The last file is checked when the rest was read.
+      isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw toIoError(error, 'read', segment.file);
+    } finally {
+      if (!isLast || !isFound) await orIoError(opened.file.close(), segment.file);
     }
-    return undefined;
-  } finally {
-    await hashing.close();
+    if (!isFound) return undefined;
+    if (!isLast) continue;
+    const chunks = read(segment.file, opened);
+    const close = async (): Promise<void> => {
+      await chunks.return();
+      // A generator that was not begun closes nothing.
+      await opened.file.close();
+    };
+    return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
   }
+  return undefined;
 }
 
 /** A file, with its status at opening. */
@@ -165,17 +149,10 @@ async function hashFile(
   opened: OpenedFile,
   length: number,
   hasher: PrefixHasher,
-  hashing: HashingThreads,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const { file, before } = opened;
   if (!before.isFile() || before.size < length) return false;
-  // The hasher must see the end of the last piece, to continue it.
-  const pieces = Math.max(0, Math.ceil(length / PIECE_BYTES) - 1);
-  const hashes = await hashing.hash(file, pieces, signal);
-  if (hashes === undefined) return false;
-  hasher.addPieces(hashes);
-  opened.position = pieces * PIECE_BYTES;
   // Overwritten by the next chunk.
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   while (opened.position < length) {
@@ -214,10 +191,6 @@ export function mixedFolder(path: string): NorthrootError {
 /** @throws NorthrootError `NOT_A_LEDGER` for a folder with both; as {@link toIoError} */
 export async function assertUnmixed(folder: string): Promise<void> {
   if (isMixed(await orIoError(readdir(folder), folder))) throw mixedFolder(folder);
-}
-
-export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
-  return { ...streamSource(iterate([bytes]), name), size: bytes.length };
 }
 
 /** A ledger read from a stream, once. @param name - Its name in findings. */

@@ -1,12 +1,12 @@
 /** Evaluates a policy and records its decision in one step under the writer's lock, so that no other writer can spend in between. */
 
-import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
 import {
   type AuthorizationDecision,
   type AuthorizationRequest,
+  draftDecision,
   GrantEvaluator,
   type HonourOptions,
   type PolicyEvaluator,
@@ -85,7 +85,7 @@ async function decideAction(
     const known = findKnownAnswer(state, whole, evaluated, honourImported);
     if (known !== undefined) throw new Answered(known);
     decision = evaluated;
-    return { event: toDraft(whole, decision, evaluator), isAnew: true };
+    return { event: draftDecision(whole, decision, evaluator), isAnew: true };
   };
   const before = (state: VerifyState): Entry[] => {
     const now = readClock();
@@ -130,39 +130,3 @@ function endOf(ttlMs: number | undefined, now: string): string | undefined {
 
 const NANOSECONDS_PER_MS = 1_000_000n;
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
-
-function toDraft(
-  request: AuthorizationRequest,
-  answer: AuthorizationDecision,
-  evaluator: PolicyEvaluator,
-): object {
-  const { decision, decisionCode, checks, grantId, reservation } = answer;
-  const userIntent = answer.userIntentDigest ?? request.userIntentDigest;
-  return {
-    event_type: 'authorization',
-    principal_id: request.principalId,
-    occurred_at: request.now,
-    intents: {
-      intent_digest: request.intentDigest,
-      ...(userIntent === undefined ? {} : { user_intent_digest: userIntent }),
-    },
-    policy_id: evaluator.policyId,
-    policy_digest: evaluator.policyDigest,
-    decision,
-    decision_code: decisionCode,
-    checks,
-    ...(request.hygiene === undefined ? {} : { hygiene: request.hygiene }),
-    ...(request.contextDigest === undefined ? {} : { context_digest: request.contextDigest }),
-    authorization: {
-      kind: 'action',
-      ...(grantId === undefined ? {} : { grant_event_id: digestFromBase64url(fromDigestText(grantId)) }),
-      action: {
-        tool_name: request.toolName,
-        tool_params_digest: request.paramsDigest,
-        ...(reservation.length === 0 ? {} : { meter_reservation: reservation }),
-        ...(request.expiresAt === undefined || decision === 'deny' ? {} : { expires_at: request.expiresAt }),
-        ...(request.requestKey === undefined ? {} : { request_key: request.requestKey }),
-      },
-    },
-  };
-}

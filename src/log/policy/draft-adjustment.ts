@@ -1,5 +1,6 @@
 /** Corrections of what counts as used under a grant (SPEC §3.5): refunds, provider bills. */
 
+import { defined } from '../../base/defined.js';
 import { type Digest, isDigest, tryParseDigest } from '../../base/value/digest.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { Draft } from '../../format/event/build.js';
@@ -60,16 +61,18 @@ export function draftAdjustment(options: AdjustmentOptions): Draft<AdjustmentEve
   reader.end();
   return {
     event_type: 'adjustment',
-    ...(principalId === undefined ? {} : { principal_id: principalId }),
-    ...(occurredAt === undefined ? {} : { occurred_at: occurredAt }),
     grant_event_id: grant as Digest,
     direction,
     meters,
     reason: reason as string,
-    ...(execution === undefined ? {} : { execution_event_id: execution }),
-    ...(basis === undefined ? {} : { meter_basis: basis }),
-    ...(evidence === undefined ? {} : { evidence }),
-    ...(source === undefined ? {} : { source }),
+    ...defined({
+      principal_id: principalId,
+      occurred_at: occurredAt,
+      execution_event_id: execution,
+      meter_basis: basis,
+      evidence,
+      source,
+    }),
   };
 }
 

@@ -3,6 +3,7 @@
  * rule 9).
  */
 
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonValue } from '../../base/json/value.js';
@@ -191,12 +192,14 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
     ...(caps.length === 0 ? {} : { meter_caps: caps }),
     ...(actionCaps.length === 0 ? {} : { action_caps: actionCaps }),
     ...(rates.length === 0 ? {} : { rate_limits: rates }),
-    ...(notBefore === undefined ? {} : { not_before: notBefore }),
-    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
     ...(concurrency === undefined ? {} : { concurrency_limit: { t: 'int', v: `${concurrency}` } }),
-    ...(depth === undefined ? {} : { max_delegation_depth: depth }),
-    ...(outputMode === undefined ? {} : { output_mode: outputMode }),
     ...(resources.length === 0 ? {} : { resources }),
+    ...defined({
+      not_before: notBefore,
+      expires_at: expiresAt,
+      max_delegation_depth: depth,
+      output_mode: outputMode,
+    }),
   };
 }
 
@@ -316,10 +319,7 @@ function readIntents(
     reader.refuse('userIntent', "expected the parent grant's, which is taken over, found another");
   const intent = given ?? parent?.intent_digest ?? digestIntent(bounds as unknown as JsonValue);
   const userIntent = user ?? linked;
-  return {
-    intent_digest: intent,
-    ...(userIntent === undefined ? {} : { user_intent_digest: userIntent }),
-  };
+  return { intent_digest: intent, ...defined({ user_intent_digest: userIntent }) };
 }
 
 function maybeDigest(intent: JsonValue | undefined): Digest | undefined {

@@ -3,10 +3,17 @@
  * rules of verification.
  */
 
+import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { HygieneReport } from '../../base/json/hygiene.js';
 import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
-import { type Digest, fromDigestText, sha256Digest } from '../../base/value/digest.js';
+import {
+  type Digest,
+  formatDigest,
+  fromDigestText,
+  parseDigest,
+  sha256Digest,
+} from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
 import { addRationals, subtractRationals } from '../../base/value/rational.js';
@@ -193,7 +200,7 @@ export class GrantEvaluator implements PolicyEvaluator {
       decisionCode: 'ALLOW',
       checks: listChecks(checks, []),
       grantId: eventId,
-      ...(userIntent === undefined ? {} : { userIntentDigest: userIntent }),
+      ...defined({ userIntentDigest: userIntent }),
       reservation: request.meters ?? [],
       remaining: remainingOf(request, grant),
     };
@@ -219,7 +226,7 @@ function linkIntent(
   grant: Grant,
 ): Digest | undefined {
   if (userIntentDigest !== undefined) return userIntentDigest;
-  return digestKey(intentDigest) === grant.intent ? undefined : toDigest(grant.userIntent ?? grant.intent);
+  return digestKey(intentDigest) === grant.intent ? undefined : parseDigest(grant.userIntent ?? grant.intent);
 }
 
 /** The bounds an immediate execution would break, such as rates and concurrency. */
@@ -259,7 +266,7 @@ function deny(
     decisionCode,
     checks,
     reason,
-    ...(bound === undefined ? {} : { bound }),
+    ...defined({ bound }),
     grantId,
     reservation: [],
     remaining: [],
@@ -267,42 +274,53 @@ function deny(
 }
 
 const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
+const ANY_ID = formatDigest(ANY_DIGEST);
+
+/** The authorization event of a decision, without its envelope. */
+export function draftDecision(
+  request: AuthorizationRequest,
+  answer: Partial<AuthorizationDecision>,
+  { policyId, policyDigest }: Pick<PolicyEvaluator, 'policyId' | 'policyDigest'>,
+): object {
+  const { decision, grantId, reservation = [] } = answer;
+  return {
+    event_type: 'authorization',
+    principal_id: request.principalId,
+    occurred_at: request.now,
+    intents: defined({
+      intent_digest: request.intentDigest,
+      user_intent_digest: answer.userIntentDigest ?? request.userIntentDigest,
+    }),
+    policy_id: policyId,
+    policy_digest: policyDigest,
+    decision,
+    decision_code: answer.decisionCode,
+    ...defined({ checks: answer.checks, hygiene: request.hygiene, context_digest: request.contextDigest }),
+    authorization: {
+      kind: 'action',
+      ...(grantId === undefined ? {} : { grant_event_id: { alg: 'sha-256', b64: fromDigestText(grantId) } }),
+      action: defined({
+        tool_name: request.toolName,
+        tool_params_digest: request.paramsDigest,
+        meter_reservation: reservation.length === 0 ? undefined : reservation,
+        expires_at: decision === 'deny' ? undefined : request.expiresAt,
+        request_key: request.requestKey,
+      }),
+    },
+  };
+}
 
 /** The action as it would be recorded: the event schemas check requests too. @throws TypeError, RangeError */
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
-  const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
-    request;
-  const { contextDigest, hygiene, resources, expiresAt, requestKey } = request;
-  assertResources(resources);
+  const { grantId = ANY_ID, meters = [] } = request;
+  assertResources(request.resources);
+  const allowed = { decision: 'allow', decisionCode: 'ALLOW', grantId, reservation: meters } as const;
   const event = {
-    event_type: 'authorization',
     event_version: '1',
     event_id: ANY_DIGEST,
     payload_digest: ANY_DIGEST,
     canonical_profile_id: CANONICAL_PROFILE_ID,
-    occurred_at: now,
-    principal_id: principalId,
-    ...(contextDigest === undefined ? {} : { context_digest: contextDigest }),
-    intents: {
-      intent_digest: intentDigest,
-      ...(userIntentDigest === undefined ? {} : { user_intent_digest: userIntentDigest }),
-    },
-    policy_id: POLICY_ID,
-    policy_digest: ANY_DIGEST,
-    decision: 'allow',
-    decision_code: 'ALLOW',
-    ...(hygiene === undefined ? {} : { hygiene }),
-    authorization: {
-      kind: 'action',
-      grant_event_id: grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: fromDigestText(grantId) },
-      action: {
-        tool_name: toolName,
-        tool_params_digest: paramsDigest,
-        meter_reservation: meters ?? [],
-        ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
-        ...(requestKey === undefined ? {} : { request_key: requestKey }),
-      },
-    },
+    ...draftDecision(request, allowed, { policyId: POLICY_ID, policyDigest: ANY_DIGEST }),
   };
   const [fault] = checkEvent(event);
   if (fault === undefined) return event as unknown as AuthorizationEvent;
@@ -320,9 +338,4 @@ function assertResources(resources: unknown): void {
   };
   if (!Array.isArray(resources) || !resources.every(isResource))
     throw new TypeError('resources: expected a list of {kind, reference}');
-}
-
-function toDigest(key: string): Digest {
-  const at = key.indexOf(':');
-  return { alg: key.slice(0, at), b64: key.slice(at + 1) };
 }

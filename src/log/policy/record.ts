@@ -1,9 +1,10 @@
 /** Executing under an authorization, and recording it, as `northroot record` does around a command; `start.ts` claims it first. */
 
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { type Digest, fromDigestText } from '../../base/value/digest.js';
+import { type Digest, fromDigestText, parseDigest } from '../../base/value/digest.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import { MAX_METERS, type Meter, type MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, toRational } from '../../base/value/quantity.js';
@@ -162,8 +163,8 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     authorizationId: id,
     principalId: authorization.principalId,
     toolName,
-    intentDigest: toDigest(authorization.intent),
-    paramsDigest: params === undefined ? undefined : toDigest(params),
+    intentDigest: parseDigest(authorization.intent),
+    paramsDigest: params === undefined ? undefined : parseDigest(params),
     reserved: reservedBy(action),
     startId,
     started: start && { startedAt: start.startedAt, meters: start.meters },
@@ -210,17 +211,19 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
     event_type: 'execution',
     principal_id: permission.principalId,
     occurred_at: endedAt,
-    ...(permission.startId === undefined ? {} : { prev_event_id: toDigest(permission.startId) }),
+    ...(permission.startId === undefined ? {} : { prev_event_id: parseDigest(permission.startId) }),
     intents: { intent_digest: permission.intentDigest },
-    auth_event_id: toDigest(permission.authorizationId),
+    auth_event_id: parseDigest(permission.authorizationId),
     tool_name: permission.toolName,
-    ...(permission.paramsDigest === undefined ? {} : { tool_params_digest: permission.paramsDigest }),
+    ...defined({
+      tool_params_digest: permission.paramsDigest,
+      error_code: errorCode,
+      output_digest: outputDigest,
+    }),
     started_at: startedAt,
     ended_at: endedAt,
     meter_used: outcome.meterUsed,
     outcome: outcome.outcome,
-    ...(errorCode === undefined ? {} : { error_code: errorCode }),
-    ...(outputDigest === undefined ? {} : { output_digest: outputDigest }),
     ...detailMembers(outcome),
   };
 }
@@ -284,9 +287,7 @@ function detailMembers({
     ...(meterBasisByUnit === undefined || Object.keys(meterBasisByUnit).length === 0
       ? {}
       : { meter_basis_by_unit: meterBasisByUnit }),
-    ...(modelId === undefined ? {} : { model_id: modelId }),
-    ...(provider === undefined ? {} : { provider }),
-    ...(meterBasis === undefined ? {} : { meter_basis: meterBasis }),
+    ...defined({ model_id: modelId, provider, meter_basis: meterBasis }),
   };
 }
 
@@ -329,11 +330,7 @@ export function draftAbandonment(
     ...details
   }: Pick<ExecutionRequest, 'now' | 'start' | 'toolName' | 'meterUsed'> & ExecutionDetails,
 ): { readonly permission: Permission; readonly draft: object } {
-  const request = {
-    now,
-    done: { endedAt: now, isRelease: true },
-    ...(toolName === undefined ? {} : { toolName }),
-  };
+  const request = { now, done: { endedAt: now, isRelease: true }, ...defined({ toolName }) };
   const authorization = findAuthorization(state, id);
   const isOpenAction = 'toolName' in authorization && authorization.decision === 'allow';
   const isStarted = state.links.starts.has(fromDigestText(authorization.place.eventId));
@@ -549,10 +546,4 @@ const HINTS: Readonly<Record<string, string>> = {
 
 export function refuse(code: string, message: string, hint = HINTS[code]): NorthrootError {
   return new NorthrootError(code, message, { hint });
-}
-
-/** @param key - `sha-256:…` */
-export function toDigest(key: string): Digest {
-  const at = key.indexOf(':');
-  return { alg: key.slice(0, at), b64: key.slice(at + 1) };
 }

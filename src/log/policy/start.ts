@@ -1,7 +1,7 @@
 /** Claims an authorization before work begins (SPEC §3.8). */
 
 import { randomBytes } from 'node:crypto';
-import { type Digest, formatDigest } from '../../base/value/digest.js';
+import { type Digest, formatDigest, parseDigest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
 import { START_TYPE } from '../../rules/verify/starts.js';
@@ -14,7 +14,6 @@ import {
   findPermission,
   type Permission,
   refuse,
-  toDigest,
 } from './record.js';
 import { sweepExpired } from './sweep.js';
 
@@ -75,9 +74,9 @@ function draftStart(permission: Permission, startedAt: string, meterUsed: MeterV
     event_type: START_TYPE,
     principal_id: permission.principalId,
     occurred_at: startedAt,
-    ...(startId === undefined ? {} : { prev_event_id: toDigest(startId) }),
+    ...(startId === undefined ? {} : { prev_event_id: parseDigest(startId) }),
     intents: { intent_digest: permission.intentDigest },
-    auth_event_id: toDigest(permission.authorizationId),
+    auth_event_id: parseDigest(permission.authorizationId),
     tool_name: permission.toolName,
     tool_params_digest: permission.paramsDigest,
     started_at: startedAt,

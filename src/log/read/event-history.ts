@@ -3,6 +3,7 @@
  * followed.
  */
 
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
@@ -242,8 +243,7 @@ export async function explainIndexedEvent(
 function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => HistoryKey {
   return (keyid) => {
     const isKnown = (state.keyring.find(keyid)?.addedAt?.seq ?? -1) <= ordinal;
-    const name = isKnown ? nameOfKey(state, keyid) : undefined;
-    return { keyid, ...(name === undefined ? {} : { name }) };
+    return { keyid, ...defined({ name: isKnown ? nameOfKey(state, keyid) : undefined }) };
   };
 }
 
@@ -251,7 +251,7 @@ function toHistorySignature(
   { copyOf, keyid, ...outcome }: SignatureOutcome,
   keyOf: (keyid: string) => HistoryKey,
 ): HistorySignature {
-  return { ...keyOf(keyid), ...outcome, ...(copyOf === undefined ? {} : { copy_of: copyOf }) };
+  return { ...keyOf(keyid), ...outcome, ...defined({ copy_of: copyOf }) };
 }
 
 function listSigners(signatures: readonly SignatureOutcome[]): string[] {

@@ -76,8 +76,11 @@ export class CheckpointTracker {
       return true;
     }
     if (event.checkpoint_event_id.b64 !== last?.eventId || signed.text !== last.signed.text) return false;
-    const signatures = mergeSignatures(last.signed, signed);
-    this.#last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
+    this.#last = {
+      ...last,
+      signed: mergeSignatures(last.signed, signed),
+      attestations: last.attestations + 1,
+    };
     return true;
   }
 
@@ -110,10 +113,10 @@ export async function findCheckpoint(
   return found && { ...found, checkpoint: tracker.checkpoint as Checkpoint, records };
 }
 
-/** Both sets, each line once, at most 100. */
-function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckpoint['signatures'] {
+/** The first note with the signatures of both, each line once, at most 100. */
+export function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckpoint {
   const lines = new Map([...a.signatures, ...b.signatures].map((each) => [formatSignatureLine(each), each]));
-  return [...lines.values()].slice(0, MAX_NOTE_SIGNATURES);
+  return { ...a, signatures: [...lines.values()].slice(0, MAX_NOTE_SIGNATURES) };
 }
 
 /** @throws NorthrootError `ORIGIN_MISMATCH`, `TRUNCATED` if the checkpoint is of another or a longer ledger */

@@ -186,7 +186,7 @@ export class LedgerView {
         const result = endVerification(view.state, view.firstFindings(), [this.path], now);
         const [first, last] =
           records.size === 0 ? [] : [await records.read(0), await records.read(records.size - 1)];
-        return toLedgerStatus(result, { first: first?.bytes, last: last?.bytes }, now);
+        return toLedgerStatus(result, [first?.event['occurred_at'], last?.event['occurred_at']], now);
       },
       read,
       onProgress,

@@ -3,17 +3,15 @@
  * not listed.
  */
 
-import { decodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { checkOptions } from '../../base/options.js';
 import { toRational } from '../../base/value/quantity.js';
 import { compareRationals } from '../../base/value/rational.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
-import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { FindingJson, MeterDecimals, TrustPolicy } from '../../format/schema/generated/types.js';
 import { decimalsOf } from '../../rules/report/accounts.js';
 import { listKeys } from '../../rules/report/key-list.js';
 import { buildLazyReport, type Report } from '../../rules/report/report.js';
-import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
 import { runVerification, type VerificationResult } from '../../rules/verify/run-verification.js';
 import { type LedgerInput, openVerifiable } from './verify-ledger.js';
@@ -88,21 +86,28 @@ export async function readLedgerStatus(
     signal: 'signal',
   });
   const { now = new Date().toISOString() } = options;
-  const ends = new LineEnds();
   const source = await openVerifiable('readLedgerStatus', ledger);
-  const result = await runVerification(ends.watch(source), { ...options, now, maxFindings: 1 });
-  return toLedgerStatus(result, ends, now);
+  let period: readonly [unknown, unknown] | undefined;
+  const result = await runVerification(source, {
+    ...options,
+    now,
+    maxFindings: 1,
+    onRecord: ({ examined }) => {
+      const time = examined?.occurredAt;
+      period = [period === undefined ? time : period[0], time];
+      return undefined;
+    },
+  });
+  return toLedgerStatus(result, period ?? [undefined, undefined], now);
 }
 
-/** The first and last whole line. */
-interface OuterLines {
-  readonly first: Uint8Array | undefined;
-  readonly last: Uint8Array | undefined;
-}
-
-export function toLedgerStatus(result: VerificationResult, ends: OuterLines, now: string): LedgerStatus {
+/** @param period - `occurred_at` of the first and last record, if readable */
+export function toLedgerStatus(
+  result: VerificationResult,
+  [first, last]: readonly [unknown, unknown],
+  now: string,
+): LedgerStatus {
   const report = buildLazyReport(result);
-  const [first, last] = [occurredAt(ends.first), occurredAt(ends.last)];
   const scarce: ScarceMeter[] = [];
   let current = 0;
   for (const grant of report.grants) {
@@ -116,10 +121,10 @@ export function toLedgerStatus(result: VerificationResult, ends: OuterLines, now
     ledger: report.ledger,
     verdict: report.verdict,
     exit_status: report.exit_status,
-    period: first === undefined || last === undefined ? null : { first, last },
+    period: isTime(first) && isTime(last) ? { first, last } : null,
     keys: listKeys(result.state, result.state.policy).map(({ key, since, revoked }) => ({
       keyid: key.keyid,
-      ...(key.name === undefined ? {} : { name: key.name }),
+      ...defined({ name: key.name }),
       roles: key.roles,
       principals: key.principals,
       since_seq: since?.seq ?? null,
@@ -157,61 +162,6 @@ function listScarce({
     }));
 }
 
-function occurredAt(line: Uint8Array | undefined): string | undefined {
-  if (line === undefined) return undefined;
-  try {
-    const value = JSON.parse(decodeUtf8(line)) as Record<string, unknown> | null;
-    const { occurred_at: time } = (value?.['event'] ?? value ?? {}) as { readonly occurred_at?: unknown };
-    return typeof time === 'string' && isTimestamp(time) ? time : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const NEWLINE = 0x0a;
-
-/** Keeps the first and last whole line of what passes through. */
-class LineEnds {
-  first: Uint8Array | undefined;
-  last: Uint8Array | undefined;
-  /** Bytes since the last newline, at most one more than a line may have. */
-  #tail = new Uint8Array();
-
-  watch(source: LedgerSource): LedgerSource {
-    return { ...source, segments: this.#segments(source.segments) };
-  }
-
-  async *#segments(segments: AsyncIterable<Segment>): AsyncGenerator<Segment, void, void> {
-    for await (const segment of segments) {
-      this.#tail = new Uint8Array();
-      yield { ...segment, chunks: this.#chunks(segment.chunks) };
-    }
-  }
-
-  async *#chunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
-    for await (const chunk of chunks) {
-      this.#see(chunk);
-      yield chunk;
-    }
-  }
-
-  #see(chunk: Uint8Array): void {
-    const end = chunk.lastIndexOf(NEWLINE);
-    if (end === -1) {
-      this.#tail = this.#join(chunk);
-      return;
-    }
-    if (this.first === undefined) this.first = this.#join(chunk.subarray(0, chunk.indexOf(NEWLINE)));
-    const before = end === 0 ? -1 : chunk.lastIndexOf(NEWLINE, end - 1);
-    const last = before === -1 ? this.#join(chunk.subarray(0, end)) : chunk.slice(before + 1, end);
-    if (last.length > 0) this.last = last;
-    this.#tail = chunk.slice(end + 1, end + MAX_LINE_BYTES + 2);
-  }
-
-  #join(rest: Uint8Array): Uint8Array<ArrayBuffer> {
-    const joined = new Uint8Array(Math.min(this.#tail.length + rest.length, MAX_LINE_BYTES + 1));
-    joined.set(this.#tail);
-    joined.set(rest.subarray(0, joined.length - this.#tail.length), this.#tail.length);
-    return joined;
-  }
+function isTime(time: unknown): time is string {
+  return typeof time === 'string' && isTimestamp(time);
 }

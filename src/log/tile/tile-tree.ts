@@ -16,6 +16,7 @@ import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/le
 import { type EntryKind, kindOfEntry, listFolder, type PlainFile, readPlainFile } from '../fs/plain-file.js';
 import { openScratchFile } from '../fs/scratch-file.js';
 import { assertUnmixed, openLedgerSource } from '../fs/source.js';
+import { joinPath } from '../store/segments.js';
 import { decodeBundle, type DecodedBundle, maxBundleBytes } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
 import {
@@ -27,7 +28,7 @@ import {
   tileLevels,
   tryParseTilePath,
 } from './tile-path.js';
-import { CHECKPOINT_FILE, inTree, MAX_TILE_BYTES } from './tile-writer.js';
+import { CHECKPOINT_FILE, MAX_TILE_BYTES } from './tile-writer.js';
 
 interface TileCheck {
   /** The first 1,000: in entry order, then unexpected files by name. */
@@ -57,13 +58,13 @@ const MAX_NAMES = 4_096;
 
 /** Whether a folder has a `checkpoint` of any kind and a folder `tile`. */
 export async function isTileTree(path: string): Promise<boolean> {
-  const [checkpoint, tile] = [inTree(path, CHECKPOINT_FILE), inTree(path, 'tile')];
+  const [checkpoint, tile] = [joinPath(path, CHECKPOINT_FILE), joinPath(path, 'tile')];
   return (await kindOfEntry(checkpoint)) !== 'missing' && (await kindOfEntry(tile)) === 'folder';
 }
 
 /** @throws NorthrootError `NOT_A_TILE_TREE` without a checkpoint, `CHECKPOINT_NOTE_MALFORMED`; as the file system does */
 export async function openTileTree(folder: string): Promise<TileTree> {
-  const path = inTree(folder, CHECKPOINT_FILE);
+  const path = joinPath(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
   if (found.kind !== 'file') {
     throw new NorthrootError(
@@ -150,15 +151,15 @@ class TreeReader {
   /** Reads a tile; a missing partial one is the beginning of the full one. */
   async #read(id: TileId): Promise<Part> {
     const limit = id.level === 'entries' ? maxBundleBytes : () => MAX_TILE_BYTES;
-    const path = inTree(this.#folder, formatTilePath(id));
+    const path = joinPath(this.#folder, formatTilePath(id));
     const found = await readPlainFile(path, limit(id.width));
     if (found.kind === 'file') return { path, bytes: found.bytes, isPrefix: false };
     if (found.kind === 'missing' && id.width < TILE_WIDTH) {
       const whole = formatTilePath({ ...id, width: TILE_WIDTH });
-      const standIn = await readPlainFile(inTree(this.#folder, whole), limit(TILE_WIDTH));
+      const standIn = await readPlainFile(joinPath(this.#folder, whole), limit(TILE_WIDTH));
       if (standIn.kind === 'file') {
         this.#standIns.add(whole);
-        return { path: inTree(this.#folder, whole), bytes: standIn.bytes, isPrefix: true };
+        return { path: joinPath(this.#folder, whole), bytes: standIn.bytes, isPrefix: true };
       }
     }
     const code = found.kind === 'missing' ? 'TILE_MISSING' : 'TILE_MISMATCH';
@@ -219,7 +220,7 @@ class TreeReader {
     { level, index }: Omit<TileId, 'width'>,
     width: number,
   ): Promise<{ path: string; found: PlainFile }> {
-    const path = inTree(this.#folder, formatTilePath({ level, index, width }));
+    const path = joinPath(this.#folder, formatTilePath({ level, index, width }));
     return {
       path,
       found: await readPlainFile(path, level === 'entries' ? maxBundleBytes(width) : MAX_TILE_BYTES),
@@ -228,7 +229,7 @@ class TreeReader {
 
   /** Widths of a tile's partial versions from earlier checkpoints. */
   async #oldWidths({ level, index, width }: TileId): Promise<number[]> {
-    const folder = `${inTree(this.#folder, formatTilePath({ level, index, width: TILE_WIDTH }))}.p`;
+    const folder = `${joinPath(this.#folder, formatTilePath({ level, index, width: TILE_WIDTH }))}.p`;
     const { entries } = await listFolder(folder, MAX_NAMES);
     return entries
       .filter(({ name }) => /^[1-9]\d{0,2}$/.test(name) && Number(name) < width)
@@ -238,23 +239,23 @@ class TreeReader {
 
   /** Reports foreign files below `tile`. */
   async #checkNames(): Promise<void> {
-    const kind = await kindOfEntry(inTree(this.#folder, 'tile'));
+    const kind = await kindOfEntry(joinPath(this.#folder, 'tile'));
     if (kind === 'folder') await this.#checkFolder('tile', 0);
-    else if (kind !== 'missing') this.#addWrongKind(inTree(this.#folder, 'tile'), 'a folder', { kind });
+    else if (kind !== 'missing') this.#addWrongKind(joinPath(this.#folder, 'tile'), 'a folder', { kind });
   }
 
   async #checkFolder(folder: string, depth: number): Promise<void> {
-    const { entries, more } = await listFolder(inTree(this.#folder, folder), MAX_NAMES);
+    const { entries, more } = await listFolder(joinPath(this.#folder, folder), MAX_NAMES);
     for (const { name, kind } of entries) {
       const path = `${folder}/${name}`;
       if (this.#isOwnFolder(path, depth)) {
         if (kind === 'folder') await this.#checkFolder(path, depth + 1);
-        else this.#addWrongKind(inTree(this.#folder, path), 'a folder', { kind });
+        else this.#addWrongKind(joinPath(this.#folder, path), 'a folder', { kind });
       } else if (!this.#isOwnFile(path)) {
         const expected = `nothing, in a tree of ${this.#size} entries`;
         this.#add({
           code: 'TILE_UNEXPECTED',
-          file: inTree(this.#folder, path),
+          file: joinPath(this.#folder, path),
           expected,
           actual: WORDS[kind],
         });
@@ -263,7 +264,7 @@ class TreeReader {
     if (more === 0) return;
     const expected = `at most ${MAX_NAMES} names`;
     const actual = `${more} more`;
-    this.#add({ code: 'TILE_UNEXPECTED', file: inTree(this.#folder, folder), expected, actual });
+    this.#add({ code: 'TILE_UNEXPECTED', file: joinPath(this.#folder, folder), expected, actual });
   }
 
   #isOwnFolder(path: string, depth: number): boolean {
@@ -355,7 +356,7 @@ export async function openLedger(path: string): Promise<LedgerSource> {
   const tree = await openTileTree(path);
   return {
     ...tree.source,
-    published: { name: inTree(path, CHECKPOINT_FILE), note: tree.note },
+    published: { name: joinPath(path, CHECKPOINT_FILE), note: tree.note },
     findFaults: () => tree.finish(),
     openScratch: openScratchFile,
   };

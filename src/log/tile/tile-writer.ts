@@ -33,6 +33,7 @@ import { type FileSystem, nodeFileSystem, type OpenFile, placeFile, replaceFile 
 import { lockFile } from '../fs/lock.js';
 import { kindOfEntry, readPlainFile } from '../fs/plain-file.js';
 import { SEGMENT_NAME } from '../fs/source.js';
+import { joinPath } from '../store/segments.js';
 import { findCheckpoint } from '../read/find-checkpoint.js';
 import { BundleBuilder, maxBundleBytes } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
@@ -94,7 +95,7 @@ export async function writeTiles(
     if (Buffer.compare(now ?? Buffer.of(), before ?? Buffer.of()) !== 0) throw changed(folder);
     const writer = new TreeWriter(folder, old, fileSystem);
     await writer.writeAll(await openSource(), checkpoint, options);
-    const path = inTree(folder, CHECKPOINT_FILE);
+    const path = joinPath(folder, CHECKPOINT_FILE);
     if (before === undefined || Buffer.compare(before, note) !== 0) {
       await replaceFile(path, note, { temporary: `${path}.new`, fileSystem });
     } else {
@@ -107,10 +108,6 @@ export async function writeTiles(
   } finally {
     await lock.close();
   }
-}
-
-export function inTree(folder: string, path: string): string {
-  return folder.endsWith('/') ? `${folder}${path}` : `${folder}/${path}`;
 }
 
 /** Writes files and makes their names durable. */
@@ -131,7 +128,7 @@ class TreeWriter {
 
   /** Writes all but the checkpoint. */
   async writeAll(source: LedgerSource, checkpoint: Checkpoint, options: WriteTilesOptions): Promise<void> {
-    await this.#fileSystem.makeFolder(inTree(this.#folder, 'tile'));
+    await this.#fileSystem.makeFolder(joinPath(this.#folder, 'tile'));
     const hasher = new TileHasher();
     const range = emptyRange();
     const bundle = new BundleBuilder();
@@ -164,7 +161,7 @@ class TreeWriter {
   }
 
   async #put(id: TileId, bytes: Uint8Array, limit: number): Promise<keyof FileCount> {
-    const path = inTree(this.#folder, formatTilePath(id));
+    const path = joinPath(this.#folder, formatTilePath(id));
     const found = await readPlainFile(path, limit);
     if (found.kind !== 'missing') {
       if (found.kind !== 'file' || Buffer.compare(found.bytes, bytes) !== 0) {
@@ -181,7 +178,7 @@ class TreeWriter {
       return 'kept';
     }
     await this.#fileSystem.makeFolder(folderOf(path));
-    const temporary = inTree(this.#folder, 'tile.new');
+    const temporary = joinPath(this.#folder, 'tile.new');
     await placeFile(path, bytes, { temporary, fileSystem: this.#fileSystem });
     await this.#enter(id, path);
     return 'written';
@@ -196,7 +193,7 @@ class TreeWriter {
 
   /** Syncs the names of the file and its folders. */
   async #sync(path: string): Promise<void> {
-    const top = inTree(this.#folder, '').length;
+    const top = joinPath(this.#folder, '').length;
     for (let each = path; each.length > top; each = folderOf(each)) await this.#fileSystem.syncFolderOf(each);
   }
 }
@@ -290,7 +287,7 @@ function originOf(line: Uint8Array): string | undefined {
 }
 
 async function readTreeCheckpoint(folder: string): Promise<Uint8Array | undefined> {
-  const path = inTree(folder, CHECKPOINT_FILE);
+  const path = joinPath(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
   if (found.kind === 'missing') return undefined;
   if (found.kind === 'file') return found.bytes;
@@ -303,7 +300,7 @@ function parseTreeCheckpoint(folder: string, note: Uint8Array): Checkpoint {
   try {
     return parseCheckpoint(note).checkpoint;
   } catch (cause) {
-    const path = printable(inTree(folder, CHECKPOINT_FILE));
+    const path = printable(joinPath(folder, CHECKPOINT_FILE));
     const reason = cause instanceof NorthrootError ? cause.message : String(cause);
     throw new NorthrootError('CHECKPOINT_NOTE_MALFORMED', `${path}: ${reason}`, {
       cause,
@@ -341,7 +338,7 @@ async function removePartials(folder: string, size: number, fileSystem: FileSyst
   let removed = 0;
   for (const { level, full } of tileLevels(size)) {
     for (let index = 0; index < full; index += 1) {
-      const partials = `${inTree(folder, formatTilePath({ level, index, width: TILE_WIDTH }))}.p`;
+      const partials = `${joinPath(folder, formatTilePath({ level, index, width: TILE_WIDTH }))}.p`;
       if ((await kindOfEntry(partials)) !== 'folder') continue;
       const names = await fileSystem.list(partials);
       const own = names.filter((name) => /^[1-9]\d{0,2}$/.test(name) && Number(name) < TILE_WIDTH);

@@ -11,17 +11,17 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { isSha256Text, toDigestText } from '../../base/value/digest.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { VERSION } from '../../base/version.js';
 import { decodeCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
-import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../../format/note/signed-note.js';
+import { formatNote } from '../../format/note/signed-note.js';
 import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import { multiProofRanges, type PlacedLeaf } from '../../format/tree/multi-proof.js';
 import { RangeHasher } from '../../format/tree/proof.js';
-import { assertReaches, forked } from '../../log/read/find-checkpoint.js';
+import { assertReaches, forked, mergeSignatures } from '../../log/read/find-checkpoint.js';
 import { NamesAskedFor } from '../../log/read/subject.js';
 import {
   type ExportOptions,
@@ -129,9 +129,12 @@ export async function exportBundle(
   const bytes = formatBundle(
     {
       tool: { name: 'northroot', version: VERSION },
-      ...defined({ createdAt }),
+      ...defined({
+        createdAt,
+        note: note && encodeUtf8(formatNote(note)),
+        policy: verify.trust && canonicalText(verify.trust),
+      }),
       tree,
-      ...(note === undefined ? {} : { note: encodeUtf8(formatNote(note)) }),
       records,
       leaves: lines.leaves,
       hashes: lines.hashes,
@@ -139,7 +142,6 @@ export async function exportBundle(
       stretches,
       beyond,
       report: canonicalText(report),
-      ...(verify.trust === undefined ? {} : { policy: canonicalText(verify.trust) }),
     },
     signer,
   );
@@ -263,13 +265,10 @@ class Survey {
   }
 
   #placeOf(id: string): number | undefined {
-    const index = SHA256_TEXT.test(id) ? this.#ids.find(id) : -1;
+    const index = isSha256Text(id) ? this.#ids.find(id) : -1;
     return index === -1 ? undefined : this.#places[index];
   }
 }
-
-/** The one spelling of 32 bytes. */
-const SHA256_TEXT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 
 /** The positions of all records of the bundle: roots, and what they link to. */
 async function findPlaces(
@@ -378,11 +377,6 @@ function isWithin(stretches: readonly Stretch[], place: number): boolean {
   return stretches.some(({ from, to }) => place >= from && place <= to);
 }
 
-function mergeSignatures(a: SignedCheckpoint, b: SignedCheckpoint): SignedCheckpoint {
-  const lines = new Map([...a.signatures, ...b.signatures].map((each) => [formatSignatureLine(each), each]));
-  return { ...a, signatures: [...lines.values()].slice(0, MAX_NOTE_SIGNATURES) };
-}
-
 /** A bundle names files, but not the folders that they are in. */
 function withoutFolders(source: LedgerSource): LedgerSource {
   const { findFaults, findGrowth, published } = source;
@@ -390,23 +384,21 @@ function withoutFolders(source: LedgerSource): LedgerSource {
     paths: source.paths.map(baseName),
     size: source.size,
     segments: renamed(source.segments),
-    ...(published === undefined ? {} : { published: { ...published, name: baseName(published.name) } }),
-    ...(findGrowth === undefined
-      ? {}
-      : {
-          findGrowth: async () => {
-            const growth = await findGrowth();
-            return growth && { ...growth, file: baseName(growth.file) };
-          },
+    ...defined({
+      published: published && { ...published, name: baseName(published.name) },
+      findGrowth:
+        findGrowth &&
+        (async () => {
+          const growth = await findGrowth();
+          return growth && { ...growth, file: baseName(growth.file) };
         }),
-    ...(findFaults === undefined
-      ? {}
-      : {
-          findFaults: async () => {
-            const { faults, total } = await findFaults();
-            return { faults: faults.map((each) => ({ ...each, file: baseName(each.file) })), total };
-          },
+      findFaults:
+        findFaults &&
+        (async () => {
+          const { faults, total } = await findFaults();
+          return { faults: faults.map((each) => ({ ...each, file: baseName(each.file) })), total };
         }),
+    }),
   };
 }
 

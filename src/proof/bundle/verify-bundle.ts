@@ -32,6 +32,7 @@ import { isSignedByLog, listSigners } from '../../rules/trust/checkpoint-judge.j
 import { describeSkipped } from '../../rules/trust/witness-policy.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
 import { VERIFY_OPTIONS, type VerifyOptions } from '../../rules/verify/run-verification.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { type Bundle, type BundledRecord, type BundleFile, decodeBundle, namesKey } from './bundle-file.js';
 import { digestOf, isSalted, listDigests, MAX_NAMED_BY, MAX_NAMED_CHARACTERS } from './contents.js';
@@ -61,6 +62,7 @@ const OPTIONS: OptionTypes<VerifyBundleOptions> = {
 
 type Problem = BundleResult['problems'][number];
 type NotChecked = BundleResult['not_checked'][number];
+type Exporter = NonNullable<BundleResult['bundle']['exporter']>;
 
 /** The most principals listed of a stretch. */
 const MAX_PRINCIPALS = 100;
@@ -305,10 +307,9 @@ class Judge {
 
   #conclude(run: RecordsRun, isSigned: boolean | undefined, claim: ReportJson | undefined): BundleResult {
     const { state, noteVerdict, counts } = run;
-    const { tool, createdAt, tree, exporter, records, leaves, selection, beyond } = this.#bundle;
+    const { tool, createdAt, tree, records, leaves, selection, beyond } = this.#bundle;
     const { since, until, principal, tool: toolPattern, grantId, eventIds } = selection;
     const selected = records.filter((record) => record.isSelected).length;
-    const entry = exporter && state.keyring.find(exporter.keyid);
     const verdict = this.#verdictOf(run);
     return {
       result_version: '1',
@@ -320,21 +321,7 @@ class Judge {
         digest: digestText(this.#file.digest),
         created_at: createdAt ?? null,
         made_by: `${tool.name} ${tool.version}`,
-        ...(exporter === undefined
-          ? {}
-          : {
-              exporter: {
-                keyid: exporter.keyid,
-                signature: isSigned === true ? 'valid' : 'invalid',
-                known_by:
-                  entry === undefined
-                    ? 'nobody'
-                    : state.requirements.sourceOf(exporter.keyid) === 'trust-policy'
-                      ? 'trust-policy'
-                      : 'ledger',
-                ...(entry?.key.name === undefined ? {} : { name: entry.key.name }),
-              },
-            }),
+        ...defined({ exporter: this.#describeExporter(run, isSigned) }),
       },
       ledger: {
         origin: state.origin ?? null,
@@ -365,30 +352,34 @@ class Judge {
         beyond,
       },
       stretches: this.#stretches.list(),
-      trust: {
-        mode: state.mode,
-        signatures: { ...state.signatures },
-        signers: [...state.signers.values()].map(({ keyid, principals, records: count }) => {
-          const name = state.keyring.find(keyid)?.key.name;
-          return {
-            keyid,
-            ...defined({ name }),
-            principals: [...principals],
-            records: count,
-          };
-        }),
-      },
+      trust: describeTrust(state),
       counts: {
         by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
         by_verdict: { ...counts },
       },
       contents: this.#contents.list(),
-      ...(claim === undefined ? {} : { report_at_export: toClaim(claim) }),
-      ...(run.whole === undefined ? {} : { report: buildReport(run.whole) }),
+      ...defined({
+        report_at_export: claim && toClaim(claim),
+        report: run.whole && buildReport(run.whole),
+      }),
       not_checked: this.#listNotChecked(run, isSigned),
       problems: this.#problems,
       findings: run.findings.map((finding: Finding) => toFindingJson(finding)),
       findings_total: run.total,
+    };
+  }
+
+  #describeExporter({ state }: RecordsRun, isSigned: boolean | undefined): Exporter | undefined {
+    const { exporter } = this.#bundle;
+    if (exporter === undefined) return undefined;
+    const { keyid } = exporter;
+    const entry = state.keyring.find(keyid);
+    const isPinned = state.requirements.sourceOf(keyid) === 'trust-policy';
+    return {
+      keyid,
+      signature: isSigned === true ? 'valid' : 'invalid',
+      known_by: entry === undefined ? 'nobody' : isPinned ? 'trust-policy' : 'ledger',
+      ...defined({ name: entry?.key.name }),
     };
   }
 
@@ -409,103 +400,10 @@ class Judge {
 
   /** What was not checked, most important first. */
   #listNotChecked(run: RecordsRun, isSigned: boolean | undefined): NotChecked[] {
-    const list: NotChecked[] = [];
-    const add = (when: boolean, code: string, message: string): void => {
-      if (when) list.push({ code, message });
-    };
-    const { state, whole, noteVerdict, openLinks } = run;
-    const { tree, records, beyond, exporter } = this.#bundle;
-    const { signatures } = state;
-    if (whole === undefined) {
-      add(
-        true,
-        'SELECTION',
-        `this is a selection, not the ledger: ${records.length} of its first ${tree.size} records are here, and nothing is said of the others`,
-      );
-      add(
-        true,
-        'BUDGETS',
-        'whether caps, reservations, rate limits and concurrency limits were kept: that takes every record under a grant, its credits and debits too; only what these records break by themselves is found',
-      );
-      add(
-        true,
-        'SINGLE_USE',
-        'whether an authorized action was executed only once, and what is still open: another execution may be among the records that are not here',
-      );
-      add(
-        true,
-        'ABSENCE',
-        'whether something did not happen: that a record is not here does not mean that the ledger has none',
-      );
-      add(
-        true,
-        'KEY_CHANGES',
-        'whether records that are not here added or revoked keys; validity is judged by the times that the records state themselves',
-      );
-      add(openLinks > 0, 'LINKS', `events named by records that are only linked, and not here: ${openLinks}`);
-      add(
-        state.mode === 'self-declared',
-        'TRUST',
-        "the keys are the ledger's own claim (self-declared): whoever wrote the ledger chose them; only a trust policy of your own pins them",
-      );
-      add(state.mode === 'none', 'SIGNATURES', 'no keys are known, so no signature was checked');
-      add(
-        state.mode !== 'none' && signatures.unverified > 0,
-        'SIGNATURES_UNVERIFIED',
-        `signatures by unknown keys, which could not be checked: ${signatures.unverified}`,
-      );
-      add(
-        signatures.missing > 0 && !state.signaturesRequired,
-        'SIGNATURES_MISSING',
-        `records without a signature, where none is required: ${signatures.missing}`,
-      );
-      add(
-        state.selfIssuable > 0,
-        'AUTHORITY',
-        `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
-      );
-      add(state.importedSystems.size > 0, 'IMPORTED_AUTHORITY', describeImported(state));
-      add(
-        noteVerdict !== undefined &&
-          !noteVerdict.signers.some(({ role, source }) => role === 'witness' && source !== 'ledger'),
-        'WITNESSES',
-        'no witness that you pinned cosigned the checkpoint: nothing shows that everybody is shown the same ledger',
-      );
-      const continues = state.genesis?.continues;
-      add(
-        continues !== undefined,
-        'PREDECESSOR',
-        `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}: whether that one ended as genesis says was not checked`,
-      );
-      const checkpoints = state.countsByType.get('checkpoint') ?? 0;
-      add(
-        checkpoints > 0,
-        'CHECKPOINT_ROOTS',
-        `whether the roots that checkpoints among these records state are those of the ledger before them: ${checkpoints}`,
-      );
-      add(
-        run.byRevoked > 0 && !this.#isSealedByOthers(run),
-        'REVOKED_KEYS',
-        `records that only keys signed which were revoked later: ${run.byRevoked}; the checkpoint is by revoked keys too, or by keys that these added`,
-      );
-      const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
-      add(
-        skipped.length > 0,
-        'WITNESS_POLICY_KEYS',
-        `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
-      );
-      const others = (this.#options.checkpoints ?? []).filter(({ note }) => {
-        const held = decodeCheckpoint(note);
-        return held.ok && held.value.checkpoint.size !== tree.size;
-      });
-      add(
-        others.length > 0,
-        'ANCHORS',
-        `checkpoints that you hold and that are not of this tree's size, which a selection cannot be held against: ${others.length}`,
-      );
-    } else {
-      list.push(...listNotChecked(whole));
-    }
+    const { state, whole } = run;
+    const { tree, beyond, exporter } = this.#bundle;
+    const list = whole === undefined ? this.#listOfSelection(run) : [...listNotChecked(whole)];
+    const add = adderTo(list);
     add(
       this.#options.trust?.require?.checkpoint_max_age_seconds !== undefined,
       'CHECKPOINT_AGE',
@@ -546,6 +444,122 @@ class Judge {
     );
     return list;
   }
+
+  /** What a selection of records cannot show. */
+  #listOfSelection(run: RecordsRun): NotChecked[] {
+    const { state, noteVerdict, openLinks } = run;
+    const { tree, records } = this.#bundle;
+    const { signatures } = state;
+    const list: NotChecked[] = [];
+    const add = adderTo(list);
+    add(
+      true,
+      'SELECTION',
+      `this is a selection, not the ledger: ${records.length} of its first ${tree.size} records are here, and nothing is said of the others`,
+    );
+    add(
+      true,
+      'BUDGETS',
+      'whether caps, reservations, rate limits and concurrency limits were kept: that takes every record under a grant, its credits and debits too; only what these records break by themselves is found',
+    );
+    add(
+      true,
+      'SINGLE_USE',
+      'whether an authorized action was executed only once, and what is still open: another execution may be among the records that are not here',
+    );
+    add(
+      true,
+      'ABSENCE',
+      'whether something did not happen: that a record is not here does not mean that the ledger has none',
+    );
+    add(
+      true,
+      'KEY_CHANGES',
+      'whether records that are not here added or revoked keys; validity is judged by the times that the records state themselves',
+    );
+    add(openLinks > 0, 'LINKS', `events named by records that are only linked, and not here: ${openLinks}`);
+    add(
+      state.mode === 'self-declared',
+      'TRUST',
+      "the keys are the ledger's own claim (self-declared): whoever wrote the ledger chose them; only a trust policy of your own pins them",
+    );
+    add(state.mode === 'none', 'SIGNATURES', 'no keys are known, so no signature was checked');
+    add(
+      state.mode !== 'none' && signatures.unverified > 0,
+      'SIGNATURES_UNVERIFIED',
+      `signatures by unknown keys, which could not be checked: ${signatures.unverified}`,
+    );
+    add(
+      signatures.missing > 0 && !state.signaturesRequired,
+      'SIGNATURES_MISSING',
+      `records without a signature, where none is required: ${signatures.missing}`,
+    );
+    add(
+      state.selfIssuable > 0,
+      'AUTHORITY',
+      `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
+    );
+    add(state.importedSystems.size > 0, 'IMPORTED_AUTHORITY', describeImported(state));
+    add(
+      noteVerdict !== undefined &&
+        !noteVerdict.signers.some(({ role, source }) => role === 'witness' && source !== 'ledger'),
+      'WITNESSES',
+      'no witness that you pinned cosigned the checkpoint: nothing shows that everybody is shown the same ledger',
+    );
+    const continues = state.genesis?.continues;
+    add(
+      continues !== undefined,
+      'PREDECESSOR',
+      `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}: whether that one ended as genesis says was not checked`,
+    );
+    const checkpoints = state.countsByType.get('checkpoint') ?? 0;
+    add(
+      checkpoints > 0,
+      'CHECKPOINT_ROOTS',
+      `whether the roots that checkpoints among these records state are those of the ledger before them: ${checkpoints}`,
+    );
+    add(
+      run.byRevoked > 0 && !this.#isSealedByOthers(run),
+      'REVOKED_KEYS',
+      `records that only keys signed which were revoked later: ${run.byRevoked}; the checkpoint is by revoked keys too, or by keys that these added`,
+    );
+    const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
+    add(
+      skipped.length > 0,
+      'WITNESS_POLICY_KEYS',
+      `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
+    );
+    const others = (this.#options.checkpoints ?? []).filter(({ note }) => {
+      const held = decodeCheckpoint(note);
+      return held.ok && held.value.checkpoint.size !== tree.size;
+    });
+    add(
+      others.length > 0,
+      'ANCHORS',
+      `checkpoints that you hold and that are not of this tree's size, which a selection cannot be held against: ${others.length}`,
+    );
+    return list;
+  }
+}
+
+/** Adds an item on a condition. */
+function adderTo(list: NotChecked[]): (when: boolean, code: string, message: string) => void {
+  return (when, code, message) => {
+    if (when) list.push({ code, message });
+  };
+}
+
+function describeTrust({ mode, signatures, signers, keyring }: VerifyState): BundleResult['trust'] {
+  return {
+    mode,
+    signatures: { ...signatures },
+    signers: [...signers.values()].map(({ keyid, principals, records }) => ({
+      keyid,
+      ...defined({ name: keyring.find(keyid)?.key.name }),
+      principals: [...principals],
+      records,
+    })),
+  };
 }
 
 /** Records which records name attached contents. */

@@ -24,51 +24,8 @@ const VERIFIER = 'https://northroot.dev/verifier';
 /** The rules of verification, version 1. */
 const RULES = 'https://northroot.dev/verification/v1';
 
-/** Hashes by the name of their algorithm, in lower-case hexadecimal. */
-export type DigestSet = Readonly<Record<string, string>>;
-
-/** The used members of in-toto's ResourceDescriptor. */
-export interface ResourceDescriptor {
-  readonly name?: string;
-  readonly uri?: string;
-  readonly digest?: DigestSet;
-}
-
-/** The extension of SLSA's predicate. */
-export interface StatementExtension {
-  readonly verdict: Report['verdict'];
-  readonly exit_status: number;
-  readonly not_checked: Report['not_checked'];
-  readonly trust: Pick<Report['trust'], 'mode' | 'signatures'>;
-  readonly ledger: Pick<
-    Report['ledger'],
-    'origin' | 'records' | 'bytes' | 'tree_size' | 'root' | 'tip_event_id'
-  >;
-  readonly checkpoints: Pick<Report['checkpoints'], 'count' | 'last_tree_size' | 'unsealed'>;
-  readonly by_verdict: Report['counts']['by_verdict'];
-  readonly findings_total: number;
-}
-
-/** The predicate of SLSA's Verification Summary v1. */
-export interface VerificationSummary {
-  readonly verifier: { readonly id: string; readonly version: Readonly<Record<string, string>> };
-  readonly timeVerified?: string;
-  readonly resourceUri: string;
-  readonly policy: ResourceDescriptor;
-  /** The checkpoints that the ledger was verified against. */
-  readonly inputAttestations?: readonly ResourceDescriptor[];
-  readonly verificationResult: 'PASSED' | 'FAILED';
-  readonly verifiedLevels: readonly string[];
-  readonly northroot: StatementExtension;
-}
-
 /** An in-toto Statement v1 about a ledger. */
-export interface LedgerStatement {
-  readonly _type: typeof STATEMENT_TYPE;
-  readonly subject: readonly [{ readonly name: string; readonly digest: DigestSet }];
-  readonly predicateType: typeof VSA_TYPE;
-  readonly predicate: VerificationSummary;
-}
+export type LedgerStatement = ReturnType<typeof buildStatement>;
 
 /** What a statement says beyond the report. */
 interface StatementFacts {
@@ -87,7 +44,7 @@ interface StatementFacts {
 }
 
 /** Makes the statement. Deterministic. */
-export function buildStatement(report: Report, facts: StatementFacts): LedgerStatement {
+export function buildStatement(report: Report, facts: StatementFacts) {
   const { verdict, trust, ledger, checkpoints } = report;
   const { origin, records, bytes, tree_size, root, tip_event_id } = ledger;
   const passed = verdict === 'ok';

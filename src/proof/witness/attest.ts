@@ -189,12 +189,5 @@ function splitForRecords(text: string, lines: readonly NoteSignature[]): NoteSig
 }
 
 function unique(lines: readonly NoteSignature[]): NoteSignature[] {
-  return [
-    ...new Map(
-      lines.map((line) => [
-        `${line.name} ${line.keyId} ${Buffer.from(line.signature).toString('base64')}`,
-        line,
-      ]),
-    ).values(),
-  ];
+  return [...new Map(lines.map((line) => [formatSignatureLine(line), line])).values()];
 }

@@ -62,14 +62,8 @@ export interface LedgerSource {
   /**
    * The rest after a prefix, if the ledger begins with it, byte for byte; undefined if not: `segments` is then unchanged. Absent where
    * the source can be read only once. A copy of a source with other `segments` MUST omit it.
-   *
-   * @param threads - How many threads may hash the prefix; default 1, the caller's.
    */
-  readonly readAfter?: (
-    prefix: LedgerPrefix,
-    signal?: AbortSignal,
-    threads?: number,
-  ) => Promise<LedgerRest | undefined>;
+  readonly readAfter?: (prefix: LedgerPrefix, signal?: AbortSignal) => Promise<LedgerRest | undefined>;
   /** All lines, with verdicts from parts; read instead of `segments`. */
   readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
   /** Makes a temporary file for spilled ids; without it, all ids stay in memory. */

@@ -124,12 +124,12 @@ class Verification {
 
   /** Skips the verified prefix and verifies the lines after it. @returns All that was read, where it is to be kept. */
   async verifyLines(): Promise<VerifiedPrefix | undefined> {
-    const { from, keepPrefix, signal, threads, maxMemory } = this.#options;
+    const { from, keepPrefix, signal, maxMemory } = this.#options;
     const { events } = this.#state;
     const index = events instanceof EventIndex ? events : undefined;
     const { openScratch } = this.#source;
     const verified = { state: this.#state, prefix: from?.prefix };
-    const begun = await beginReading(this.#source, verified, this.#anchors, { keepPrefix, signal, threads });
+    const begun = await beginReading(this.#source, verified, this.#anchors, { keepPrefix, signal });
     if (begun.from !== undefined) this.#skipped.skipAll();
     try {
       if (openScratch !== undefined) index?.bound(maxMemory, openScratch);

@@ -86,8 +86,6 @@ export interface Beginning {
 interface BeginningOptions {
   readonly keepPrefix?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** How many threads may hash the verified prefix. */
-  readonly threads: number;
 }
 
 /**
@@ -100,7 +98,7 @@ export async function beginReading(
   source: LedgerSource,
   { state, prefix }: { readonly state: VerifyState; readonly prefix?: VerifiedPrefix | undefined },
   anchors: AnchorWatch,
-  { keepPrefix = false, signal, threads }: BeginningOptions,
+  { keepPrefix = false, signal }: BeginningOptions,
 ): Promise<Beginning> {
   const { tree, lines, records, bytes, end, seals } = state;
   const fits = prefix !== undefined && lines > 0 && (prefix.bytes === 0 || prefix.bytes === end.byteOffset);
@@ -109,7 +107,7 @@ export async function beginReading(
     source.readAfter !== undefined &&
     anchors.skipTo(tree, (note) => prefix.roots.get(note.checkpoint.size) ?? findStatedRoot(seals, note))
   ) {
-    const rest = await source.readAfter(prefix, signal, threads);
+    const rest = await source.readAfter(prefix, signal);
     if (rest !== undefined) {
       const { hasher, close, segments } = rest;
       return {

@@ -1,9 +1,9 @@
 /** A ledger in memory, for tests of programs that keep ledgers: behaves like the file store, within one process. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NorthrootError } from '../../base/error.js';
-import { LineSplitter } from '../../format/record/line-splitter.js';
-import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
+import { NorthrootError } from '../../src/base/error.js';
+import { LineSplitter } from '../../src/format/record/line-splitter.js';
+import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 import {
   type AcquireOptions,
   conflict,
@@ -14,7 +14,7 @@ import {
   type StoredEnd,
   type StorePosition,
   type WriteLock,
-} from './ledger-store.js';
+} from '../../src/log/store/ledger-store.js';
 
 export interface MemoryStoreOptions {
   /** For messages. Default `memory`. */
