@@ -12,48 +12,8 @@ import { mapEntries } from './mapping.js';
 import { looksLikeApm2, readEntries } from './reader.js';
 import { APM2_RULES } from './rules.js';
 
-export {
-  blake3Hex,
-  cacBytes,
-  cacDigest,
-  canonicalizeCac,
-  decodeCacSource,
-  type CacCode,
-} from '../shared/forms/cac.js';
-export { serdeBytes, type SerdeStruct } from '../shared/forms/serde.js';
-export {
-  deriveNonce,
-  formatToolIntent,
-  formatToolResponse,
-  parseToolIntent,
-  parseToolResponse,
-  type ToolIntent,
-  type ToolIntentDraft,
-  type ToolLineCode,
-  type ToolLineOptions,
-  type ToolResponse,
-} from './tool-intent.js';
-export {
-  checkAdapterProfile,
-  readAdapterProfile,
-  selectAdapterProfile,
-  type AdapterProfile,
-  type ProfileCode,
-  type ProfileReading,
-} from './profile.js';
-export {
-  readToolLogIndex,
-  readToolReceipt,
-  receiptSigningBytes,
-  verifyToolReceipt,
-  type ArtifactCode,
-  type ToolLogIndex,
-  type ToolReceipt,
-} from './receipt.js';
-export { ledgerRowHash, ledgerRowOf, verifyRowSignature, type LedgerRow } from './ledger-rows.js';
-
 export { adapterProfileChecker } from './profile-checker.js';
-export { BLOCKED_REASONS, episodeChecker } from './episode-checker.js';
+export { episodeChecker } from './episode-checker.js';
 
 const AIDS = {
   profile: 'the adapter profile of the episodes: tools, limits, budget, prefix of the nonce',

@@ -19,7 +19,7 @@ import type {
   HostPlace,
   Observation,
 } from '../shared/host.js';
-import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
+import { codeOf, factText, factTexts, principalOf, toolOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { amountOf, timeOf } from '../shared/values.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
@@ -28,6 +28,7 @@ import type { Fields } from './events.js';
 import { ledgerRowHash } from './ledger-rows.js';
 import type { Entries, Entry } from './reader.js';
 import type { ToolReceipt } from './receipt.js';
+import { ONE_CALL } from '../shared/usage.js';
 
 const SYSTEM = 'apm2';
 const MAX_FACT_LENGTH = 512;
@@ -523,7 +524,7 @@ class Mapper {
       paramsDigest: blake3Digest(argsHash) ?? decision?.params,
       outputDigest: blake3Digest(outputHash),
       startedAt,
-      meters: [{ unit: 'calls', amount: { t: 'int', v: '1' } }, ...meters],
+      meters: [ONE_CALL, ...meters],
       meterBasis: 'reported',
     };
     this.#runs.set(found, claim);
@@ -570,9 +571,9 @@ class Mapper {
     ];
     const codes = ['reason_code', 'reason', 'budget_type', 'exit_classification', 'rationale_code'];
     this.#evidence(entry, id, type === '' ? 'event' : type, episode, time, {
-      ...factsOf([...names, ...codes], (name) => fields.text(name)),
-      ...factsOf(['limit', 'consumed'], (name) => fields.count(name)),
-      ...factsOf(['changeset_digest', 'artifact_bundle_hash', 'blocked_log_hash'], (name) =>
+      ...factTexts([...names, ...codes], (name) => fields.text(name), MAX_FACT_LENGTH),
+      ...factTexts(['limit', 'consumed'], (name) => fields.count(name), MAX_FACT_LENGTH),
+      ...factTexts(['changeset_digest', 'artifact_bundle_hash', 'blocked_log_hash'], (name) =>
         fields.hash(name),
       ),
     });
@@ -810,19 +811,11 @@ function ruleName(rule: string): string {
 }
 
 function shown(text: string): string {
-  return wellFormed(text).slice(0, MAX_FACT_LENGTH);
+  return factText(text, MAX_FACT_LENGTH);
 }
 
 function fact(name: string, value: string | undefined): JsonObject {
   return value === undefined ? {} : { [name]: shown(value) };
-}
-
-function factsOf(names: readonly string[], read: (name: string) => string | undefined): JsonObject {
-  const found = names.flatMap((name) => {
-    const value = read(name);
-    return value === undefined ? [] : [[name, shown(value)] as const];
-  });
-  return Object.fromEntries(found);
 }
 
 function digestText(text: string | undefined): string | undefined {

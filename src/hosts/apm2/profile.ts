@@ -114,27 +114,6 @@ export function checkAdapterProfile(value: SourceValue): ProfileReading {
   return { profile: isUsable ? profileOf(value as SourceObject, hash) : undefined, hash, faults };
 }
 
-/**
- * The profile that an episode was run with: the one whose content address is `hash`. Names and file names do not count, and there is no
- * default.
- *
- * @param hash - 64 hexadecimal digits.
- * @param candidates - The bytes of profiles.
- * @throws RangeError for a hash that is none
- */
-export function selectAdapterProfile(
-  hash: string,
-  candidates: Iterable<Uint8Array>,
-): AdapterProfile | undefined {
-  if (!/^[0-9a-f]{64}$/.test(hash))
-    throw new RangeError('selectAdapterProfile: expected 64 hexadecimal digits in lower case');
-  for (const bytes of candidates) {
-    const { profile } = readAdapterProfile(bytes);
-    if (profile?.hash === hash) return profile;
-  }
-  return undefined;
-}
-
 type Path = readonly (string | number)[];
 
 class Check {

@@ -5,12 +5,7 @@ import { tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
 import type { Fault } from '../../base/fault.js';
-import {
-  decodeSourceJson,
-  SourceNumber,
-  SourceObject,
-  type SourceValue,
-} from '../../base/json/source-json.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { blake3Hex, decodeCacSource } from '../shared/forms/cac.js';
 import type { HostFile, HostFinding, HostItem, HostPlace } from '../shared/host.js';
 import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
@@ -35,6 +30,7 @@ import {
   parseToolIntent,
   parseToolResponse,
 } from './tool-intent.js';
+import { compactJson } from '../shared/members.js';
 
 /** What an entry is. */
 export type Said =
@@ -253,14 +249,14 @@ class Reader implements Entries {
       const pointer = `/${name.slice(0, 256).replaceAll('~', '~0').replaceAll('/', '~1')}`;
       const place = { file: at.file, pointer };
       if (Array.isArray(member)) this.#list(member as readonly SourceValue[], at, pointer);
-      else if (member instanceof SourceObject) this.#value(member, place, encodeUtf8(sourceText(member)));
+      else if (member instanceof SourceObject) this.#value(member, place, encodeUtf8(compactJson(member)));
       else this.#drop(place, 'remark', 'NOT_AN_EVENT');
     }
   }
 
   #list(list: readonly SourceValue[], { file }: HostPlace, pointer: string): void {
     for (const [i, element] of list.entries())
-      this.#value(element, { file, pointer: `${pointer}/${i}` }, encodeUtf8(sourceText(element)));
+      this.#value(element, { file, pointer: `${pointer}/${i}` }, encodeUtf8(compactJson(element)));
   }
 
   #isItem(value: SourceObject): boolean {
@@ -491,16 +487,4 @@ function trimmed(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < end && bytes[start]! <= 0x20) start++;
   return bytes.subarray(start, end);
-}
-
-/** A value as it was written, without white space: what stands for the bytes of a member. */
-function sourceText(value: SourceValue): string {
-  if (value instanceof SourceNumber) return value.text;
-  if (value instanceof SourceObject)
-    return `{${value
-      .entries()
-      .map(([name, member]) => `${JSON.stringify(name)}:${sourceText(member)}`)
-      .join(',')}}`;
-  if (Array.isArray(value)) return `[${(value as readonly SourceValue[]).map(sourceText).join(',')}]`;
-  return JSON.stringify(value);
 }

@@ -26,18 +26,6 @@ import { looksLikeCgf, readStatements, type Statement, type Statements } from '.
 import { SearchBudget } from './regex.js';
 import { CGF_RULES } from './rules.js';
 
-export {
-  evaluatePolicy,
-  policyInput,
-  readPolicyBundle,
-  type PolicyBundle,
-  type PolicyInput,
-  type PolicyResult,
-  type PolicyRule,
-} from './policy.js';
-export { pythonSearch, SearchBudget } from './regex.js';
-export { PYTHON_FORMS, pythonJson, pythonSha256, type PythonForm } from '../shared/forms/python.js';
-
 const AIDS = {
   'policy-bundle':
     'the policy bundle that the server decided by: rules CGF-14 and CGF-15, and the fail modes in it',

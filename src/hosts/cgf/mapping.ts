@@ -10,7 +10,7 @@ import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import { notStated } from '../shared/claims.js';
 import type { Claim, ForeignDigest, HostItem, Observation } from '../shared/host.js';
-import { codeOf, principalOf, wellFormed } from '../shared/names.js';
+import { codeOf, factText, factTexts, principalOf, wellFormed } from '../shared/names.js';
 import { jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 import { estimateOf, useOf } from './amounts.js';
 import {
@@ -35,7 +35,6 @@ import type { Kind } from './vocabulary.js';
 const SYSTEM = 'cgf';
 const MAX_CHECKS = 32;
 const MAX_RESOURCES = 32;
-const MAX_FACT_LENGTH = 256;
 
 /** Claims, observations and items of cases and of what belongs to none. */
 interface Mapped {
@@ -162,7 +161,7 @@ class Mapper {
       principalId: principalIn(of, primary),
       decision: isAllowed ? 'allow' : 'deny',
       decisionCode: reason === undefined || reason === '' ? `CGF_${decided.decision}` : codeOf(reason),
-      ...(version === undefined ? {} : { policyId: fact(`cgf:${version}`) }),
+      ...(version === undefined ? {} : { policyId: factText(`cgf:${version}`) }),
       ...(isBundle ? { policyDigest: hexDigest('sha-256', bundle.computedHash) } : {}),
       intentDigest: intentOf(of),
       checks: checksOf(decided.decision, isAllowed, bodies, constraintOf(of, decided)),
@@ -217,7 +216,7 @@ class Mapper {
       decision: isAllowed ? 'allow' : 'deny',
       decisionCode: code,
       policyId: 'cgf:fail_mode_table',
-      policyDigest: rows === undefined ? undefined : jcsDigest(rows),
+      policyDigest: jcsDigest(rows),
       intentDigest: intentOf(of),
       checks: [{ check: 'cgf.fail_mode', result: isAllowed ? 'pass' : 'fail', code: codeOf(mode) }],
       tool: toolIn(of),
@@ -689,7 +688,7 @@ function foreignDigestsOf(of: Case): readonly ForeignDigest[] {
 }
 
 function add(digests: ForeignDigest[], of: string, digest: Omit<ForeignDigest, 'of'>): void {
-  const stated = fact(digest.stated);
+  const stated = factText(digest.stated);
   if (digests.length >= 16 || digests.some((each) => each.of === of && each.stated === stated)) return;
   digests.push({ of, ...digest, stated });
 }
@@ -734,7 +733,7 @@ function resourcesOf(
     const touched = textAt(effect, 'resource_touched');
     if (touched !== undefined)
       resources.push({
-        kind: fact(textAt(effect, 'resource_type') || 'resource'),
+        kind: factText(textAt(effect, 'resource_type') || 'resource'),
         reference: reference(touched),
       });
   }
@@ -776,23 +775,19 @@ const FLAGS = ['executed', 'success', 'committed', 'quarantined', 'fail_mode_all
 /** Ids, codes and flags; never texts, arguments or contents. */
 function factsOf({ proposalId, decisionId, body, source }: Statement): JsonObject {
   const facts: Record<string, JsonValue> = { told_by: source };
-  if (proposalId !== undefined) facts['proposal_id'] = fact(proposalId);
-  if (decisionId !== undefined) facts['decision_id'] = fact(decisionId);
-  for (const name of FACTS) {
-    const text = textAt(body, name);
-    if (text !== undefined) facts[name] = fact(text);
-  }
+  if (proposalId !== undefined) facts['proposal_id'] = factText(proposalId);
+  if (decisionId !== undefined) facts['decision_id'] = factText(decisionId);
+  Object.assign(
+    facts,
+    factTexts(FACTS, (name) => textAt(body, name)),
+  );
   for (const name of FLAGS) {
     const flag = valueAt(body, name);
     if (typeof flag === 'boolean') facts[name] = flag;
   }
   const hash = textAt(body, 'action_params_hash');
-  if (hash !== undefined) facts['action_params_hash'] = fact(hash);
+  if (hash !== undefined) facts['action_params_hash'] = factText(hash);
   return facts;
-}
-
-function fact(text: string): string {
-  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
 }
 
 /** The last part of an event's type. */

@@ -5,14 +5,8 @@
 
 import { parseDecimal } from '../../base/json/decimal.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import {
-  compareCodePoints,
-  isPythonInt,
-  pythonFloat,
-  pythonJson,
-  pythonNumber,
-  pythonSha256,
-} from '../shared/forms/python.js';
+import { compareCodePoints } from '../shared/forms/cac.js';
+import { isPythonInt, pythonFloat, pythonJson, pythonNumber, pythonSha256 } from '../shared/forms/python.js';
 import { listAt, numberAt, objectAt, textAt } from '../shared/values.js';
 import { pythonSearch, SearchBudget } from './regex.js';
 

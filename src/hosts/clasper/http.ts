@@ -24,6 +24,7 @@ import {
 import type { TelemetryReader } from './telemetry.js';
 import { readToken, type TokenClaims, tokenHash } from './tokens.js';
 import { scopeDigest } from './trace.js';
+import type { Digest } from '../../base/value/digest.js';
 
 /** A line of a recording. */
 interface Call {
@@ -236,12 +237,11 @@ export class HttpReader {
     const scope =
       scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
     if (scopeObject !== undefined) this.#timeIn(at, scopeObject, executionId);
-    const intent = valueAt(body, 'intent');
     const asked = new Set(textsAt(body, 'requested_capabilities'));
     const shared = {
       asked,
       principalId: adapterPrincipal(tenant, adapterId),
-      intentDigest: intent === undefined ? undefined : jcsDigest(intent),
+      intentDigest: jcsDigest(valueAt(body, 'intent')),
     };
     // What waits has an id that bundles know too; any other answer is one of perhaps many for the execution.
     const id =
@@ -403,13 +403,12 @@ export class HttpReader {
 
   #policyOf(response: SourceValue | undefined): {
     policyId?: string;
-    policyDigest?: NonNullable<ReturnType<typeof jcsDigest>>;
+    policyDigest?: Digest;
     foreignDigests?: ForeignDigest[];
   } {
     const matched = listAt(response, 'matched_policies');
     const [first] = textsAt(response, 'matched_policies');
-    const trace = valueAt(response, 'decision_trace');
-    const digest = trace === undefined ? undefined : jcsDigest(trace);
+    const digest = jcsDigest(valueAt(response, 'decision_trace'));
     const bundle = textAt(response, 'policy_bundle_hash');
     const id = first ?? (matched === undefined ? undefined : 'clasper:no-match');
     return {
@@ -477,8 +476,7 @@ export class HttpReader {
     const executionId = firstText(textAt(record, 'execution_id'), known?.executionId);
     const time = this.#desk.timeOf(part, type, timeOfText(textAt(resolution, 'resolved_at')), id);
     if (time === undefined) return;
-    const intent = valueAt(asking, 'intent');
-    const intentDigest = known?.intentDigest ?? (intent === undefined ? undefined : jcsDigest(intent));
+    const intentDigest = known?.intentDigest ?? jcsDigest(valueAt(asking, 'intent'));
     const scopeObject = objectAt(record, 'granted_scope');
     const tool = textAt(asking, 'tool');
     const scope =
@@ -705,7 +703,7 @@ export class HttpReader {
     const observed = {
       at,
       tool,
-      paramsDigest: scope === undefined ? undefined : jcsDigest(scope),
+      paramsDigest: jcsDigest(scope),
       meters: [],
       occurredAt: time,
     };

@@ -32,20 +32,6 @@ import { claimId, ClasperState } from './state.js';
 import { TelemetryReader } from './telemetry.js';
 import { TraceReader } from './trace.js';
 
-export { checkBundle, type BundleFault, type BundleFiles } from './bundle.js';
-export { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
-export {
-  checkEnvelope,
-  envelopeSigningInput,
-  isEnvelope,
-  type EnvelopeCheck,
-  type EnvelopeContext,
-  type EnvelopeResult,
-} from './envelope.js';
-export { readTelemetryKey, type TelemetryKey } from './keys.js';
-export { checkSteps, stepHash, type StepFault } from './steps.js';
-export { stableBytes, stableHash, stableText, STABLE_FORM } from '../shared/forms/stable.js';
-
 const AIDS = {
   'pinned-key': 'the public key by which evidence bundles are signed, in any form of keys',
   'adapter-keys': 'the keys by which adapters sign, as public_keys.json has them; no others then count',

@@ -2,7 +2,6 @@
 
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Meter } from '../../base/value/meter.js';
-import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
 import { findingOf } from '../shared/findings.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
@@ -16,6 +15,7 @@ import { EXECUTION_TOOL, isMore, isNotBefore } from './scope.js';
 import { claimId, type ClasperState, type Decided, firstText, KEPT, keyOf } from './state.js';
 import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
+import { shownAmount } from '../shared/usage.js';
 
 /** What is known of a report beside itself. */
 interface Reported {
@@ -226,8 +226,8 @@ export class TelemetryReader {
       this.#desk.builder.find(
         findingOf('CLA-4', 'violation', code, at, {
           about: executionId,
-          expected: `at most ${shown(limit)}`,
-          actual: shown(used),
+          expected: `at most ${shownAmount(limit)}`,
+          actual: shownAmount(used),
         }),
       );
     }
@@ -508,8 +508,4 @@ export function contentHash(type: string, payload: SourceObject): string | undef
 /** A name as an event can hold it. */
 function named(name: string | undefined): string | undefined {
   return name === undefined || name === '' ? undefined : wellFormed(name.slice(0, 256));
-}
-
-function shown(amount: Quantity | undefined): string {
-  return amount === undefined ? 'none' : formatQuantity(amount);
 }

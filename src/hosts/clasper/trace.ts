@@ -24,6 +24,7 @@ import type { Part } from './parts.js';
 import { firstBeyond, isMore, isNotBefore, readScope, type Scope, textsAt } from './scope.js';
 import { claimId, type ClasperState, type Decided, firstText, keyOf, type ToolToken } from './state.js';
 import { checkSteps, stepHash } from './steps.js';
+import { callMeters } from '../shared/usage.js';
 
 /** What is known of a trace beside itself. */
 interface TraceContext {
@@ -321,8 +322,7 @@ export class TraceReader {
     const time = timeOfText(textAt(call.result, 'timestamp')) ?? timeOfText(textAt(call.call, 'timestamp'));
     const startedAt = timeOfText(textAt(call.call, 'timestamp'));
     const callIds = [call.id, firstText(textAt(data, 'tool_token_jti'))].filter((id) => id !== '');
-    const args = valueAt(data, 'arguments');
-    const argsDigest = args === undefined ? undefined : jcsDigest(args);
+    const argsDigest = jcsDigest(valueAt(data, 'arguments'));
     const meters = metersOf(call);
     const observe = (
       decision: 'allow' | 'deny' | undefined,
@@ -367,7 +367,7 @@ export class TraceReader {
         outcome === 'failure'
           ? codeOf(firstText(textAt(call.result, 'data', 'code'), 'TOOL_FAILED'))
           : undefined,
-      outputDigest: result === undefined || result === null ? undefined : jcsDigest(result),
+      outputDigest: jcsDigest(result ?? undefined),
       foreignDigests: steps.flatMap((step) => digestOf(step)),
     });
     if (!isNew) return true;
@@ -533,9 +533,7 @@ function metersOf({ call, result, listed }: Call): Meter[] {
   const ofCall = numberAt(call, 'durationMs');
   const text =
     ofCall !== undefined && Number(ofCall) !== 0 ? ofCall : (numberAt(result, 'durationMs') ?? ofCall);
-  const amount = amountOf(text ?? numberAt(listed, 'durationMs'));
-  const calls: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
-  return amount === undefined ? [calls] : [calls, { unit: 'time.ms', amount }];
+  return callMeters(amountOf(text ?? numberAt(listed, 'durationMs')));
 }
 
 function digestOf(step: SourceValue): ForeignDigest[] {

@@ -10,6 +10,7 @@ import { type ClaimBase, type Context, factsOf, hexOf, shortDigest } from './con
 import type { Entry } from './entries.js';
 import type { Code } from './findings.js';
 import { isSame, mergedParams } from './same.js';
+import { callMeters } from '../shared/usage.js';
 
 /** Results of exec that stand for no run of it: it was blocked, or waits for an approval. */
 const NOT_RUN = new Set(['blocked', 'approval-pending', 'approval-unavailable']);
@@ -181,12 +182,12 @@ export class Calls {
           : override === undefined
             ? 'OPENCLAW_NO_DECISION'
             : 'OPENCLAW_PARAMS_REWRITTEN',
-      paramsDigest: digestOf(authorized),
+      paramsDigest: jcsDigest(authorized),
       checks: noDecision ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
     });
     context.fate(entry, 'mapped');
     if (call.blockReason !== undefined) {
-      const facts = factsOf({ decision: id, reason_digest: digestOf(call.blockReason) });
+      const facts = factsOf({ decision: id, reason_digest: jcsDigest(call.blockReason) });
       context.builder.claim({
         ...base,
         kind: 'evidence',
@@ -229,7 +230,7 @@ export class Calls {
       tool: call.tool,
       decision: call.decision,
       decisionCode: codeOf(`OPENCLAW_APPROVAL_${resolution}`),
-      paramsDigest: digestOf(call.authorized),
+      paramsDigest: jcsDigest(call.authorized),
     });
   }
 
@@ -315,7 +316,7 @@ export class Calls {
         tool: call.tool,
         decision: 'deny',
         decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
-        paramsDigest: digestOf(said.params),
+        paramsDigest: jcsDigest(said.params),
       });
       context.fate(entry, 'mapped');
       return;
@@ -339,19 +340,19 @@ export class Calls {
     const { outcome, errorCode } = this.#outcomeOf(said, status);
     call.end = { ...state, ran: true, outcome };
     this.#checkRun(entry.at, call, said);
-    const meters = metersOf(said.durationMs);
+    const meters = callMeters(amountOf(said.durationMs));
     context.builder.claim({
       ...base,
       kind: 'execution',
       ...idsOf('run', call, source),
       authorization: call.decision === 'pending' ? undefined : call.authorization,
       tool: said.tool ?? call.tool,
-      paramsDigest: digestOf(said.params),
+      paramsDigest: jcsDigest(said.params),
       meters,
       meterBasis: said.durationMs === undefined ? undefined : 'measured',
       outcome,
       errorCode,
-      outputDigest: digestOf(said.result),
+      outputDigest: jcsDigest(said.result),
     });
     context.fate(entry, 'mapped');
     this.#observe(call, base, meters, said.params);
@@ -423,7 +424,7 @@ export class Calls {
         ? ({ outcome: 'unknown' } as const)
         : this.#outcomeOf({ result, error: undefined, ...NOTHING }, textAt(result, 'details', 'status'));
     call.end = { at: entry.at, event: result ?? null, isError, ran: true, outcome: ended.outcome };
-    const meters = metersOf(undefined);
+    const meters = callMeters(undefined);
     this.#context.builder.claim({
       ...base,
       kind: 'execution',
@@ -432,7 +433,7 @@ export class Calls {
       tool: call.tool,
       meters,
       ...ended,
-      outputDigest: digestOf(result),
+      outputDigest: jcsDigest(result),
     });
     this.#context.fate(entry, 'mapped');
     this.#observe(call, base, meters, undefined);
@@ -497,8 +498,8 @@ export class Calls {
         at,
         call,
         'ARGUMENTS_DIFFER',
-        textOfDigest(digestOf(call.asked)),
-        textOfDigest(digestOf(args)),
+        textOfDigest(jcsDigest(call.asked)),
+        textOfDigest(jcsDigest(args)),
       );
     }
     for (const { entry, call, report } of this.#reports) {
@@ -511,8 +512,8 @@ export class Calls {
           at,
           call,
           'ARGUMENTS_DIFFER',
-          textOfDigest(digestOf(call.asked)),
-          textOfDigest(digestOf(args)),
+          textOfDigest(jcsDigest(call.asked)),
+          textOfDigest(jcsDigest(args)),
         );
       // What ran although it was blocked is already reported.
       if (call.end === undefined || call.end.at === at || (call.decision === 'deny' && call.end.ran))
@@ -538,7 +539,13 @@ export class Calls {
         !isSame(had, has) &&
         !this.#rewritten.has(call.callId ?? '')
       )
-        this.#disagree(at, call, 'RESULTS_DIFFER', textOfDigest(digestOf(had)), textOfDigest(digestOf(has)));
+        this.#disagree(
+          at,
+          call,
+          'RESULTS_DIFFER',
+          textOfDigest(jcsDigest(had)),
+          textOfDigest(jcsDigest(has)),
+        );
     }
   }
 
@@ -565,8 +572,8 @@ export class Calls {
     if (!isSame(call.authorized, said.params)) {
       context.find('PARAMS_DIFFER', at, {
         about,
-        expected: textOfDigest(digestOf(call.authorized)),
-        actual: textOfDigest(digestOf(said.params)),
+        expected: textOfDigest(jcsDigest(call.authorized)),
+        actual: textOfDigest(jcsDigest(said.params)),
         related: [call.at],
       });
     }
@@ -598,7 +605,7 @@ export class Calls {
     source: CallSource,
     result: SourceValue | undefined,
   ): void {
-    const facts = factsOf({ source, call: call.key, tool: call.tool, result_digest: digestOf(result) });
+    const facts = factsOf({ source, call: call.key, tool: call.tool, result_digest: jcsDigest(result) });
     const { id, sameAs } = idsOf('run', call, source);
     const known = [...sameAs.filter((each) => each !== id), `run:${call.key}`, `held:${call.key}`];
     this.#context.evidence(entry, base, `result:${call.key}`, 'tool_result', facts, known);
@@ -633,7 +640,7 @@ export class Calls {
       at: end?.at ?? call.at,
       callIds: callId === undefined ? [key] : [callId, `sha256:${hexOf(callId)}`, key],
       tool,
-      paramsDigest: digestOf(params),
+      paramsDigest: jcsDigest(params),
       decision:
         call.decision === 'pending' || (end?.ran === false && call.decision === 'allow')
           ? 'deny'
@@ -748,7 +755,7 @@ function isRefusal(error: SourceValue | undefined): boolean {
 }
 
 function contentKey(scope: string, tool: string, params: SourceValue | undefined): string {
-  return [scope, tool, digestOf(params)?.b64 ?? ''].join('\n');
+  return [scope, tool, jcsDigest(params)?.b64 ?? ''].join('\n');
 }
 
 function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
@@ -769,17 +776,6 @@ function isEchoOfBlock(
 ): boolean {
   if (typeof error !== 'string' || (status !== undefined && status !== 'error')) return false;
   return reason === undefined || reason === '' || error.includes(reason);
-}
-
-function metersOf(durationMs: string | undefined): MeterVector {
-  const amount = amountOf(durationMs);
-  const time = amount === undefined ? [] : [{ unit: 'time.ms', amount }];
-  return [{ unit: 'calls', amount: { t: 'int', v: '1' } }, ...time];
-}
-
-/** The digest of the canonical form; undefined where there is no value, or it has none. */
-export function digestOf(value: SourceValue | undefined): Digest | undefined {
-  return value === undefined ? undefined : jcsDigest(value);
 }
 
 function textOfDigest(digest: Digest | undefined): string {

@@ -165,7 +165,7 @@ function cut(text: string): string {
 
 /** A digest of the value, for ids: the beginning of that of its canonical form, else of the item's bytes. */
 export function shortDigest(value: SourceValue | undefined, bytes: Uint8Array): string {
-  const digest = value === undefined ? undefined : jcsDigest(value);
+  const digest = jcsDigest(value);
   return digest === undefined ? hexOf(bytes).slice(0, 32) : digest.b64.slice(0, 22);
 }
 

@@ -4,14 +4,14 @@ import { addTo } from '../shared/lists.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
-import { textAt, valueAt } from '../shared/values.js';
-import { digestOf } from './calls.js';
+import { jcsDigest, textAt, valueAt } from '../shared/values.js';
 import { type ClaimBase, type Context, shortDigest } from './context.js';
 import type { Entry } from './entries.js';
+import type { Digest } from '../../base/value/digest.js';
+import { ONE_CALL } from '../shared/usage.js';
 
 const SEND = 'openclaw.message.send';
 const SPAWN = 'openclaw.subagent.spawn';
-const ONE_CALL = [{ unit: 'calls', amount: { t: 'int', v: '1' } }] as const;
 
 interface Delivery {
   readonly id: string;
@@ -62,7 +62,7 @@ export class Deliveries {
         : isUndecided
           ? 'OPENCLAW_NO_DECISION'
           : 'OPENCLAW_MESSAGE_REWRITTEN',
-      paramsDigest: digestOf(params),
+      paramsDigest: jcsDigest(params),
       checks: isUndecided ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
     });
     context.fate(entry, 'mapped');
@@ -98,8 +98,8 @@ export class Deliveries {
       id: `send:${key}`,
       authorization: delivery?.id,
       tool: SEND,
-      paramsDigest: digestOf(params),
-      meters: ONE_CALL,
+      paramsDigest: jcsDigest(params),
+      meters: [ONE_CALL],
       outcome,
       errorCode: outcome === 'failure' ? 'SEND_FAILED' : undefined,
     });
@@ -107,10 +107,10 @@ export class Deliveries {
       at: entry.at,
       callIds: [textAt(event, 'messageId') ?? key],
       tool: SEND,
-      paramsDigest: digestOf(params),
+      paramsDigest: jcsDigest(params),
       decision: delivery === undefined ? undefined : delivery.isAllowed ? 'allow' : 'deny',
       outcome,
-      meters: ONE_CALL,
+      meters: [ONE_CALL],
       occurredAt: base.occurredAt,
     });
     context.fate(entry, 'mapped');
@@ -170,7 +170,7 @@ export class Deliveries {
       authorization: delivery?.id,
       tool: SPAWN,
       paramsDigest: paramsOfChild(child),
-      meters: ONE_CALL,
+      meters: [ONE_CALL],
       outcome,
     });
     context.fate(entry, 'mapped');
@@ -200,6 +200,6 @@ function childOf(event: SourceValue, hookContext: SourceValue | undefined): stri
   return textAt(event, 'childSessionKey') ?? textAt(hookContext, 'childSessionKey');
 }
 
-function paramsOfChild(child: string | undefined): ReturnType<typeof digestOf> {
-  return child === undefined ? undefined : digestOf(new SourceObject(new Map([['childSessionKey', child]])));
+function paramsOfChild(child: string | undefined): Digest | undefined {
+  return child === undefined ? undefined : jcsDigest(new SourceObject(new Map([['childSessionKey', child]])));
 }

@@ -1,10 +1,10 @@
 /** Recordings of plugin hooks: one line for each call of a handler, with what it returned. They take precedence over all else. */
 
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
+import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 import type { AgentEvents } from './agent-events.js';
 import type { Audit } from './audit.js';
-import { type Calls, digestOf } from './calls.js';
+import type { Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf, hexOf } from './context.js';
 import type { Deliveries } from './deliveries.js';
 import type { Entry } from './entries.js';
@@ -189,8 +189,8 @@ export class Hooks {
       session: context.scopeOf(hookContext, event),
       run: textAt(event, 'runId') ?? textAt(hookContext, 'runId'),
       role: textAt(event, 'message', 'role'),
-      event_digest: digestOf(event),
-      returned_digest: digestOf(returned),
+      event_digest: jcsDigest(event),
+      returned_digest: jcsDigest(returned),
     });
     context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', facts);
   }

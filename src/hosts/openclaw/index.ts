@@ -12,10 +12,10 @@ import type { Claim, Host, HostFile, HostOptions, HostReading } from '../shared/
 import { principalOf } from '../shared/names.js';
 import { placeOrder } from '../shared/place-order.js';
 import { ReadingBuilder } from '../shared/reading.js';
-import { numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
+import { jcsDigest, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 import { AgentEvents } from './agent-events.js';
 import { Audit } from './audit.js';
-import { Calls, digestOf } from './calls.js';
+import { Calls } from './calls.js';
 import { Context, factsOf, type Profile, SYSTEM } from './context.js';
 import { Deliveries } from './deliveries.js';
 import { entriesOf, type Entry, type EntryKind, looksLikeOpenClaw } from './entries.js';
@@ -30,14 +30,6 @@ const AIDS = {
 } as const;
 
 export { openclawPipeline } from './pipeline.js';
-export {
-  FAMILIES_OF_HOOKS,
-  PIPELINE_FAMILIES,
-  type HandlerClass,
-  type StageMode,
-  type StageRule,
-} from './families.js';
-
 /** The host OpenClaw: receipts, sessions and audit logs. */
 export const openclaw: Host = {
   name: SYSTEM,
@@ -140,11 +132,11 @@ function readCli(entry: Entry, context: Context, models: ModelCalls): void {
     context.fate(entry, 'mapped');
     return;
   }
-  const facts = factsOf({ session: scope, digest: digestOf(value) });
+  const facts = factsOf({ session: scope, digest: jcsDigest(value) });
   context.evidence(
     entry,
     base,
-    `cli:${scope}/${digestOf(value)?.b64.slice(0, 22) ?? '~'}`,
+    `cli:${scope}/${jcsDigest(value)?.b64.slice(0, 22) ?? '~'}`,
     'agent_cli_output',
     facts,
   );

@@ -8,6 +8,7 @@ import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { type AnyEvent, buildEvent } from '../../format/event/build.js';
 import type { Claim, ForeignDigest, HostPlace } from './host.js';
 import { sourceIdOf, toolOf } from './names.js';
+import { ONE_CALL } from './usage.js';
 
 /** A claim's event, and where it comes from. */
 export interface ClaimedEvent {
@@ -216,7 +217,7 @@ function digestsId(id: string): string {
 /** An action authorizes one call, whatever else it reserves. */
 function withOneCall(reservation: MeterVector): readonly Meter[] {
   const hasCalls = reservation.some(({ unit }) => unit === 'calls');
-  return sorted(hasCalls ? reservation : [...reservation, { unit: 'calls', amount: { t: 'int', v: '1' } }]);
+  return sorted(hasCalls ? reservation : [...reservation, ONE_CALL]);
 }
 
 function sorted(vector: MeterVector): readonly Meter[] {

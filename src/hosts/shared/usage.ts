@@ -2,8 +2,27 @@
 
 import type { JsonObject } from '../../base/json/value.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
-import { compareQuantities, fromRational, type Quantity, toRational } from '../../base/value/quantity.js';
+import {
+  compareQuantities,
+  formatQuantity,
+  fromRational,
+  type Quantity,
+  toRational,
+} from '../../base/value/quantity.js';
 import { addRationals, type Rational, subtractRationals, ZERO } from '../../base/value/rational.js';
+
+/** One call. */
+export const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
+
+/** One call, and the milliseconds that it took where they are stated. */
+export function callMeters(milliseconds: Quantity | undefined): Meter[] {
+  return milliseconds === undefined ? [ONE_CALL] : [ONE_CALL, { unit: 'time.ms', amount: milliseconds }];
+}
+
+/** An amount in words. */
+export function shownAmount(amount: Quantity | undefined): string {
+  return amount === undefined ? 'none' : formatQuantity(amount);
+}
 
 /** Amounts under the names that the source gives them; undefined ones are left out. */
 export type StatedAmounts = Readonly<Record<string, Quantity | undefined>>;
