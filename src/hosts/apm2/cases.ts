@@ -1,7 +1,7 @@
 /** Entries put together: episodes with what they are attributed to, and what each request of them went through. */
 
-import { addTo } from '../shared/lists.js';
-import { finding } from './findings.js';
+import { addTo } from '../shared/values.js';
+import { finding } from './rules.js';
 import type { Fault } from '../../base/fault.js';
 import type { HostFile, HostFinding, HostOptions } from '../shared/host.js';
 import type { Fields } from './events.js';
@@ -52,8 +52,6 @@ export interface Episode {
   readonly logs: Set<string>;
   hasResponses: boolean;
 }
-
-/** A frame that is no request or answer of any episode. */
 interface BadLine {
   readonly entry: Entry;
   readonly index: number;

@@ -1,6 +1,6 @@
 /** Entries as claims: decisions, executions, and evidence of the rest. docs/hosts/apm2.md has the table. */
 
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import { encodeBase64url, encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
 import type { JsonObject } from '../../base/json/value.js';
@@ -29,11 +29,10 @@ import { ledgerRowHash } from './ledger-rows.js';
 import type { Entries, Entry } from './reader.js';
 import type { ToolReceipt } from './receipt.js';
 import { ONE_CALL } from '../shared/usage.js';
+import { inTimeOrder, latestOfFile } from '../shared/order.js';
 
 const SYSTEM = 'apm2';
 const MAX_FACT_LENGTH = 512;
-
-/** What mapping gives. */
 interface Mapped {
   readonly items: readonly HostItem[];
   readonly claims: readonly Claim[];
@@ -127,7 +126,7 @@ class Mapper {
   }
 
   finish(): Mapped {
-    const claims = ordered(this.#claims);
+    const claims = inTimeOrder(this.#claims, latestOfFile());
     const observations = [...this.#cases.episodes.values()].flatMap(({ cases }) =>
       cases.flatMap((each) => this.#observation(each) ?? []),
     );
@@ -713,8 +712,6 @@ function proposalOf(
       (intent === undefined ? undefined : blake3Hex(intent.value.argsBytes)),
   };
 }
-
-/** An intent is a tool and its arguments. */
 function intentOf({ tool, argsHash }: ReturnType<typeof proposalOf>): Digest | undefined {
   if (tool === undefined || argsHash === undefined) return undefined;
   const text = `{"args_blake3":"${argsHash}","tool":${JSON.stringify(wellFormed(tool))}}`;
@@ -749,34 +746,6 @@ function idsOf(
   const id = `${what}:${idOf(found)}`;
   const others = Object.values(prefixes).filter((each) => each !== own);
   return { id: `${own}${id}`, sameAs: others.map((each) => `${each}${id}`) };
-}
-
-/** In the order of time, where several files are read; within a file as it stands; what authorizes before what is authorized. */
-function ordered(claims: readonly Claim[]): readonly Claim[] {
-  const latest = new Map<string, string>();
-  const keyed = claims.map((claim, i) => {
-    const before = latest.get(claim.at.file);
-    const isLater = before === undefined || compareTimestamps(claim.occurredAt, before) > 0;
-    const key = isLater ? claim.occurredAt : before;
-    latest.set(claim.at.file, key);
-    return { claim, i, key };
-  });
-  keyed.sort((a, b) => compareTimestamps(a.key, b.key) || a.i - b.i);
-  const byId = new Map(claims.map((claim) => [claim.id, claim]));
-  const placed = new Set<Claim>();
-  const result: Claim[] = [];
-  const place = (claim: Claim): void => {
-    if (placed.has(claim)) return;
-    placed.add(claim);
-    // At most an execution, its action, and the grant of that.
-    const under =
-      claim.kind === 'execution' ? claim.authorization : claim.kind === 'evidence' ? undefined : claim.grant;
-    const authorizing = under === undefined ? undefined : byId.get(under);
-    if (authorizing !== undefined) place(authorizing);
-    result.push(claim);
-  };
-  for (const { claim } of keyed) place(claim);
-  return result;
 }
 
 function digestsOfRow({ row }: Entry): readonly ForeignDigest[] {

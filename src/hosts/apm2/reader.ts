@@ -1,6 +1,6 @@
 /** apm2's files as entries: what each line, member or artifact is, before anything is checked against anything. */
 
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import { tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
@@ -8,13 +8,12 @@ import type { Fault } from '../../base/fault.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { blake3Hex, decodeCacSource } from '../shared/forms/cac.js';
 import type { HostFile, HostFinding, HostItem, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
+import { compactJson, MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
 import { textAt } from '../shared/values.js';
 import { Fields, type KernelEvent, kernelEventOf, kindOf } from './events.js';
 import { type LedgerRow, ledgerRowOf } from './ledger-rows.js';
 import { checkAdapterProfile, PROFILE_SCHEMA, type ProfileReading } from './profile.js';
 import {
-  type ArtifactCode,
   INDEX_SCHEMA,
   readToolLogIndex,
   readToolReceipt,
@@ -30,7 +29,7 @@ import {
   parseToolIntent,
   parseToolResponse,
 } from './tool-intent.js';
-import { compactJson } from '../shared/members.js';
+import type { ProfileCode } from './checked.js';
 
 /** What an entry is. */
 export type Said =
@@ -315,7 +314,7 @@ class Reader implements Entries {
     }
     const isReceipt = rule === 'AP-4';
     const type = isReceipt ? 'tool_execution_receipt' : 'tool_log_index';
-    const malformed = (fault: Fault<ArtifactCode>): void => {
+    const malformed = (fault: Fault<ProfileCode>): void => {
       const code = isReceipt ? 'RECEIPT_MALFORMED' : 'INDEX_MALFORMED';
       this.#find(rule, code, at, fault.expected, fault.actual, textAt(value, 'request_id'));
       this.#drop(at, type, code);

@@ -756,7 +756,7 @@ export class HttpReader {
       });
     }
     if (decided === undefined && execution.current === undefined && this.#state.hasRequests)
-      this.#telemetry.under(at, tenant, executionId, adapterId);
+      this.#telemetry.under(at, { tenant, executionId, adapterId });
     const jti = token?.id;
     const known = jti === undefined ? undefined : this.#state.toolTokens.get(keyOf(tenant, jti));
     if (known !== undefined) this.#reissued(at, known, { executionId, tool, scopeHash: stated ?? hash });

@@ -1,7 +1,7 @@
 /** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
 
 import type { FindingDetails } from '../shared/findings.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding, LITELLM_RULES } from './rules.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   decodeSourceJson,
@@ -13,24 +13,27 @@ import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { documentsOf, peekDocuments } from '../shared/documents.js';
+import {
+  checkReadOptions,
+  compactJson,
+  documentsOf,
+  membersOf,
+  peekDocuments,
+  ReadingBuilder,
+} from '../shared/reading.js';
 import type { Host, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
-import { meterText } from '../shared/left-out.js';
-import { compactJson, membersOf } from '../shared/members.js';
-import { codeOf, factText, factTexts, principalOf, toolOf, wellFormed } from '../shared/names.js';
-import { placeOrder } from '../shared/place-order.js';
-import { checkReadOptions } from '../shared/read-options.js';
-import { ReadingBuilder } from '../shared/reading.js';
-import { inTimeOrder } from '../shared/time-order.js';
 import {
   amountFacts,
   differ,
   exceeds,
   metersOf,
+  meterText,
   shownAmount,
   type StatedAmounts,
   sumOf,
 } from '../shared/usage.js';
+import { codeOf, factText, factTexts, principalOf, toolOf, wellFormed } from '../shared/names.js';
+import { inFileOrder, inTimeOrder } from '../shared/order.js';
 import {
   amountOf,
   jcsDigest,
@@ -44,7 +47,6 @@ import {
   valueAt,
 } from '../shared/values.js';
 import { type Copy, findCopies, type Request } from './copies.js';
-import { LITELLM_RULES } from './rules.js';
 
 /** The host LiteLLM: spend logs. */
 export const litellm: Host = {
@@ -80,16 +82,11 @@ function isRow(value: SourceValue | undefined): boolean {
 }
 
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkReadOptions('litellm', options);
+  checkReadOptions('litellm.read', options);
   const reader = new SpendReader(options);
   for (const file of files) reader.readFile(file);
-  const reading = reader.finish();
-  const order = placeOrder(files);
-  return inTimeOrder({
-    ...reading,
-    items: [...reading.items].sort((a, b) => order(a.at, b.at)),
-    findings: [...reading.findings].sort((a, b) => order(a.at, b.at)),
-  });
+  const made = inFileOrder(reader.finish(), files, true);
+  return { ...made, claims: inTimeOrder(made.claims) };
 }
 
 /** The rows of a response of an endpoint: a list, or a page that has them in `data`. */

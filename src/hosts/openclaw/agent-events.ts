@@ -82,11 +82,8 @@ export class AgentEvents {
     }
     segment.events.set(seq, { at: entry.at, event });
     if (seq < segment.last) {
-      context.find('SEQ_ORDER', entry.at, {
-        about: segment.key,
-        expected: `after ${segment.last}`,
-        actual: `${seq}`,
-      });
+      const details = { about: segment.key, expected: `after ${segment.last}`, actual: `${seq}` };
+      context.find('SEQ_ORDER', entry.at, details);
     }
     segment.last = Math.max(segment.last, seq);
     this.#bracket(entry.at, runId, segment, stream, phase);

@@ -1,11 +1,10 @@
 /** The audit ledger of 2026.9 and its decision receipts: metadata without parameters, exported newest first. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { SourceObject } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import type { ActionClaim, ExecutionClaim } from '../shared/host.js';
 import { codeOf, principalOf } from '../shared/names.js';
-import { amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { Call, Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';

@@ -6,9 +6,17 @@ import type { MeterVector } from '../../base/value/meter.js';
 import type { ExecutionClaim, HostPlace, Observation } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
-import { type ClaimBase, type Context, factsOf, hexOf, shortDigest } from './context.js';
+import {
+  type ClaimBase,
+  type Context,
+  factsOf,
+  hexOf,
+  type HookCall,
+  hookText,
+  shortDigest,
+} from './context.js';
 import type { Entry } from './entries.js';
-import type { Code } from './findings.js';
+import type { Code } from './rules.js';
 import { isSame, mergedParams } from './same.js';
 import { callMeters } from '../shared/usage.js';
 
@@ -124,21 +132,18 @@ export class Calls {
     return this.#open.get(runKey(runId, callId));
   }
 
-  before(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  before(hook: HookCall): void {
     const context = this.#context;
-    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
-    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
-    const tool = textAt(event, 'toolName') ?? textAt(hookContext, 'toolName') ?? '';
+    const { entry, base, event, returned, scope, runId, callId } = hook;
+    const tool = hookText(hook, 'toolName') ?? '';
     const asked = valueAt(event, 'params');
     const known = callId === undefined ? undefined : this.ofRun(runId, callId);
     if (known !== undefined && known.end === undefined && known.tool === tool && isSame(known.asked, asked)) {
       context.fate(entry, 'repeated', 'SAME_CALL');
       return;
     }
-    const returned = valueAt(entry.value, 'returned');
     const override = objectAt(returned, 'params');
     const authorized = override === undefined ? asked : mergedParams(asked, override);
-    const scope = context.scopeOf(hookContext, event);
     const isBlocked = valueAt(returned, 'block') === true;
     const isAsked = objectAt(returned, 'requireApproval') !== undefined;
     const call: Call = {
@@ -235,19 +240,11 @@ export class Calls {
   }
 
   /** @param isCut - Whether what came before it may have been cut off. */
-  after(
-    entry: Entry,
-    base: ClaimBase,
-    event: SourceValue,
-    hookContext: SourceValue | undefined,
-    isCut: boolean,
-  ): void {
+  after(hook: HookCall, isCut: boolean): void {
     const context = this.#context;
-    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
-    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
-    const tool = textAt(event, 'toolName') ?? textAt(hookContext, 'toolName') ?? '';
+    const { entry, base, event, scope, runId, callId } = hook;
+    const tool = hookText(hook, 'toolName') ?? '';
     const params = valueAt(event, 'params');
-    const scope = context.scopeOf(hookContext, event);
     const found =
       callId === undefined
         ? this.#unnamed.get(contentKey(scope, tool, params))?.shift()

@@ -1,6 +1,6 @@
 /** Calls of models: one for each assistant message, whichever source has it; a run's own sums are checked against them. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, formatQuantity, type Quantity, toRational } from '../../base/value/quantity.js';
@@ -21,10 +21,9 @@ import {
   shownAmount,
   sumOf,
 } from '../shared/usage.js';
-import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { type ClaimBase, type Context, hexOf, shortDigest, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
-import type { Code } from './findings.js';
+import type { Code } from './rules.js';
 
 /** Tokens by the host's own names of them. */
 const TOKEN_NAMES = ['input', 'output', 'cacheRead', 'cacheWrite'] as const;

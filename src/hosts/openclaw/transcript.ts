@@ -1,10 +1,9 @@
 /** Transcripts of sessions: a tree of entries, of which none is a decision. They keep what the model requested, not what ran. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, jcsDigest, listAt, numberAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostPlace } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
-import { jcsDigest, listAt, numberAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import type { Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';

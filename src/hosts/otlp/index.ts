@@ -1,31 +1,33 @@
 /** OTLP JSON: spans with the GenAI attributes of OpenTelemetry. docs/hosts/otlp.md says what becomes of each. */
 
 import type { FindingDetails } from '../shared/findings.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding, OTLP_RULES } from './rules.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { documentsOf, peekDocuments } from '../shared/documents.js';
+import {
+  checkReadOptions,
+  documentsOf,
+  membersOf,
+  peekDocuments,
+  ReadingBuilder,
+} from '../shared/reading.js';
 import type { Host, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
-import { meterText } from '../shared/left-out.js';
-import { membersOf } from '../shared/members.js';
-import { factText, factTexts, principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
-import { checkReadOptions } from '../shared/read-options.js';
-import { ReadingBuilder } from '../shared/reading.js';
-import { inTimeOrder } from '../shared/time-order.js';
 import {
   amountFacts,
   differ,
   exceeds,
   metersOf,
+  meterText,
   shownAmount,
   type StatedAmounts,
   sumOf,
 } from '../shared/usage.js';
+import { factText, factTexts, principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
+import { inTimeOrder } from '../shared/order.js';
 import { amountOf, countIn, jcsDigest, listAt, numberTextOf } from '../shared/values.js';
-import { OTLP_RULES } from './rules.js';
 import {
   attributeJson,
   type Attributes,
@@ -63,10 +65,11 @@ function recognises(file: HostFile): boolean {
 }
 
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkReadOptions('otlp', options);
+  checkReadOptions('otlp.read', options);
   const reader = new SpanReader(options);
   for (const file of files) reader.readFile(file);
-  return inTimeOrder(reader.finish());
+  const made = reader.finish();
+  return { ...made, claims: inTimeOrder(made.claims) };
 }
 
 type Kind = 'inference' | 'tool' | 'agent' | 'other';

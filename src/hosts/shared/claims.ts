@@ -9,6 +9,7 @@ import { type AnyEvent, buildEvent } from '../../format/event/build.js';
 import type { Claim, ForeignDigest, HostPlace } from './host.js';
 import { sourceIdOf, toolOf } from './names.js';
 import { ONE_CALL } from './usage.js';
+import { authorityOf } from './order.js';
 
 /** A claim's event, and where it comes from. */
 export interface ClaimedEvent {
@@ -29,8 +30,6 @@ interface UnfitClaim {
   readonly id: string;
   readonly error: NorthrootError;
 }
-
-/** What events of claims need besides. */
 interface ClaimContext {
   /** {@link Host.name} */
   readonly system: string;
@@ -205,8 +204,7 @@ class EventMaker {
 }
 
 function restsOn(claim: Claim): string | undefined {
-  if (claim.kind === 'evidence') return undefined;
-  const id = claim.kind === 'execution' ? claim.authorization : claim.grant;
+  const id = authorityOf(claim);
   return id === undefined ? undefined : sourceIdOf(id);
 }
 

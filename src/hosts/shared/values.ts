@@ -161,3 +161,10 @@ export function jcsDigest(value: SourceValue | undefined): Digest | undefined {
   const plain = value === undefined ? undefined : plainJson(value);
   return plain === undefined ? undefined : sha256Digest(canonicalBytes(plain));
 }
+
+/** Appends a value to the list of a key. */
+export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}

@@ -6,12 +6,13 @@ import { type ImportPlan, type KnownLedger, planImport } from '../../../src/host
 import { apm2 } from '../../../src/hosts/apm2/index.js';
 import { deriveNonce } from '../../../src/hosts/apm2/tool-intent.js';
 import type { HostFile } from '../../../src/hosts/shared/host.js';
-import type { drafts } from './kit.js';
 import {
   ANSWER,
   ARGS,
   ASK,
   codesOf,
+  type Draft,
+  type drafts,
   EPISODE,
   episode,
   fileOf,
@@ -20,14 +21,13 @@ import {
   intentLine,
   KEYS,
   NONCE,
+  type Parts,
   profile,
   read,
   receipt,
   responseLine,
   RESULT,
   verifyClaims,
-  type Draft,
-  type Parts,
 } from './kit.js';
 
 const with_ = (draft: Draft, payload: object): Draft => ({
