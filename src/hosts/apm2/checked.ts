@@ -130,5 +130,6 @@ function describe(value: SourceValue | undefined): string {
   if (value instanceof SourceNumber) return printable(value.text, 40);
   if (value instanceof SourceObject) return 'an object';
   if (Array.isArray(value)) return 'an array';
-  return printable(String(value as string | boolean | null | undefined), 40);
+  if (typeof value === 'string') return printable(value, 40);
+  return value === undefined ? 'none' : value === null ? 'null' : String(value === true);
 }
