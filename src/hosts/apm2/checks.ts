@@ -20,7 +20,9 @@ import {
 import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
 import { isKeyText, type ToolLogIndex, type ToolReceipt, verifyToolReceipt } from './receipt.js';
+import { ReadingBuilder } from '../shared/reading.js';
 interface CheckContext {
+  readonly builder: ReadingBuilder;
   readonly entries: Entries;
   readonly cases: Cases;
   /** Keys that the user trusts; without them a receipt's own key is all there is. */
@@ -36,14 +38,11 @@ export function pinnedKeys({ aids }: HostOptions): ReadonlySet<string> | undefin
 }
 
 /** Everything that the rules find. */
-export function checkAll(context: CheckContext): readonly HostFinding[] {
-  const check = new Check(context);
-  check.run();
-  return check.findings;
+export function checkAll(context: CheckContext): void {
+  new Check(context).run();
 }
 
 class Check {
-  readonly findings: HostFinding[] = [];
   readonly #context: CheckContext;
   readonly #withReceipts = new Set<Episode>();
   #profileHashes: ReadonlySet<string | undefined> | undefined;
@@ -91,7 +90,8 @@ class Check {
 
   #add(found: HostFinding): void {
     const { expected = '', actual = '' } = found;
-    this.findings.push({ ...found, expected: printable(expected), actual: printable(actual) });
+    const said = { expected: printable(expected), actual: printable(actual) };
+    this.#context.builder.find({ ...found, ...said });
   }
 
   /** AP-1: faults of frames. */

@@ -76,12 +76,11 @@ function checkEpisodes(
   checkReadOptions('episode.check', options, AIDS);
   const builder = new ReadingBuilder(options);
   const entries = readEntries(files, builder);
-  const cases = casesOf(entries, options);
-  const rules = checkAll({ entries, cases, pinned: pinnedKeys(options) });
-  const built = builder.finish();
-  const found = [...cases.findings, ...built.findings, ...entries.findings, ...rules];
+  const cases = casesOf(entries, options, builder);
+  checkAll({ builder, entries, cases, pinned: pinnedKeys(options) });
+  const { items: others, findings: found } = builder.finish();
   const checked = entries.entries.map(({ at, type }): HostItem => ({ at, type, fate: 'evidence' }));
-  const items = [...checked, ...entries.items, ...built.items];
+  const items = [...checked, ...others];
   // No file, no item: nothing to be decided about.
   if (items.length === 0) return { items, findings: found };
   const conformance = new Conformance(entries, cases, found, { file: files[0]!.name });

@@ -34,17 +34,8 @@ function readApm2(files: readonly HostFile[], options: HostOptions = {}): HostRe
   checkReadOptions('apm2.read', options, AIDS);
   const builder = new ReadingBuilder(options);
   const entries = readEntries(files, builder);
-  const cases = casesOf(entries, options);
-  const mapped = mapEntries(entries, cases, builder);
-  const found = checkAll({ entries, cases, pinned: pinnedKeys(options) });
-  const built = builder.finish();
-  return inFileOrder(
-    {
-      items: [...built.items, ...entries.items, ...mapped.items],
-      claims: mapped.claims,
-      observations: mapped.observations,
-      findings: [cases, built, entries, mapped].flatMap(({ findings }) => findings).concat(found),
-    },
-    files,
-  );
+  const cases = casesOf(entries, options, builder);
+  mapEntries(entries, cases, builder);
+  checkAll({ builder, entries, cases, pinned: pinnedKeys(options) });
+  return inFileOrder(builder.finish(), files);
 }

@@ -10,15 +10,7 @@ import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Bounds, Check } from '../../format/schema/generated/types.js';
 import { notStated } from '../shared/claims.js';
 import { blake3Hex } from '../shared/forms/cac.js';
-import type {
-  Claim,
-  ExecutionClaim,
-  ForeignDigest,
-  HostFinding,
-  HostItem,
-  HostPlace,
-  Observation,
-} from '../shared/host.js';
+import type { Claim, ExecutionClaim, ForeignDigest, HostPlace } from '../shared/host.js';
 import { codeOf, factText, factTexts, principalOf, toolOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { amountOf, timeOf } from '../shared/values.js';
@@ -33,27 +25,18 @@ import { inTimeOrder, latestOfFile } from '../shared/order.js';
 
 const SYSTEM = 'apm2';
 const MAX_FACT_LENGTH = 512;
-interface Mapped {
-  readonly items: readonly HostItem[];
-  readonly claims: readonly Claim[];
-  readonly observations: readonly Observation[];
-  readonly findings: readonly HostFinding[];
-}
-
-/** Makes claims of entries. Times that entries do not state are asked of `builder`. */
-export function mapEntries({ entries }: Entries, cases: Cases, builder: ReadingBuilder): Mapped {
+/** Makes claims of entries, and accounts for each. */
+export function mapEntries({ entries }: Entries, cases: Cases, builder: ReadingBuilder): void {
   const mapper = new Mapper(cases, builder);
   for (const [index, entry] of entries.entries()) mapper.add(entry, index);
-  return mapper.finish();
+  mapper.finish();
 }
 
 /** Makes a claim's last members: where it is from, when and whose. */
 type Base = Pick<Claim, 'at' | 'bytes' | 'occurredAt' | 'principalId'>;
 
 class Mapper {
-  readonly #items: HostItem[] = [];
   readonly #claims: Claim[] = [];
-  readonly #findings: HostFinding[] = [];
   readonly #cases: Cases;
   readonly #builder: ReadingBuilder;
   readonly #ids = new Set<string>();
@@ -125,12 +108,9 @@ class Mapper {
     } else this.#event(entry, index);
   }
 
-  finish(): Mapped {
-    const claims = inTimeOrder(this.#claims, latestOfFile());
-    const observations = [...this.#cases.episodes.values()].flatMap(({ cases }) =>
-      cases.flatMap((each) => this.#observation(each) ?? []),
-    );
-    return { items: this.#items, claims, observations, findings: this.#findings };
+  finish(): void {
+    for (const claim of inTimeOrder(this.#claims, latestOfFile())) this.#builder.claim(claim);
+    for (const { cases } of this.#cases.episodes.values()) for (const each of cases) this.#observe(each);
   }
 
   #event(entry: Entry, index: number): void {
@@ -291,7 +271,7 @@ class Mapper {
     const receipt = found.receipts.find((each) => each.entry.at.file !== entry.at.file || each.index < index);
     const stated = outcomeTextOf(fields);
     if (stated !== 'SUCCESS' && stated !== 'FAILURE' && stated !== 'TIMEOUT') {
-      this.#findings.push(
+      this.#builder.find(
         finding('OUTCOME_NOT_STATED', entry.at, { about: found.request, actual: shown(stated ?? 'none') }),
       );
     }
@@ -324,7 +304,7 @@ class Mapper {
     }
     const { time, stated, isBefore } = timeOfReceipt(found, receipt);
     if (isBefore) {
-      this.#findings.push(
+      this.#builder.find(
         finding('RECEIPT_TIME_BEFORE_DECISION', entry.at, {
           about: found.request,
           expected: `a start at ${time} or later; this time stands for it`,
@@ -604,7 +584,7 @@ class Mapper {
     let occurredAt: string | undefined;
     if (stated === undefined && fallback !== undefined) {
       occurredAt = fallback;
-      this.#findings.push(
+      this.#builder.find(
         finding('TIME_NOT_STATED', at, { actual: `none; ${fallback}, of what it belongs to, stands for it` }),
       );
     } else occurredAt = this.#builder.timeOf(stated, at);
@@ -641,14 +621,14 @@ class Mapper {
     return decision === undefined ? [] : budgetConsumed(decision.value);
   }
 
-  #observation(each: Case): Observation | undefined {
+  #observe(each: Case): void {
     const { requested, intents, decided, executed, receipts, responses } = each;
     const first = [requested, intents, decided, executed, receipts, responses].flat()[0];
-    if (first === undefined) return undefined;
+    if (first === undefined) return;
     const proposal = proposalOf(each, Number.MAX_SAFE_INTEGER);
     const run = this.#runs.get(each);
     const denied = responses[0]?.value.status === 'denied' ? 'deny' : undefined;
-    return {
+    this.#builder.observe({
       at: first.entry.at,
       callIds: [...new Set([each.request, `${each.scope}/${each.request}`])],
       tool: this.#toolOf(each, proposal.tool ?? receipts[0]?.value.toolClass),
@@ -657,7 +637,7 @@ class Mapper {
       outcome: run?.outcome,
       meters: run?.meters ?? [],
       occurredAt: run?.occurredAt ?? decided[0]?.value.time() ?? requested[0]?.value.time(),
-    };
+    });
   }
 
   /** Ids that hostile names make the same are told apart by their place. */
@@ -669,15 +649,15 @@ class Mapper {
   }
 
   #item({ at, type }: Entry, fate: 'mapped' | 'evidence'): void {
-    this.#items.push({ at, type, fate });
+    this.#builder.item({ at, type, fate });
   }
 
   #repeat({ at, type }: Entry, reason: string): void {
-    this.#items.push({ at, type, fate: 'repeated', reason });
+    this.#builder.repeat(at, type, reason);
   }
 
   #drop({ at, type }: Entry, reason: string): void {
-    this.#items.push({ at, type, fate: 'dropped', reason });
+    this.#builder.drop(at, type, reason);
   }
 }
 
