@@ -16,7 +16,7 @@ import {
   type ToolLineCode,
   type ToolResponse,
 } from './tool-intent.js';
-import { ReadingBuilder } from '../shared/reading.js';
+import type { ReadingBuilder } from '../shared/reading.js';
 
 /** An entry with what it says. */
 export interface Of<T> {

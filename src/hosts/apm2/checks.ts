@@ -20,7 +20,7 @@ import {
 import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
 import { isKeyText, type ToolLogIndex, type ToolReceipt, verifyToolReceipt } from './receipt.js';
-import { ReadingBuilder } from '../shared/reading.js';
+import type { ReadingBuilder } from '../shared/reading.js';
 interface CheckContext {
   readonly builder: ReadingBuilder;
   readonly entries: Entries;

@@ -16,7 +16,7 @@ import { verifyToolReceipt } from './receipt.js';
 import { APM2_RULES } from './rules.js';
 
 /** Why reviews are blocked, by name: the numbers of the protobuf and of the code disagree. The last is the seed's alone. */
-export const BLOCKED_REASONS = [
+const BLOCKED_REASONS = [
   ...['APPLY_FAILED', 'TOOL_FAILED', 'BINARY_UNSUPPORTED', 'MISSING_ARTIFACT', 'INVALID_BUNDLE', 'TIMEOUT'],
   ...[
     'POLICY_DENIED',

@@ -51,7 +51,7 @@ export type ToolResponse = { readonly nonce: string; readonly requestId: string 
 );
 
 /** What a line is checked against. */
-export interface ToolLineOptions {
+interface ToolLineOptions {
   readonly nonce?: string | undefined;
   /** In bytes of JSON; {@link DEFAULT_MAX_ARGS_SIZE} where it is left out. */
   readonly maxArgsSize?: number | undefined;

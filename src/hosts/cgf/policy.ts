@@ -163,7 +163,7 @@ function member(value: SourceValue, name: string, otherwise: SourceValue): Sourc
 }
 
 /** What a decision is made about, as the host's own server puts it before its policy. */
-export interface PolicyInput {
+interface PolicyInput {
   /** The members that rules can ask about, `proposal.tool_name`. */
   readonly fields: ReadonlyMap<string, SourceValue>;
   /** Whether the source says anything of `signals.…`. */

@@ -15,7 +15,7 @@ import type { FindingDetails } from '../shared/findings.js';
 import { jsonIn } from '../shared/reading.js';
 
 /** A bundle's files by their names within it: `traces.jsonl`. */
-export type BundleFiles = ReadonlyMap<string, HostFile>;
+type BundleFiles = ReadonlyMap<string, HostFile>;
 
 /** Every name that a bundle's file has. */
 export const BUNDLE_NAMES: readonly string[] = [

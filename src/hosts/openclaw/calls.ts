@@ -483,6 +483,16 @@ export class Calls {
     this.#context.find(code, at, { about: call.key, expected, actual, related: [call.at] });
   }
 
+  #differ(
+    at: HostPlace,
+    call: Call,
+    code: Code,
+    ...values: readonly [SourceValue | undefined, SourceValue]
+  ): void {
+    const [expected, actual] = values.map((value) => textOfDigest(jcsDigest(value))) as [string, string];
+    this.#disagree(at, call, code, expected, actual);
+  }
+
   #compare(): void {
     for (const { at, runId, data } of this.#asked) {
       const callId = textAt(data, 'toolCallId');
@@ -491,13 +501,7 @@ export class Calls {
       if (call?.asked === undefined || args === undefined || isSame(call.asked, args)) continue;
       // An id that the run used again: the event may be of the call before.
       if (this.ofSession(call.scope, callId!).length > 1) continue;
-      this.#disagree(
-        at,
-        call,
-        'ARGUMENTS_DIFFER',
-        textOfDigest(jcsDigest(call.asked)),
-        textOfDigest(jcsDigest(args)),
-      );
+      this.#differ(at, call, 'ARGUMENTS_DIFFER', call.asked, args);
     }
     for (const { entry, call, report } of this.#reports) {
       const { at } = entry;
@@ -505,13 +509,7 @@ export class Calls {
       const status = textAt(result, 'details', 'status');
       const isError = report.isError || (status !== undefined && FAILED.has(status));
       if (call.decision !== undefined && args !== undefined && !isSame(call.asked, args))
-        this.#disagree(
-          at,
-          call,
-          'ARGUMENTS_DIFFER',
-          textOfDigest(jcsDigest(call.asked)),
-          textOfDigest(jcsDigest(args)),
-        );
+        this.#differ(at, call, 'ARGUMENTS_DIFFER', call.asked, args);
       // What ran although it was blocked is already reported.
       if (call.end === undefined || call.end.at === at || (call.decision === 'deny' && call.end.ran))
         continue;

@@ -48,7 +48,7 @@ export function checkReadOptions(
 export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
 
 /** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
-export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 
 /** Collects a {@link HostReading}. */
 export class ReadingBuilder {
@@ -236,7 +236,7 @@ export function* splitLines(
  * The items of a file that is one JSON text over several lines: it, or the elements of an array. None where it is neither one text nor
  * lines; undefined where it is lines.
  */
-export function readDocument(file: HostFile, options?: SourceJsonOptions): readonly SourceItem[] | undefined {
+function readDocument(file: HostFile, options?: SourceJsonOptions): readonly SourceItem[] | undefined {
   const lines = splitLines(file);
   const first = lines.next();
   const second = lines.next();

@@ -17,7 +17,7 @@ import {
 } from '../../../base/json/source-json.js';
 
 /** What keeps a value from having a cac-json form. */
-export type CacCode =
+type CacCode =
   | 'PARSE_ERROR'
   | 'NESTING_TOO_DEEP'
   | 'DUPLICATE_KEY'
