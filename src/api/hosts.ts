@@ -60,7 +60,7 @@ export {
   type SourceValue,
 } from '../base/json/source-json.js';
 export { reportCheck, reportImport, type ImportReportOptions } from '../hosts/shared/import-report.js';
-export { describeHostFinding } from '../hosts/shared/finding-text.js';
+export { describeHostFinding } from '../hosts/shared/findings.js';
 export {
   reconcileLedger,
   type ReconcileLedgerOptions,

@@ -3,14 +3,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planImport } from '../../src/hosts/shared/import.js';
-import { parseTimeZone } from '../../src/hosts/shared/local-time.js';
+import { parseTimeZone, readingLocalTimes } from '../../src/hosts/shared/local-time.js';
 import { readHost } from '../../src/hosts/shared/read-host.js';
 import { readSource } from '../../src/hosts/shared/reconcile-sources.js';
 import { claudeCode } from '../../src/hosts/claude-code/index.js';
 import { litellm } from '../../src/hosts/litellm/index.js';
 import { openclaw } from '../../src/hosts/openclaw/index.js';
 import { timeOfText } from '../../src/hosts/shared/values.js';
-import { readingLocalTimes } from '../../src/hosts/shared/local-time.js';
 import { fileOf } from './samples.js';
 
 const entry = (timestamp: string) =>

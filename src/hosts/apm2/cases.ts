@@ -1,9 +1,9 @@
 /** Entries put together: episodes with what they are attributed to, and what each request of them went through. */
 
-import { addTo } from '../shared/lists.js';
-import { finding } from './findings.js';
+import { addTo } from '../shared/values.js';
+import { finding } from './rules.js';
 import type { Fault } from '../../base/fault.js';
-import type { HostFile, HostFinding, HostOptions } from '../shared/host.js';
+import type { HostFile, HostOptions } from '../shared/host.js';
 import type { Fields } from './events.js';
 import { type AdapterProfile, type ProfileReading, readAdapterProfile } from './profile.js';
 import type { Entries, Entry } from './reader.js';
@@ -16,6 +16,7 @@ import {
   type ToolLineCode,
   type ToolResponse,
 } from './tool-intent.js';
+import type { ReadingBuilder } from '../shared/reading.js';
 
 /** An entry with what it says. */
 export interface Of<T> {
@@ -52,8 +53,6 @@ export interface Episode {
   readonly logs: Set<string>;
   hasResponses: boolean;
 }
-
-/** A frame that is no request or answer of any episode. */
 interface BadLine {
   readonly entry: Entry;
   readonly index: number;
@@ -71,14 +70,13 @@ export interface Cases {
   /** Logs whose nonce nothing in the files confirms, with their first frame. */
   readonly unverified: readonly Entry[];
   readonly actuations: readonly Of<Fields>[];
-  readonly findings: readonly HostFinding[];
 }
 
 /** Puts entries together. `aids.profile` is a profile like those in the files. */
-export function casesOf({ entries }: Entries, options: HostOptions): Cases {
+export function casesOf({ entries }: Entries, options: HostOptions, builder: ReadingBuilder): Cases {
   const maker = new Maker();
   const given = options.aids?.['profile'];
-  if (given !== undefined) maker.addGiven(given);
+  if (given !== undefined) maker.addGiven(given, builder);
   for (const [index, entry] of entries.entries()) if (entry.said.kind !== 'line') maker.add(entry, index);
   maker.selectProfiles();
   maker.addLogs(entries);
@@ -105,7 +103,6 @@ class Maker implements Cases {
   readonly badLines: BadLine[] = [];
   readonly unverified: Entry[] = [];
   readonly actuations: Of<Fields>[] = [];
-  readonly findings: HostFinding[] = [];
   readonly #cases = new Map<string, Case>();
   readonly #episodeOfSession = new Map<string, string>();
   readonly #episodeOfRequest = new Map<string, string>();
@@ -113,11 +110,11 @@ class Maker implements Cases {
   #named = 0;
   #firstNamed: string | undefined;
 
-  addGiven(file: HostFile): void {
+  addGiven(file: HostFile, builder: ReadingBuilder): void {
     const { profile, faults } = readAdapterProfile(file.bytes);
     if (profile !== undefined) this.#given.push(profile);
     for (const { code, pointer, expected, actual } of profile === undefined ? faults : [])
-      this.findings.push(
+      builder.find(
         finding('PROFILE_INVALID', { file: file.name, pointer }, { about: code, expected, actual }),
       );
   }

@@ -8,7 +8,7 @@ import type { HostFinding, HostOptions } from '../shared/host.js';
 import { textAt } from '../shared/values.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
 import { Fields } from './events.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding } from './rules.js';
 import {
   domainsOf,
   GENESIS,
@@ -20,9 +20,9 @@ import {
 import { isRemark } from './profile.js';
 import type { Entries, Entry } from './reader.js';
 import { isKeyText, type ToolLogIndex, type ToolReceipt, verifyToolReceipt } from './receipt.js';
-
-/** What rules are checked against. */
+import type { ReadingBuilder } from '../shared/reading.js';
 interface CheckContext {
+  readonly builder: ReadingBuilder;
   readonly entries: Entries;
   readonly cases: Cases;
   /** Keys that the user trusts; without them a receipt's own key is all there is. */
@@ -38,14 +38,11 @@ export function pinnedKeys({ aids }: HostOptions): ReadonlySet<string> | undefin
 }
 
 /** Everything that the rules find. */
-export function checkAll(context: CheckContext): readonly HostFinding[] {
-  const check = new Check(context);
-  check.run();
-  return check.findings;
+export function checkAll(context: CheckContext): void {
+  new Check(context).run();
 }
 
 class Check {
-  readonly findings: HostFinding[] = [];
   readonly #context: CheckContext;
   readonly #withReceipts = new Set<Episode>();
   #profileHashes: ReadonlySet<string | undefined> | undefined;
@@ -79,9 +76,22 @@ class Check {
     this.#add(finding(code, at, { ...details, ...others }));
   }
 
+  /** Finds that something is stated otherwise than elsewhere, or than it must be. */
+  #differ(
+    code: Code,
+    entry: Entry,
+    about: string | undefined,
+    expected: string,
+    actual: string | undefined,
+    related?: Entry,
+  ): void {
+    this.#find(code, entry, { about, expected, actual, related });
+  }
+
   #add(found: HostFinding): void {
     const { expected = '', actual = '' } = found;
-    this.findings.push({ ...found, expected: printable(expected), actual: printable(actual) });
+    const said = { expected: printable(expected), actual: printable(actual) };
+    this.#context.builder.find({ ...found, ...said });
   }
 
   /** AP-1: faults of frames. */
@@ -210,12 +220,7 @@ class Check {
     const [receipt] = receipts;
     const ofReceipt = receipt?.value.argsHash;
     if (stated !== undefined && ofReceipt !== undefined && stated !== ofReceipt)
-      this.#find('ARGS_HASH_MISMATCH', receipt!.entry, {
-        about: request,
-        expected: stated,
-        actual: ofReceipt,
-        related: requested[0]!.entry,
-      });
+      this.#differ('ARGS_HASH_MISMATCH', receipt!.entry, request, stated, ofReceipt, requested[0]!.entry);
     if (intent === undefined) return;
     const canonical = cacBytes(intent.value.args);
     const sent = intent.value.argsBytes;
@@ -255,12 +260,7 @@ class Check {
     const [first, ...others] = said;
     for (const { entry, hash } of others)
       if (hash !== first!.hash)
-        this.#find('RESULT_HASH_MISMATCH', entry, {
-          about: request,
-          expected: first!.hash,
-          actual: hash,
-          related: first!.entry,
-        });
+        this.#differ('RESULT_HASH_MISMATCH', entry, request, first!.hash, hash, first!.entry);
   }
 
   /** AP-1 and AP-3: the profile's tools. */
@@ -397,11 +397,7 @@ class Check {
       if (cap === undefined || cap === '0' || used <= BigInt(cap) * scale || over.has(unit)) return;
       over.add(unit);
       const shown = scale === 1n ? String(used) : `${used} ns`;
-      this.#find('BUDGET_EXCEEDED', entry, {
-        about: episode.id,
-        expected: `at most ${cap} ${unit}`,
-        actual: shown,
-      });
+      this.#differ('BUDGET_EXCEEDED', entry, episode.id, `at most ${cap} ${unit}`, shown);
     };
     const runs = episode.cases.flatMap((each) => {
       const run = each.executed[0] ?? each.receipts[0];
@@ -512,11 +508,7 @@ class Check {
       const strong = pinned ?? new Set([...named, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
       const isSigned = row.signature?.some((byte) => byte !== 0) === true;
       if (row.domain !== undefined && !domainsOf(row.eventType).includes(row.domain))
-        this.#find('LEDGER_DOMAIN_MISMATCH', entry, {
-          about: row.id,
-          expected: domainsOf(row.eventType)[0]!,
-          actual: row.domain,
-        });
+        this.#differ('LEDGER_DOMAIN_MISMATCH', entry, row.id, domainsOf(row.eventType)[0]!, row.domain);
       else if (!isSigned)
         this.#find('LEDGER_UNSIGNED', entry, {
           about: row.id,
@@ -543,22 +535,12 @@ class Check {
         actual: `${row.payload.length} bytes`,
       });
     if (row.prevHash === undefined)
-      this.#find('LEDGER_LINK_BROKEN', entry, {
-        about: row.id,
-        expected: 'the hash of the row before',
-        actual: 'none',
-        related: chain.entry,
-      });
+      this.#differ('LEDGER_LINK_BROKEN', entry, row.id, 'the hash of the row before', 'none', chain.entry);
     else if (chain.entry === undefined) {
       if (row.prevHash !== GENESIS)
         this.#find('LEDGER_HEAD_MISSING', entry, { about: row.id, actual: `one after ${row.prevHash}` });
     } else if (!chain.hashes.includes(row.prevHash))
-      this.#find('LEDGER_LINK_BROKEN', entry, {
-        about: row.id,
-        expected: chain.hashes[0]!,
-        actual: row.prevHash,
-        related: chain.entry,
-      });
+      this.#differ('LEDGER_LINK_BROKEN', entry, row.id, chain.hashes[0]!, row.prevHash, chain.entry);
     else if (
       row.sequence !== undefined &&
       chain.sequence !== undefined &&
@@ -589,11 +571,7 @@ class Check {
     if (said === undefined || row.prevHash === undefined) return;
     if (said === row.prevHash) chain.isSignedOver ||= said !== GENESIS;
     else if (chain.isSignedOver)
-      this.#find('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, {
-        about: row.id,
-        expected: `prev_hash ${said}`,
-        actual: row.prevHash,
-      });
+      this.#differ('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, row.id, `prev_hash ${said}`, row.prevHash);
   }
 
   /** What a row's columns say and its payload too. */
@@ -620,19 +598,11 @@ class Check {
       const said = textAt(content, name);
       const isSessionRow = name === 'event_type' && column === 'session_event';
       if (said === undefined || column === undefined || said === column || isSessionRow) continue;
-      this.#find('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, {
-        about: row.id,
-        expected: `${name} ${said}`,
-        actual: column,
-      });
+      this.#differ('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, row.id, `${name} ${said}`, column);
     }
     const time = new Fields([content]).count('timestamp_ns');
     if (time !== undefined && row.timestampNs !== '0' && time !== row.timestampNs)
-      this.#find('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, {
-        about: row.id,
-        expected: `timestamp_ns ${time}`,
-        actual: row.timestampNs,
-      });
+      this.#differ('LEDGER_ROW_CONTRADICTS_PAYLOAD', entry, row.id, `timestamp_ns ${time}`, row.timestampNs);
   }
 
   /** AP-11. */

@@ -3,11 +3,10 @@
  * do not show has not been proved, so it fails; and what fails must be recorded as a blocked review, by a reason's name.
  */
 
-import { rulesOf } from '../shared/findings.js';
+import { findingOf, rulesOf, type Weight } from '../shared/findings.js';
 import { printable } from '../../base/bytes/printable.js';
-import { checkOptions } from '../../base/options.js';
 import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace } from '../shared/host.js';
-import { ReadingBuilder } from '../shared/reading.js';
+import { checkReadOptions, ReadingBuilder } from '../shared/reading.js';
 import { type Case, type Cases, casesOf, type Episode } from './cases.js';
 import { checkAll, decisionOf, pinnedKeys } from './checks.js';
 import type { Fields } from './events.js';
@@ -17,7 +16,7 @@ import { verifyToolReceipt } from './receipt.js';
 import { APM2_RULES } from './rules.js';
 
 /** Why reviews are blocked, by name: the numbers of the protobuf and of the code disagree. The last is the seed's alone. */
-export const BLOCKED_REASONS = [
+const BLOCKED_REASONS = [
   ...['APPLY_FAILED', 'TOOL_FAILED', 'BINARY_UNSUPPORTED', 'MISSING_ARTIFACT', 'INVALID_BUNDLE', 'TIMEOUT'],
   ...[
     'POLICY_DENIED',
@@ -74,24 +73,19 @@ function checkEpisodes(
   files: readonly HostFile[],
   options: HostOptions = {},
 ): { items: readonly HostItem[]; findings: readonly HostFinding[] } {
-  checkOptions('episode', options, { occurredAt: 'string', aids: 'object' });
-  for (const name of Object.keys(options.aids ?? {}))
-    if (!Object.hasOwn(AIDS, name)) throw new RangeError(`episode: there is no aid ${name}`);
+  checkReadOptions('episode.check', options, AIDS);
   const builder = new ReadingBuilder(options);
   const entries = readEntries(files, builder);
-  const cases = casesOf(entries, options);
-  const rules = checkAll({ entries, cases, pinned: pinnedKeys(options) });
-  const built = builder.finish();
-  const found = [...cases.findings, ...built.findings, ...entries.findings, ...rules];
+  const cases = casesOf(entries, options, builder);
+  checkAll({ builder, entries, cases, pinned: pinnedKeys(options) });
+  const { items: others, findings: found } = builder.finish();
   const checked = entries.entries.map(({ at, type }): HostItem => ({ at, type, fate: 'evidence' }));
-  const items = [...checked, ...entries.items, ...built.items];
+  const items = [...checked, ...others];
   // No file, no item: nothing to be decided about.
   if (items.length === 0) return { items, findings: found };
   const conformance = new Conformance(entries, cases, found, { file: files[0]!.name });
   return { items, findings: [...found, ...conformance.check()] };
 }
-
-/** See {@link Conformance}. */
 interface Facts {
   readonly hasIntent: boolean;
   /** Whether a tool was requested, allowed and executed, with its receipt. */
@@ -131,14 +125,12 @@ class Conformance {
   check(): readonly HostFinding[] {
     const named = [...this.#cases.episodes.values()].filter(({ id }) => id !== '');
     if (named.length === 0)
-      this.#fail('EP-6', 'ADAPTER_MISCONFIGURED', this.#at, 'an episode', 'none in the files', undefined);
+      this.#fail('EP-6', 'ADAPTER_MISCONFIGURED', this.#at, 'an episode', 'none in the files');
     for (const episode of named) this.#episode(episode, episode === named[0]);
     this.#review();
     this.#closed();
     return this.#findings;
   }
-
-  /** What the rules ask of an episode's requests and logs. */
   #factsOf(episode: Episode | undefined): Facts {
     const cases = episode?.cases ?? [];
     const logs = [...(episode?.logs ?? [])];
@@ -158,59 +150,24 @@ class Conformance {
     const isComplete = ['work_id', 'episode_id', 'session_id'].every(
       (name) => first?.value.text(name) !== undefined,
     );
+    const fail = (rule: string, reason: string, expected: string, actual = 'none'): void =>
+      this.#fail(rule, reason, at, expected, actual, id);
     if (!isComplete || first?.value.hash('adapter_profile_hash') === undefined)
-      this.#fail(
-        'EP-6',
-        'ADAPTER_MISCONFIGURED',
-        at,
-        'work, episode, session and profile',
-        'not all of them',
-        id,
-      );
+      fail('EP-6', 'ADAPTER_MISCONFIGURED', 'work, episode, session and profile', 'not all of them');
     else if (first.entry.row === undefined)
-      this.#fail(
-        'EP-6',
-        'ADAPTER_MISCONFIGURED',
-        at,
-        'an attribution in a ledger',
-        'an event outside of one',
-        id,
-      );
+      fail('EP-6', 'ADAPTER_MISCONFIGURED', 'an attribution in a ledger', 'an event outside of one');
     if (profile === undefined)
-      this.#fail(
-        'EP-1',
-        'ADAPTER_MISCONFIGURED',
-        at,
-        'the profile of the hash that is attributed, valid',
-        'none',
-        id,
-      );
+      fail('EP-1', 'ADAPTER_MISCONFIGURED', 'the profile of the hash that is attributed, valid');
     else if (!pinsVersion(profile.versionRegex))
-      this.#fail(
-        'EP-1',
-        'ADAPTER_MISCONFIGURED',
-        at,
-        'a major and a minor version',
-        profile.versionRegex,
-        id,
-      );
+      fail('EP-1', 'ADAPTER_MISCONFIGURED', 'a major and a minor version', profile.versionRegex);
     const [own, unnamed] = [this.#factsOf(episode), this.#unnamed];
-    if (!own.hasIntent && !unnamed.hasIntent)
-      this.#fail('EP-2', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a ToolIntent', 'none', id);
+    if (!own.hasIntent && !unnamed.hasIntent) fail('EP-2', 'ADAPTER_PROTOCOL_VIOLATION', 'a ToolIntent');
     if (!own.hasRun && !unnamed.hasRun)
-      this.#fail(
-        'EP-3',
-        'TOOL_FAILED',
-        at,
-        'a tool asked for, allowed and executed, with its receipt',
-        'none',
-        id,
-      );
+      fail('EP-3', 'TOOL_FAILED', 'a tool requested, allowed and executed, with its receipt');
     this.#executions(episode.cases);
     if (isFirst) this.#executions(this.#cases.episodes.get('')?.cases ?? []);
     const isStructured = own.hasLog || unnamed.hasLog ? own.hasEnding || unnamed.hasEnding : this.#hasEnding;
-    if (!isStructured)
-      this.#fail('EP-4', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a JSON object at the end of the log', 'none', id);
+    if (!isStructured) fail('EP-4', 'ADAPTER_PROTOCOL_VIOLATION', 'a JSON object at the end of the log');
   }
 
   #executions(all: readonly Case[]): void {
@@ -238,28 +195,14 @@ class Conformance {
     const receipts = this.#eventsOf('review_receipt');
     const blocked = this.#eventsOf('review_blocked');
     if (receipts.length === 0 && blocked.length === 0)
-      this.#fail(
-        'EP-5',
-        'MISSING_ARTIFACT',
-        this.#at,
-        'ReviewReceiptRecorded',
-        'not in the files',
-        undefined,
-      );
+      this.#fail('EP-5', 'MISSING_ARTIFACT', this.#at, 'ReviewReceiptRecorded', 'not in the files');
     for (const { entry, fields } of receipts) {
       const about = fields.text('receipt_id') ?? fields.text('review_id');
       const bundle = fields.hash('artifact_bundle_hash');
       if (entry.row === undefined)
         this.#fail('EP-5', 'INVALID_BUNDLE', entry.at, 'a row of a ledger', 'an event outside of one', about);
       else if (bundle === undefined || !this.#entries.stored.has(bundle))
-        this.#fail(
-          'EP-5',
-          'MISSING_ARTIFACT',
-          entry.at,
-          'the artifact bundle that it names',
-          'not in the files',
-          about,
-        );
+        this.#fail('EP-5', 'MISSING_ARTIFACT', entry.at, 'its artifact bundle', 'not in the files', about);
     }
     for (const { entry, fields } of blocked) {
       const about = fields.text('blocked_id');
@@ -280,50 +223,28 @@ class Conformance {
     if (reason === undefined) return;
     const blocked = this.#eventsOf('review_blocked');
     const [receipt] = this.#eventsOf('review_receipt');
+    const expected = `a blocked review: ${reason}`;
     if (receipt !== undefined)
-      this.#find(
-        'EP-7',
-        'NOT_FAILED_CLOSED',
-        'violation',
-        receipt.entry.at,
-        `a blocked review: ${reason}`,
-        'a review',
-        undefined,
-      );
+      this.#find('EP-7', 'NOT_FAILED_CLOSED', 'violation', receipt.entry.at, expected, 'a review');
     else if (blocked.length === 0)
-      this.#find(
-        'EP-7',
-        'REVIEW_BLOCKED_MISSING',
-        'invalid',
-        this.#at,
-        `ReviewBlockedRecorded: ${reason}`,
-        'none',
-        undefined,
-      );
+      this.#find('EP-7', 'REVIEW_BLOCKED_MISSING', 'invalid', this.#at, expected, 'none');
   }
 
-  #fail(
-    rule: string,
-    reason: string,
-    at: HostPlace,
-    expected: string,
-    actual: string,
-    about: string | undefined,
-  ): void {
+  #fail(rule: string, reason: string, at: HostPlace, expected: string, actual: string, about?: string): void {
     this.#find(rule, reason, 'invalid', at, expected, actual, about);
   }
 
   #find(
     rule: string,
     code: string,
-    kind: 'invalid' | 'violation',
+    weight: Weight,
     at: HostPlace,
     expected: string,
     actual: string,
-    about: string | undefined,
+    about?: string,
   ): void {
-    const shown = printable(actual, 80);
-    this.#findings.push({ rule, code, severity: 'error', class: kind, at, about, expected, actual: shown });
+    const details = { about, expected, actual: printable(actual, 80) };
+    this.#findings.push(findingOf(rule, weight, code, at, details));
   }
 }
 

@@ -8,20 +8,6 @@ import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/so
 import { numberAt, timeOf, timeOfText } from '../shared/values.js';
 import { bytesOf } from './receipt.js';
 
-/** What events say that is checked against rules or mapped; everything else is `other`. */
-export type EventKind =
-  | 'requested'
-  | 'decided'
-  | 'executed'
-  | 'budget_exceeded'
-  | 'attributed'
-  | 'actuation'
-  | 'spawned'
-  | 'terminated'
-  | 'review_receipt'
-  | 'review_blocked'
-  | 'other';
-
 /** An event's members, the innermost object that has a name first. */
 export class Fields {
   readonly #layers: readonly SourceObject[];
@@ -127,7 +113,7 @@ export interface KernelEvent {
 }
 
 /** Kinds by name, without whatever is neither letter nor digit. */
-const KINDS: Readonly<Record<string, EventKind>> = {
+const KINDS = {
   toolrequested: 'requested',
   toolrequest: 'requested',
   tooldecided: 'decided',
@@ -144,7 +130,15 @@ const KINDS: Readonly<Record<string, EventKind>> = {
   episodeterminated: 'terminated',
   reviewreceiptrecorded: 'review_receipt',
   reviewblockedrecorded: 'review_blocked',
-};
+} as const;
+
+/** What events say that is checked against rules or mapped; everything else is `other`. */
+export type EventKind = (typeof KINDS)[keyof typeof KINDS] | 'other';
+
+/** The kind of a name; undefined of any other. */
+function knownKind(name: string): EventKind | undefined {
+  return Object.hasOwn(KINDS, name) ? KINDS[name as keyof typeof KINDS] : undefined;
+}
 
 /** Names of members that hold an event under a shorter name: `tool: {decided: {…}}`. */
 const WRAPPERS: Readonly<Record<string, string>> = {
@@ -172,8 +166,7 @@ function nameOf(text: string): string {
 
 /** What kind of event a type names. */
 export function kindOf(type: string): EventKind {
-  const name = nameOf(type);
-  return Object.hasOwn(KINDS, name) ? KINDS[name]! : 'other';
+  return knownKind(nameOf(type)) ?? 'other';
 }
 
 /** The event that an object is or holds; undefined where it is none. */
@@ -199,12 +192,7 @@ function unwrap(
   for (const [name, member] of value.entries()) {
     if (!(member instanceof SourceObject)) continue;
     const known = nameOf(name);
-    const full = `${prefix}${known}`;
-    const kind = Object.hasOwn(KINDS, full)
-      ? KINDS[full]
-      : Object.hasOwn(KINDS, known)
-        ? KINDS[known]
-        : undefined;
+    const kind = knownKind(`${prefix}${known}`) ?? knownKind(known);
     if (kind !== undefined) {
       const inner = [...member.entries()].flatMap(([, each]) => (each instanceof SourceObject ? [each] : []));
       return { kind, type: snakeOf(kind), fields: new Fields([member, ...inner, ...layers]) };

@@ -1,6 +1,6 @@
 /** Entries as claims: decisions, executions, and evidence of the rest. docs/hosts/apm2.md has the table. */
 
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import { encodeBase64url, encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
 import type { JsonObject } from '../../base/json/value.js';
@@ -10,16 +10,8 @@ import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Bounds, Check } from '../../format/schema/generated/types.js';
 import { notStated } from '../shared/claims.js';
 import { blake3Hex } from '../shared/forms/cac.js';
-import type {
-  Claim,
-  ExecutionClaim,
-  ForeignDigest,
-  HostFinding,
-  HostItem,
-  HostPlace,
-  Observation,
-} from '../shared/host.js';
-import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
+import type { Claim, ExecutionClaim, ForeignDigest, HostPlace } from '../shared/host.js';
+import { codeOf, factText, factTexts, principalOf, toolOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { amountOf, timeOf } from '../shared/values.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
@@ -28,32 +20,23 @@ import type { Fields } from './events.js';
 import { ledgerRowHash } from './ledger-rows.js';
 import type { Entries, Entry } from './reader.js';
 import type { ToolReceipt } from './receipt.js';
+import { ONE_CALL } from '../shared/usage.js';
+import { inTimeOrder, latestOfFile } from '../shared/order.js';
 
 const SYSTEM = 'apm2';
 const MAX_FACT_LENGTH = 512;
-
-/** What mapping gives. */
-interface Mapped {
-  readonly items: readonly HostItem[];
-  readonly claims: readonly Claim[];
-  readonly observations: readonly Observation[];
-  readonly findings: readonly HostFinding[];
-}
-
-/** Makes claims of entries. Times that entries do not state are asked of `builder`. */
-export function mapEntries({ entries }: Entries, cases: Cases, builder: ReadingBuilder): Mapped {
+/** Makes claims of entries, and accounts for each. */
+export function mapEntries({ entries }: Entries, cases: Cases, builder: ReadingBuilder): void {
   const mapper = new Mapper(cases, builder);
   for (const [index, entry] of entries.entries()) mapper.add(entry, index);
-  return mapper.finish();
+  mapper.finish();
 }
 
 /** Makes a claim's last members: where it is from, when and whose. */
 type Base = Pick<Claim, 'at' | 'bytes' | 'occurredAt' | 'principalId'>;
 
 class Mapper {
-  readonly #items: HostItem[] = [];
   readonly #claims: Claim[] = [];
-  readonly #findings: HostFinding[] = [];
   readonly #cases: Cases;
   readonly #builder: ReadingBuilder;
   readonly #ids = new Set<string>();
@@ -125,12 +108,9 @@ class Mapper {
     } else this.#event(entry, index);
   }
 
-  finish(): Mapped {
-    const claims = ordered(this.#claims);
-    const observations = [...this.#cases.episodes.values()].flatMap(({ cases }) =>
-      cases.flatMap((each) => this.#observation(each) ?? []),
-    );
-    return { items: this.#items, claims, observations, findings: this.#findings };
+  finish(): void {
+    for (const claim of inTimeOrder(this.#claims, latestOfFile())) this.#builder.claim(claim);
+    for (const { cases } of this.#cases.episodes.values()) for (const each of cases) this.#observe(each);
   }
 
   #event(entry: Entry, index: number): void {
@@ -291,7 +271,7 @@ class Mapper {
     const receipt = found.receipts.find((each) => each.entry.at.file !== entry.at.file || each.index < index);
     const stated = outcomeTextOf(fields);
     if (stated !== 'SUCCESS' && stated !== 'FAILURE' && stated !== 'TIMEOUT') {
-      this.#findings.push(
+      this.#builder.find(
         finding('OUTCOME_NOT_STATED', entry.at, { about: found.request, actual: shown(stated ?? 'none') }),
       );
     }
@@ -324,7 +304,7 @@ class Mapper {
     }
     const { time, stated, isBefore } = timeOfReceipt(found, receipt);
     if (isBefore) {
-      this.#findings.push(
+      this.#builder.find(
         finding('RECEIPT_TIME_BEFORE_DECISION', entry.at, {
           about: found.request,
           expected: `a start at ${time} or later; this time stands for it`,
@@ -523,7 +503,7 @@ class Mapper {
       paramsDigest: blake3Digest(argsHash) ?? decision?.params,
       outputDigest: blake3Digest(outputHash),
       startedAt,
-      meters: [{ unit: 'calls', amount: { t: 'int', v: '1' } }, ...meters],
+      meters: [ONE_CALL, ...meters],
       meterBasis: 'reported',
     };
     this.#runs.set(found, claim);
@@ -570,9 +550,9 @@ class Mapper {
     ];
     const codes = ['reason_code', 'reason', 'budget_type', 'exit_classification', 'rationale_code'];
     this.#evidence(entry, id, type === '' ? 'event' : type, episode, time, {
-      ...factsOf([...names, ...codes], (name) => fields.text(name)),
-      ...factsOf(['limit', 'consumed'], (name) => fields.count(name)),
-      ...factsOf(['changeset_digest', 'artifact_bundle_hash', 'blocked_log_hash'], (name) =>
+      ...factTexts([...names, ...codes], (name) => fields.text(name), MAX_FACT_LENGTH),
+      ...factTexts(['limit', 'consumed'], (name) => fields.count(name), MAX_FACT_LENGTH),
+      ...factTexts(['changeset_digest', 'artifact_bundle_hash', 'blocked_log_hash'], (name) =>
         fields.hash(name),
       ),
     });
@@ -604,7 +584,7 @@ class Mapper {
     let occurredAt: string | undefined;
     if (stated === undefined && fallback !== undefined) {
       occurredAt = fallback;
-      this.#findings.push(
+      this.#builder.find(
         finding('TIME_NOT_STATED', at, { actual: `none; ${fallback}, of what it belongs to, stands for it` }),
       );
     } else occurredAt = this.#builder.timeOf(stated, at);
@@ -641,14 +621,14 @@ class Mapper {
     return decision === undefined ? [] : budgetConsumed(decision.value);
   }
 
-  #observation(each: Case): Observation | undefined {
+  #observe(each: Case): void {
     const { requested, intents, decided, executed, receipts, responses } = each;
     const first = [requested, intents, decided, executed, receipts, responses].flat()[0];
-    if (first === undefined) return undefined;
+    if (first === undefined) return;
     const proposal = proposalOf(each, Number.MAX_SAFE_INTEGER);
     const run = this.#runs.get(each);
     const denied = responses[0]?.value.status === 'denied' ? 'deny' : undefined;
-    return {
+    this.#builder.observe({
       at: first.entry.at,
       callIds: [...new Set([each.request, `${each.scope}/${each.request}`])],
       tool: this.#toolOf(each, proposal.tool ?? receipts[0]?.value.toolClass),
@@ -657,7 +637,7 @@ class Mapper {
       outcome: run?.outcome,
       meters: run?.meters ?? [],
       occurredAt: run?.occurredAt ?? decided[0]?.value.time() ?? requested[0]?.value.time(),
-    };
+    });
   }
 
   /** Ids that hostile names make the same are told apart by their place. */
@@ -669,15 +649,15 @@ class Mapper {
   }
 
   #item({ at, type }: Entry, fate: 'mapped' | 'evidence'): void {
-    this.#items.push({ at, type, fate });
+    this.#builder.item({ at, type, fate });
   }
 
   #repeat({ at, type }: Entry, reason: string): void {
-    this.#items.push({ at, type, fate: 'repeated', reason });
+    this.#builder.repeat(at, type, reason);
   }
 
   #drop({ at, type }: Entry, reason: string): void {
-    this.#items.push({ at, type, fate: 'dropped', reason });
+    this.#builder.drop(at, type, reason);
   }
 }
 
@@ -712,8 +692,6 @@ function proposalOf(
       (intent === undefined ? undefined : blake3Hex(intent.value.argsBytes)),
   };
 }
-
-/** An intent is a tool and its arguments. */
 function intentOf({ tool, argsHash }: ReturnType<typeof proposalOf>): Digest | undefined {
   if (tool === undefined || argsHash === undefined) return undefined;
   const text = `{"args_blake3":"${argsHash}","tool":${JSON.stringify(wellFormed(tool))}}`;
@@ -750,34 +728,6 @@ function idsOf(
   return { id: `${own}${id}`, sameAs: others.map((each) => `${each}${id}`) };
 }
 
-/** In the order of time, where several files are read; within a file as it stands; what authorizes before what is authorized. */
-function ordered(claims: readonly Claim[]): readonly Claim[] {
-  const latest = new Map<string, string>();
-  const keyed = claims.map((claim, i) => {
-    const before = latest.get(claim.at.file);
-    const isLater = before === undefined || compareTimestamps(claim.occurredAt, before) > 0;
-    const key = isLater ? claim.occurredAt : before;
-    latest.set(claim.at.file, key);
-    return { claim, i, key };
-  });
-  keyed.sort((a, b) => compareTimestamps(a.key, b.key) || a.i - b.i);
-  const byId = new Map(claims.map((claim) => [claim.id, claim]));
-  const placed = new Set<Claim>();
-  const result: Claim[] = [];
-  const place = (claim: Claim): void => {
-    if (placed.has(claim)) return;
-    placed.add(claim);
-    // At most an execution, its action, and the grant of that.
-    const under =
-      claim.kind === 'execution' ? claim.authorization : claim.kind === 'evidence' ? undefined : claim.grant;
-    const authorizing = under === undefined ? undefined : byId.get(under);
-    if (authorizing !== undefined) place(authorizing);
-    result.push(claim);
-  };
-  for (const { claim } of keyed) place(claim);
-  return result;
-}
-
 function digestsOfRow({ row }: Entry): readonly ForeignDigest[] {
   if (row?.eventHash === undefined) return [];
   const check = ledgerRowHash(row) === row.eventHash ? 'match' : 'mismatch';
@@ -810,19 +760,11 @@ function ruleName(rule: string): string {
 }
 
 function shown(text: string): string {
-  return wellFormed(text).slice(0, MAX_FACT_LENGTH);
+  return factText(text, MAX_FACT_LENGTH);
 }
 
 function fact(name: string, value: string | undefined): JsonObject {
   return value === undefined ? {} : { [name]: shown(value) };
-}
-
-function factsOf(names: readonly string[], read: (name: string) => string | undefined): JsonObject {
-  const found = names.flatMap((name) => {
-    const value = read(name);
-    return value === undefined ? [] : [[name, shown(value)] as const];
-  });
-  return Object.fromEntries(found);
 }
 
 function digestText(text: string | undefined): string | undefined {

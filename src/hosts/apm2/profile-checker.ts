@@ -1,14 +1,14 @@
 /** `northroot check --as adapter-profile`: adapter profiles against their schema, limits, canonical form and content address. */
 
 import { findingOf, rulesOf, type Weight } from '../shared/findings.js';
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import { checkOptions } from '../../base/options.js';
 import { decodeCacSource } from '../shared/forms/cac.js';
 import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, splitLines } from '../shared/reading.js';
-import { isRemark, type ProfileCode, readAdapterProfile } from './profile.js';
+import { checkReadOptions, MAX_ITEM_BYTES, splitLines } from '../shared/reading.js';
+import { isRemark, readAdapterProfile } from './profile.js';
+import { RULE_OF } from './checked.js';
 
 const RULES = rulesOf({
   'PR-1':
@@ -19,27 +19,6 @@ const RULES = rulesOf({
   'PR-5': 'A profile has a canonical form and is stored in it.',
   'PR-6': 'A profile is selected by the BLAKE3 of its canonical form.',
 });
-
-const RULE_OF: Readonly<Record<ProfileCode, string>> = {
-  NOT_AN_OBJECT: 'PR-1',
-  MEMBER_MISSING: 'PR-1',
-  MEMBER_UNKNOWN: 'PR-1',
-  TYPE_MISMATCH: 'PR-1',
-  VALUE_UNKNOWN: 'PR-1',
-  EMPTY: 'PR-1',
-  ENV_NAME_INVALID: 'PR-1',
-  SPELLING: 'PR-1',
-  TOO_LONG: 'PR-2',
-  TOO_MANY: 'PR-2',
-  OUT_OF_RANGE: 'PR-2',
-  TIMEOUT_ZERO: 'PR-2',
-  PATH_TRAVERSAL: 'PR-3',
-  REGEX_INVALID: 'PR-4',
-  NO_CANONICAL_FORM: 'PR-5',
-  NOT_CANONICAL: 'PR-5',
-};
-
-/** Why a review is blocked where a profile is not valid. */
 const REASON = 'ADAPTER_MISCONFIGURED';
 
 const AIDS = { hash: 'the content address that the profile is chosen by, 64 hexadecimal digits' } as const;
@@ -62,9 +41,7 @@ function checkProfiles(
   files: readonly HostFile[],
   options: HostOptions = {},
 ): { items: HostItem[]; findings: HostFinding[] } {
-  checkOptions('adapter-profile', options, { occurredAt: 'string', aids: 'object' });
-  for (const name of Object.keys(options.aids ?? {}))
-    if (!Object.hasOwn(AIDS, name)) throw new RangeError(`adapter-profile: there is no aid ${name}`);
+  checkReadOptions('adapter-profile.check', options, AIDS);
   const items: HostItem[] = [];
   const findings: HostFinding[] = [];
   const hashes: { at: HostPlace; hash: string | undefined }[] = [];

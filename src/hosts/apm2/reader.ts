@@ -1,25 +1,20 @@
 /** apm2's files as entries: what each line, member or artifact is, before anything is checked against anything. */
 
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import { tryDecodeHex } from '../../base/bytes/encoding.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
 import type { Fault } from '../../base/fault.js';
-import {
-  decodeSourceJson,
-  SourceNumber,
-  SourceObject,
-  type SourceValue,
-} from '../../base/json/source-json.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { findingOf } from '../shared/findings.js';
 import { blake3Hex, decodeCacSource } from '../shared/forms/cac.js';
-import type { HostFile, HostFinding, HostItem, HostPlace } from '../shared/host.js';
-import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
+import type { HostFile, HostPlace } from '../shared/host.js';
+import { compactJson, MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
 import { textAt } from '../shared/values.js';
 import { Fields, type KernelEvent, kernelEventOf, kindOf } from './events.js';
 import { type LedgerRow, ledgerRowOf } from './ledger-rows.js';
 import { checkAdapterProfile, PROFILE_SCHEMA, type ProfileReading } from './profile.js';
 import {
-  type ArtifactCode,
   INDEX_SCHEMA,
   readToolLogIndex,
   readToolReceipt,
@@ -35,6 +30,7 @@ import {
   parseToolIntent,
   parseToolResponse,
 } from './tool-intent.js';
+import type { ProfileCode } from './checked.js';
 
 /** What an entry is. */
 export type Said =
@@ -58,11 +54,9 @@ export interface Entry {
   readonly row?: LedgerRow | undefined;
 }
 
-/** All entries, and what is wrong with what is none. */
+/** All entries. What is none of them is accounted for where it is read. */
 export interface Entries {
   readonly entries: readonly Entry[];
-  readonly items: readonly HostItem[];
-  readonly findings: readonly HostFinding[];
   /** Public keys that the files name as those of the signer. */
   readonly keys: ReadonlySet<string>;
   /** BLAKE3 of files that are named by it. */
@@ -145,8 +139,6 @@ export function readEntries(files: readonly HostFile[], builder: ReadingBuilder)
 
 class Reader implements Entries {
   readonly entries: Entry[] = [];
-  readonly items: HostItem[] = [];
-  readonly findings: HostFinding[] = [];
   readonly keys = new Set<string>();
   readonly stored = new Set<string>();
   readonly endings = new Map<string, SourceObject | undefined>();
@@ -204,20 +196,20 @@ class Reader implements Entries {
       if (isTorn && tag !== undefined && !isWholeFrame(tag, bytes)) {
         // The kernel takes no line before its end either.
         this.#find('INPUT', 'LINE_TORN', at, 'a line feed at the end', 'the file ends');
-        this.#drop(at, tag === 'TI1' ? 'tool_intent' : 'tool_response', 'LINE_TORN');
+        this.#builder.drop(at, tag === 'TI1' ? 'tool_intent' : 'tool_response', 'LINE_TORN');
       } else if (bytes.length > MAX_INTENT_LINE_BYTES) {
         const isFrame = tag !== undefined;
-        this.findings.push(
+        this.#builder.find(
           finding('LINE_TOO_LONG', at, {
             expected: `at most ${MAX_INTENT_LINE_BYTES} bytes`,
             actual: `${bytes.length} bytes`,
             weight: isFrame ? 'violation' : 'warning',
           }),
         );
-        this.#drop(at, isFrame ? 'tool_intent' : 'output', 'LINE_TOO_LONG');
+        this.#builder.drop(at, isFrame ? 'tool_intent' : 'output', 'LINE_TOO_LONG');
       } else if (tag === undefined) {
         const text = decodeUtf8(bytes);
-        this.#drop(at, 'output', isVendorCall(text) ? 'VENDOR_TOOL_CALL' : 'OPAQUE_OUTPUT');
+        this.#builder.drop(at, 'output', isVendorCall(text) ? 'VENDOR_TOOL_CALL' : 'OPAQUE_OUTPUT');
       } else {
         if (tag === 'TR1') lastFrame = at.line ?? 0;
         const type = tag === 'TI1' ? 'tool_intent' : 'tool_response';
@@ -253,14 +245,14 @@ class Reader implements Entries {
       const pointer = `/${name.slice(0, 256).replaceAll('~', '~0').replaceAll('/', '~1')}`;
       const place = { file: at.file, pointer };
       if (Array.isArray(member)) this.#list(member as readonly SourceValue[], at, pointer);
-      else if (member instanceof SourceObject) this.#value(member, place, encodeUtf8(sourceText(member)));
-      else this.#drop(place, 'remark', 'NOT_AN_EVENT');
+      else if (member instanceof SourceObject) this.#value(member, place, encodeUtf8(compactJson(member)));
+      else this.#builder.drop(place, 'remark', 'NOT_AN_EVENT');
     }
   }
 
   #list(list: readonly SourceValue[], { file }: HostPlace, pointer: string): void {
     for (const [i, element] of list.entries())
-      this.#value(element, { file, pointer: `${pointer}/${i}` }, encodeUtf8(sourceText(element)));
+      this.#value(element, { file, pointer: `${pointer}/${i}` }, encodeUtf8(compactJson(element)));
   }
 
   #isItem(value: SourceObject): boolean {
@@ -289,7 +281,7 @@ class Reader implements Entries {
     const decoded = decodeCacSource(bytes);
     if (!decoded.ok || !(decoded.value instanceof SourceObject)) {
       this.#find('INPUT', 'NOT_JSON', at, 'an artifact as JSON', 'something else');
-      this.#drop(at, 'artifact', 'NOT_JSON');
+      this.#builder.drop(at, 'artifact', 'NOT_JSON');
       return;
     }
     const hash = blake3Hex(bytes);
@@ -319,10 +311,10 @@ class Reader implements Entries {
     }
     const isReceipt = rule === 'AP-4';
     const type = isReceipt ? 'tool_execution_receipt' : 'tool_log_index';
-    const malformed = (fault: Fault<ArtifactCode>): void => {
+    const malformed = (fault: Fault<ProfileCode>): void => {
       const code = isReceipt ? 'RECEIPT_MALFORMED' : 'INDEX_MALFORMED';
       this.#find(rule, code, at, fault.expected, fault.actual, textAt(value, 'request_id'));
-      this.#drop(at, type, code);
+      this.#builder.drop(at, type, code);
     };
     if (isReceipt) {
       const receipt = readToolReceipt(value);
@@ -361,7 +353,7 @@ class Reader implements Entries {
     const key = textAt(value, 'public_hex') ?? textAt(value, 'public_key');
     if (key !== undefined && /^[0-9a-f]{64}$/.test(key)) {
       this.keys.add(key);
-      this.#drop(at, 'signer', 'KEY');
+      this.#builder.drop(at, 'signer', 'KEY');
       return;
     }
     this.#unknown(at);
@@ -370,7 +362,7 @@ class Reader implements Entries {
   #add(entry: Entry): void {
     const digest = sha256Base64url(entry.bytes);
     if (this.#isRepeated || this.#seen.has(digest)) {
-      this.items.push({ at: entry.at, type: entry.type, fate: 'repeated', reason: 'SAME_BYTES' });
+      this.#builder.repeat(entry.at, entry.type, 'SAME_BYTES');
       return;
     }
     this.#seenHere.push(digest);
@@ -379,19 +371,15 @@ class Reader implements Entries {
 
   #unknown(at: HostPlace): void {
     if (this.#isStored) {
-      this.#drop(at, 'artifact', 'STORED_CONTENT');
+      this.#builder.drop(at, 'artifact', 'STORED_CONTENT');
       return;
     }
-    this.findings.push(finding('UNKNOWN_SHAPE', at));
-    this.#drop(at, 'unknown', 'UNKNOWN_SHAPE');
-  }
-
-  #drop(at: HostPlace, type: string, reason: string): void {
-    this.items.push({ at, type, fate: 'dropped', reason });
+    this.#builder.find(finding('UNKNOWN_SHAPE', at));
+    this.#builder.drop(at, 'unknown', 'UNKNOWN_SHAPE');
   }
 
   #find(rule: string, code: string, at: HostPlace, expected: string, actual: string, about?: string): void {
-    this.findings.push({ rule, code, severity: 'error', class: 'invalid', at, about, expected, actual });
+    this.#builder.find(findingOf(rule, 'invalid', code, at, { about, expected, actual }));
   }
 }
 
@@ -491,16 +479,4 @@ function trimmed(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < end && bytes[start]! <= 0x20) start++;
   return bytes.subarray(start, end);
-}
-
-/** A value as it was written, without white space: what stands for the bytes of a member. */
-function sourceText(value: SourceValue): string {
-  if (value instanceof SourceNumber) return value.text;
-  if (value instanceof SourceObject)
-    return `{${value
-      .entries()
-      .map(([name, member]) => `${JSON.stringify(name)}:${sourceText(member)}`)
-      .join(',')}}`;
-  if (Array.isArray(value)) return `[${(value as readonly SourceValue[]).map(sourceText).join(',')}]`;
-  return JSON.stringify(value);
 }

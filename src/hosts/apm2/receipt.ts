@@ -4,12 +4,13 @@ import { concatBytes } from '../../base/bytes/concat.js';
 import { encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
-import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
+import { fail, type Fault, type Result, succeed, type ValueFault } from '../../base/fault.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { makePublicKey } from '../../format/key/public-key.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { blake3Hex } from '../shared/forms/cac.js';
 import { serdeBytes, type SerdeStruct } from '../shared/forms/serde.js';
+import { Checked, type ProfileCode } from './checked.js';
 
 export const RECEIPT_SCHEMA = 'apm2.tool_execution_receipt.v1';
 export const INDEX_SCHEMA = 'apm2.tool_log_index.v1';
@@ -48,10 +49,6 @@ const INDEX_FIELDS: SerdeStruct = [
   'is_final_chunk',
 ];
 
-/** Why a value is not a receipt or an index. */
-export type ArtifactCode =
-  'MEMBER_MISSING' | 'MEMBER_UNKNOWN' | 'TYPE_MISMATCH' | 'VALUE_UNKNOWN' | 'EMPTY' | 'TOO_LONG' | 'TOO_MANY';
-
 /** A receipt. Hashes are 64 hexadecimal digits. */
 export interface ToolReceipt {
   /** BLAKE3 of what serde writes of it: its name in the content-addressed store. */
@@ -85,24 +82,27 @@ export interface ToolLogIndex {
 }
 
 /** Reads a receipt, in whatever order its members stand. */
-export function readToolReceipt(value: SourceObject): Result<ToolReceipt, Fault<ArtifactCode>> {
-  const reader = new Reader(value, RECEIPT_FIELDS, []);
+export function readToolReceipt(value: SourceObject): Result<ToolReceipt, Fault<ProfileCode>> {
+  const whole = new Checked(value).object(RECEIPT_FIELDS)!;
+  const text = (name: string, most: number): string => whole.get(name).text(most, true) ?? '';
+  const hash = (name: string): string => encodeHex(bytesIn(whole.get(name), 32));
   const receipt = {
-    schemaVersion: (reader.schema(RECEIPT_SCHEMA), reader.text('schema_version', MAX_CAPABILITY_ID)),
-    episodeId: reader.text('episode_id', MAX_EPISODE_ID),
-    policyHash: encodeHex(reader.bytes('policy_hash', 32)),
-    requestId: reader.text('request_id', MAX_REQUEST_ID),
-    capabilityId: reader.text('capability_id', MAX_CAPABILITY_ID),
-    toolClass: reader.text('tool_class', MAX_TOOL_CLASS),
-    argsHash: encodeHex(reader.bytes('args_hash', 32)),
-    resultHash: encodeHex(reader.bytes('result_hash', 32)),
-    timeEnvelopeRef: encodeHex(reader.bytes('time_envelope_ref', 32)),
-    startedAtNs: reader.count('started_at_ns'),
-    durationNs: reader.count('duration_ns'),
-    signerIdentity: reader.text('signer_identity', MAX_REQUEST_ID),
-    signature: reader.bytes('signature', 64),
+    schemaVersion: versionIn(whole, RECEIPT_SCHEMA),
+    episodeId: text('episode_id', MAX_EPISODE_ID),
+    policyHash: hash('policy_hash'),
+    requestId: text('request_id', MAX_REQUEST_ID),
+    capabilityId: text('capability_id', MAX_CAPABILITY_ID),
+    toolClass: text('tool_class', MAX_TOOL_CLASS),
+    argsHash: hash('args_hash'),
+    resultHash: hash('result_hash'),
+    timeEnvelopeRef: hash('time_envelope_ref'),
+    startedAtNs: whole.get('started_at_ns').count() ?? 0n,
+    durationNs: whole.get('duration_ns').count() ?? 0n,
+    signerIdentity: text('signer_identity', MAX_REQUEST_ID),
+    signature: bytesIn(whole.get('signature'), 64),
   };
-  if (reader.fault !== undefined) return fail(reader.fault);
+  const [fault] = whole.faults;
+  if (fault !== undefined) return fail(placed(fault));
   // What serde reads as arrays of bytes it writes as arrays of numbers.
   const written = new SourceObject(
     new Map(
@@ -175,16 +175,16 @@ export function verifyEd25519(key: string, message: Uint8Array, signature: Uint8
 }
 
 /** Reads an index. */
-export function readToolLogIndex(value: SourceObject): Result<ToolLogIndex, Fault<ArtifactCode>> {
+export function readToolLogIndex(value: SourceObject): Result<ToolLogIndex, Fault<ProfileCode>> {
   const names = INDEX_FIELDS.map((field) => (typeof field === 'string' ? field : field[0]));
-  const reader = new Reader(value, names, ['continuation_hashes']);
-  reader.schema(INDEX_SCHEMA);
-  reader.text('schema_version', MAX_CAPABILITY_ID);
-  const counts = reader.child('counts', COUNT_FIELDS);
-  const count = (name: string): bigint => counts.count(name);
+  const required = names.filter((name) => name !== 'continuation_hashes');
+  const whole = new Checked(value).object(required, ['continuation_hashes'])!;
+  versionIn(whole, INDEX_SCHEMA);
+  const counts = whole.get('counts').object(COUNT_FIELDS);
+  const count = (name: string): bigint => counts?.get(name).count() ?? 0n;
   const index = {
-    episodeId: reader.text('episode_id', MAX_EPISODE_ID),
-    receiptHashes: reader.hashes('tool_execution_receipt_hashes', MAX_RECEIPT_HASHES),
+    episodeId: whole.get('episode_id').text(MAX_EPISODE_ID, true) ?? '',
+    receiptHashes: hashesIn(whole.get('tool_execution_receipt_hashes'), MAX_RECEIPT_HASHES),
     counts: {
       executions: count('total_executions'),
       successful: count('successful_executions'),
@@ -193,112 +193,43 @@ export function readToolLogIndex(value: SourceObject): Result<ToolLogIndex, Faul
       bytesIo: count('total_bytes_io'),
       wallMs: count('total_wall_ms'),
     },
-    firstSequence: reader.count('first_sequence'),
-    continuationHashes: value.has('continuation_hashes')
-      ? reader.hashes('continuation_hashes', MAX_CONTINUATION_HASHES)
-      : [],
-    isFinalChunk: reader.flag('is_final_chunk'),
+    firstSequence: whole.get('first_sequence').count() ?? 0n,
+    continuationHashes: hashesIn(whole.get('continuation_hashes'), MAX_CONTINUATION_HASHES),
+    isFinalChunk: whole.get('is_final_chunk').bool() ?? false,
   };
-  const fault = reader.fault ?? counts.fault;
-  if (fault !== undefined) return fail(fault);
+  const [fault] = whole.faults;
+  if (fault !== undefined) return fail(placed(fault));
   // serde leaves it out where it is empty.
   const written = index.continuationHashes.length === 0 ? value.without('continuation_hashes') : value;
   return succeed({ ...index, hash: blake3Hex(serdeBytes(written, INDEX_FIELDS)) });
 }
 
-/** Reads members; keeps the first fault, and gives something of the right type after it. */
-class Reader {
-  fault: Fault<ArtifactCode> | undefined;
-  readonly #value: SourceObject;
-  readonly #path: string;
+/** The version of a schema that is the expected one. */
+function versionIn(whole: Checked, schema: string): string {
+  const [name, version] = ['schema', 'schema_version'].map((each) => whole.get(each));
+  if (name?.text(MAX_CAPABILITY_ID, true) !== schema) name?.fault('VALUE_UNKNOWN', schema);
+  const stated = version?.text(MAX_CAPABILITY_ID, true) ?? '';
+  if (!stated.startsWith('1.')) version?.fault('VALUE_UNKNOWN', VERSION);
+  return stated;
+}
 
-  constructor(value: SourceObject, required: readonly string[], optional: readonly string[], path = '') {
-    this.#value = value;
-    this.#path = path;
-    for (const name of required)
-      if (!value.has(name) && !optional.includes(name))
-        this.#found('MEMBER_MISSING', name, 'a value', 'absent');
-    for (const name of value.keys())
-      if (!required.includes(name)) this.#found('MEMBER_UNKNOWN', name, 'no such member', 'one');
-  }
+/** Bytes as an array of numbers, as serde_json writes them, or in hexadecimal. */
+function bytesIn(member: Checked, length: number): Uint8Array {
+  const bytes = bytesOf(member.value);
+  if (bytes?.length === length) return bytes;
+  member.fault('TYPE_MISMATCH', `${length} bytes`, bytes && `${bytes.length} bytes`);
+  return new Uint8Array(length);
+}
 
-  child(name: string, required: readonly string[]): Reader {
-    const value = this.#value.get(name);
-    if (value instanceof SourceObject) return new Reader(value, required, [], `${this.#path}/${name}`);
-    this.#found('TYPE_MISMATCH', name, 'an object', 'something else');
-    return new Reader(new SourceObject(new Map()), [], []);
-  }
-
-  schema(expected: string): void {
-    const schema = this.text('schema', MAX_CAPABILITY_ID);
-    if (schema !== expected) this.#found('VALUE_UNKNOWN', 'schema', expected, printable(schema, 40));
-    const version = this.text('schema_version', MAX_CAPABILITY_ID);
-    if (!version.startsWith('1.'))
-      this.#found('VALUE_UNKNOWN', 'schema_version', VERSION, printable(version, 40));
-  }
-
-  text(name: string, most: number): string {
-    const value = this.#value.get(name);
-    if (typeof value !== 'string') {
-      this.#found('TYPE_MISMATCH', name, 'a text', 'something else');
-      return '';
-    }
-    const size = encodeUtf8(value).length;
-    if (size > most) this.#found('TOO_LONG', name, `at most ${most} bytes`, `${size} bytes`);
-    if (size === 0) this.#found('EMPTY', name, 'at least one character', 'none');
-    return value;
-  }
-
-  /** Bytes as an array of numbers, as serde_json writes them, or in hexadecimal. */
-  bytes(name: string, length: number): Uint8Array {
-    const value = this.#value.get(name);
-    const bytes = bytesOf(value);
-    if (bytes?.length === length) return bytes;
-    this.#found(
-      'TYPE_MISMATCH',
-      name,
-      `${length} bytes`,
-      bytes === undefined ? 'something else' : `${bytes.length} bytes`,
-    );
-    return new Uint8Array(length);
-  }
-
-  count(name: string): bigint {
-    const value = this.#value.get(name);
-    const isCount = value instanceof SourceNumber && /^(?:0|[1-9]\d{0,19})$/.test(value.text);
-    if (isCount && BigInt(value.text) < 2n ** 64n) return BigInt(value.text);
-    this.#found('TYPE_MISMATCH', name, 'a whole number of 64 bits', 'something else');
-    return 0n;
-  }
-
-  flag(name: string): boolean {
-    const value = this.#value.get(name);
-    if (typeof value === 'boolean') return value;
-    this.#found('TYPE_MISMATCH', name, 'true or false', 'something else');
-    return false;
-  }
-
-  hashes(name: string, most: number): string[] {
-    const value = this.#value.get(name);
-    if (!Array.isArray(value)) {
-      this.#found('TYPE_MISMATCH', name, 'an array', 'something else');
-      return [];
-    }
-    const list = value as readonly SourceValue[];
-    if (list.length > most) this.#found('TOO_MANY', name, `at most ${most}`, String(list.length));
-    const hashes: string[] = [];
-    for (const element of list.slice(0, most)) {
-      if (typeof element === 'string' && /^[0-9a-fA-F]{64}$/.test(element))
-        hashes.push(element.toLowerCase());
-      else this.#found('TYPE_MISMATCH', name, '64 hexadecimal digits', 'something else');
-    }
-    return hashes;
-  }
-
-  #found(code: ArtifactCode, name: string, expected: string, actual: string): void {
-    const pointer = `${this.#path}/${printable(name, 80)}`;
-    this.fault ??= { code, pointer, expected: `${pointer}: ${expected}`, actual };
-  }
+function hashesIn(member: Checked, most: number): string[] {
+  return member.list(most).flatMap((element) => {
+    if (typeof element.value === 'string' && /^[0-9a-fA-F]{64}$/.test(element.value))
+      return element.value.toLowerCase();
+    return element.fault('TYPE_MISMATCH', '64 hexadecimal digits') ?? [];
+  });
+}
+function placed({ code, pointer, expected, actual }: ValueFault<ProfileCode>): Fault<ProfileCode> {
+  return { code, expected: `${printable(pointer, 80)}: ${expected}`, actual };
 }
 
 const MAX_BYTES_LENGTH = 16 * 1024 * 1024;

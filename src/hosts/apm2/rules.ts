@@ -1,6 +1,6 @@
 /** The rules for recordings of apm2, from its own documents and code. */
 
-import { rulesOf } from '../shared/findings.js';
+import { findingsOf, rulesOf } from '../shared/findings.js';
 
 export const APM2_RULES = rulesOf({
   'AP-1':
@@ -19,3 +19,88 @@ export const APM2_RULES = rulesOf({
     'Ledger rows are linked, hashed and signed under the domain of their type, and agree with their payload.',
   'AP-11': 'The intent that was joined is the intent that was consumed.',
 });
+
+/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
+
+export const finding = findingsOf({
+  NONCE_NOT_CONFIRMED: ['AP-1', 'info', 'when the episode began', 'not in the files'],
+  NONCE_GUESSING: ['AP-1', 'violation', 'one nonce'],
+  UNKNOWN_TOOL: ['AP-1', 'invalid', 'a tool of the capability map'],
+  LINE_TOO_LONG: ['AP-1', 'invalid'],
+  REQUEST_DUPLICATE: ['AP-2', 'invalid', 'one of each request', 'another'],
+  DECISION_DUPLICATE: ['AP-2', 'invalid', 'one of each request', 'another'],
+  RESPONSE_DUPLICATE: ['AP-2', 'invalid', 'one of each request', 'another'],
+  EXECUTION_DUPLICATE: ['AP-2', 'invalid', 'one of each request', 'another'],
+  DECISION_INVALID: ['AP-2', 'invalid', 'ALLOW or DENY'],
+  DECISION_MISSING: ['AP-2', 'warning', 'a decision', 'none'],
+  REQUEST_MISSING: ['AP-2', 'warning', 'the request', 'not in the files'],
+  RESPONSE_UNREQUESTED: ['AP-2', 'invalid', 'a request before it', 'none'],
+  RESPONSE_MISSING: ['AP-2', 'warning', 'an answer', 'none'],
+  RESPONSE_CONTRADICTS_DECISION: ['AP-2', 'invalid', 'ok, as decided', 'denied'],
+  EXECUTED_AFTER_DENY: ['AP-3', 'violation', 'nothing executed', 'an execution'],
+  EXECUTED_WITHOUT_DECISION: ['AP-3', 'undecided', 'a decision', 'none in the files'],
+  EXECUTED_BEFORE_DECISION: ['AP-3', 'violation', 'the decision first', 'after it'],
+  OK_AFTER_DENY: ['AP-3', 'violation', 'denied', 'ok'],
+  RECEIPT_DUPLICATE: ['AP-3', 'invalid', 'one receipt', 'another'],
+  RECEIPT_UNMATCHED: ['AP-3', 'invalid', 'the event of its execution', 'not in the files'],
+  RECEIPT_MISSING: ['AP-3', 'warning', 'its receipt', 'not in the files'],
+  POLICY_MISMATCH: ['AP-3', 'invalid'],
+  TOOL_CLASS_MISMATCH: ['AP-3', 'invalid'],
+  SIGNER_INVALID: ['AP-4', 'invalid', 'an Ed25519 key'],
+  RECEIPT_SIGNATURE_INVALID: ['AP-4', 'invalid', 'a signature by the key that it names', 'none'],
+  SIGNER_NOT_PINNED: ['AP-4', 'invalid', 'a key that is pinned'],
+  RECEIPT_TIME_BEFORE_DECISION: ['AP-4', 'warning'],
+  INDEX_CHUNKS_BROKEN: ['AP-5', 'invalid'],
+  INDEX_RECEIPT_TWICE: ['AP-5', 'invalid', 'each receipt once'],
+  INDEX_RECEIPT_UNRESOLVED: ['AP-5', 'invalid', 'a receipt of the episode in the files'],
+  INDEX_ORDER: ['AP-5', 'invalid', 'receipts in the order of execution'],
+  RECEIPT_NOT_INDEXED: ['AP-5', 'invalid', 'a place in the index', 'none'],
+  INDEX_COUNT_MISMATCH: ['AP-5', 'invalid'],
+  INDEX_NOT_FINAL: ['AP-5', 'invalid', 'one final chunk, the last'],
+  INDEX_CHUNK_UNRESOLVED: ['AP-5', 'invalid', 'the chunk in the files'],
+  ARGS_HASH_MISMATCH: ['AP-6', 'invalid'],
+  ARGS_NOT_CANONICAL: ['AP-6', 'invalid', 'canonical JSON'],
+  RESULT_HASH_MISMATCH: ['AP-7', 'invalid'],
+  BUDGET_UNLIMITED: ['AP-8', 'info', 'a cap'],
+  BUDGET_EXCEEDED: ['AP-8', 'violation'],
+  BUDGET_NOT_EXCEEDED: ['AP-8', 'warning'],
+  ATTRIBUTION_MISSING: ['AP-9', 'warning', 'an event that attributes the episode', 'not in the files'],
+  ATTRIBUTION_INCOMPLETE: ['AP-9', 'invalid', undefined, 'none'],
+  ATTRIBUTION_CONFLICT: ['AP-9', 'invalid', 'one attribution', 'another'],
+  PROFILE_MISMATCH: ['AP-9', 'invalid'],
+  PROFILE_NOT_GIVEN: ['AP-9', 'info', 'the profile of this hash', 'not in the files'],
+  PROFILE_INVALID: ['AP-9', 'invalid'],
+  LEDGER_DOMAIN_MISMATCH: ['AP-10', 'invalid'],
+  LEDGER_UNSIGNED: ['AP-10', 'invalid', 'a signature', 'none'],
+  LEDGER_SIGNATURE_INVALID: [
+    'AP-10',
+    'invalid',
+    'a signature over domain and payload by a known key',
+    'none',
+  ],
+  LEDGER_SIGNATURES_NOT_CHECKED: ['AP-10', 'info', 'a key'],
+  LEDGER_PAYLOAD_TOO_LONG: ['AP-10', 'invalid'],
+  LEDGER_LINK_BROKEN: ['AP-10', 'invalid'],
+  LEDGER_HEAD_MISSING: ['AP-10', 'warning', 'the first row of the ledger'],
+  LEDGER_SEQUENCE_GAP: ['AP-10', 'invalid'],
+  LEDGER_HASH_MISSING: ['AP-10', 'invalid', undefined, 'none'],
+  LEDGER_HASH_MISMATCH: ['AP-10', 'invalid'],
+  LEDGER_ROW_CONTRADICTS_PAYLOAD: ['AP-10', 'invalid'],
+  LEDGER_PAYLOAD_NOT_CANONICAL: ['AP-10', 'invalid', 'cac-json'],
+  INTENT_DIGEST_MISSING: ['AP-11', 'warning', 'the intent joined and the intent consumed', 'not both'],
+  INTENT_DIGEST_MISMATCH: ['AP-11', 'violation'],
+  OUTCOME_NOT_STATED: ['INPUT', 'warning', 'SUCCESS, FAILURE or TIMEOUT'],
+  TIME_NOT_STATED: ['INPUT', 'info', 'a date and time'],
+  UNKNOWN_SHAPE: [
+    'INPUT',
+    'warning',
+    'an event, a receipt, an index, a profile or a budget',
+    'something else',
+  ],
+  HASH_MISMATCH: ['PR-6', 'invalid'],
+  CONTENT_ADDRESS: ['PR-6', 'info'],
+  AID_NOT_READABLE: ['PR-6', 'invalid', '64 hexadecimal digits'],
+});
+
+/** A code of the table. */
+export type Code = Parameters<typeof finding>[0];

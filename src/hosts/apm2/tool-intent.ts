@@ -5,12 +5,12 @@
 
 import { blake3 } from '@noble/hashes/blake3.js';
 import { concatBytes } from '../../base/bytes/concat.js';
-import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import { cacBytes, decodeCacSource } from '../shared/forms/cac.js';
+import type { SourceValue } from '../../base/json/source-json.js';
+import { decodeCacSource } from '../shared/forms/cac.js';
 
 export const MAX_INTENT_LINE_BYTES = 256 * 1024;
 /** The most that the arguments of a request may be, in bytes of JSON, where the profile says nothing else. */
@@ -51,7 +51,7 @@ export type ToolResponse = { readonly nonce: string; readonly requestId: string 
 );
 
 /** What a line is checked against. */
-export interface ToolLineOptions {
+interface ToolLineOptions {
   readonly nonce?: string | undefined;
   /** In bytes of JSON; {@link DEFAULT_MAX_ARGS_SIZE} where it is left out. */
   readonly maxArgsSize?: number | undefined;
@@ -122,49 +122,6 @@ export function parseToolResponse(
   return malformed(expected);
 }
 
-/** A request to be written. */
-export interface ToolIntentDraft {
-  readonly nonce: string;
-  readonly requestId: string;
-  readonly toolName: string;
-  /** JSON that has a cac-json form: texts in NFC, whole numbers (bigints beyond 2^53), no others. */
-  readonly args: unknown;
-}
-
-/**
- * A request as a line, with its line feed: the arguments in their canonical form.
- *
- * @throws RangeError for words that are empty or have white space or brackets in them, arguments without a canonical form, a line that
- *   is too long
- */
-export function formatToolIntent(
-  { nonce, requestId, toolName, args }: ToolIntentDraft,
-  { maxArgsSize = DEFAULT_MAX_ARGS_SIZE }: Pick<ToolLineOptions, 'maxArgsSize'> = {},
-): string {
-  for (const [name, word] of Object.entries({ nonce, requestId, toolName }))
-    checkWord('formatToolIntent', name, word);
-  const bytes = cacBytes(toSource(args, 0));
-  if (!bytes.ok) throw new RangeError(`formatToolIntent: args: expected ${bytes.fault.expected}`);
-  if (bytes.value.length > maxArgsSize)
-    throw new RangeError(`formatToolIntent: args: expected at most ${maxArgsSize} bytes of JSON`);
-  return checkLength(
-    `${OPEN}TI1 ${nonce}${CLOSE} ${requestId} ${toolName} ${encodeBase64url(bytes.value)}\n`,
-  );
-}
-
-/**
- * An answer as a line, with its line feed.
- *
- * @throws RangeError for words that are empty or have white space or brackets in them, a line that is too long
- */
-export function formatToolResponse(response: ToolResponse): string {
-  const { nonce, requestId, status } = response;
-  const word = status === 'ok' ? response.resultHash : response.reasonCode;
-  for (const [name, text] of Object.entries({ nonce, requestId, [status]: word }))
-    checkWord('formatToolResponse', name, text);
-  return checkLength(`${OPEN}TR1 ${nonce}${CLOSE} ${requestId} ${status} ${word}\n`);
-}
-
 /** Whether a line begins as a request or an answer does, whatever follows. */
 export function frameOf(line: string): 'TI1' | 'TR1' | undefined {
   const start = line.search(/[^\p{White_Space}]/u);
@@ -231,39 +188,4 @@ function trim(text: string): string {
 
 function byteLength(text: string): number {
   return encodeUtf8(text).length;
-}
-
-function checkWord(where: string, name: string, word: string): void {
-  if (typeof word !== 'string' || !/^[^\p{White_Space}\p{Cc}\u27E6\u27E7]+$/u.test(word))
-    throw new RangeError(`${where}: ${name}: expected a word without white space and brackets`);
-}
-
-function checkLength(line: string): string {
-  if (byteLength(line) - 1 > MAX_INTENT_LINE_BYTES)
-    throw new RangeError(`expected a line of at most ${MAX_INTENT_LINE_BYTES} bytes`);
-  return line;
-}
-
-const MAX_ARGS_DEPTH = 64;
-
-function toSource(value: unknown, depth: number): SourceValue {
-  if (depth > MAX_ARGS_DEPTH) throw new RangeError('formatToolIntent: args: nested too deep');
-  if (value === null || typeof value === 'boolean') return value;
-  if (typeof value === 'string') {
-    if (/\p{Surrogate}/u.test(value)) throw new RangeError('formatToolIntent: args: a lone surrogate');
-    return value;
-  }
-  if (typeof value === 'bigint') return new SourceNumber(String(value));
-  if (typeof value === 'number') {
-    if (Number.isSafeInteger(value)) return new SourceNumber(String(value));
-    throw new RangeError('formatToolIntent: args: expected whole numbers, bigints beyond 2^53');
-  }
-  if (Array.isArray(value)) return value.map((element) => toSource(element, depth + 1));
-  if (typeof value === 'object') {
-    const entries = Object.entries(value).map(
-      ([name, member]) => [name, toSource(member, depth + 1)] as const,
-    );
-    return new SourceObject(new Map(entries));
-  }
-  throw new RangeError('formatToolIntent: args: expected JSON');
 }

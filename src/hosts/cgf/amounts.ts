@@ -5,6 +5,7 @@ import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { unitOf } from '../shared/names.js';
 import { amountOf, numberAt, objectAt } from '../shared/values.js';
 import type { Done } from './cases.js';
+import { ONE_CALL } from '../shared/usage.js';
 
 /** The most kinds of cost that are taken over of one proposal or outcome. */
 const MAX_COSTS = 60;
@@ -48,6 +49,6 @@ export function useOf({ outcome, action }: Pick<Done, 'outcome' | 'action'>): Me
   );
   // Where both are stated, the measured duration is the time; they are never added.
   if (duration !== undefined) meters.set('time.ms', { unit: 'time.ms', amount: duration });
-  meters.set('calls', { unit: 'calls', amount: { t: 'int', v: '1' } });
+  meters.set('calls', ONE_CALL);
   return [...meters.values()];
 }

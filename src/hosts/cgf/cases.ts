@@ -4,9 +4,8 @@
  * server's log; within one of them the first.
  */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { SourceObject } from '../../base/json/source-json.js';
-import { objectAt, textAt, valueAt } from '../shared/values.js';
 import { decisionIn, failModeIn, SOURCES, type Statement } from './reader.js';
 import { type Decision, type FailMode, isFailMode, type Kind } from './vocabulary.js';
 

@@ -22,7 +22,7 @@ import {
   ranked,
   saysExecuted,
 } from './cases.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding } from './rules.js';
 import { isSameInPython, isSameNumber } from './policy.js';
 import { decisionIn, failModeIn, type Statement, type Statements } from './reader.js';
 import { type Decision, FAIL_MODES, type FailMode, isFailMode, RISK_TIERS } from './vocabulary.js';
@@ -558,10 +558,7 @@ class CaseChecker {
     if (decisions.length > 0) return;
     const executed = done[0]?.primary;
     if (mode !== 'fail_open' && executed !== undefined) {
-      this.#find('EXECUTED_AFTER_FAIL_MODE', executed.at, {
-        expected: `${mode}: no execution`,
-        actual: executed.type,
-      });
+      this.#differ('EXECUTED_AFTER_FAIL_MODE', executed.at, `${mode}: no execution`, executed.type);
       return;
     }
     const wrong = {
@@ -633,8 +630,7 @@ class CaseChecker {
         const isSame = action.body.has('constraint_params')
           ? expected === actual
           : constraint.type === applied.type;
-        if (!isSame)
-          this.#mismatch('CONSTRAINT_MISMATCH', action.at, constraint.type, applied.type ?? 'none');
+        if (!isSame) this.#differ('CONSTRAINT_MISMATCH', action.at, constraint.type, applied.type ?? 'none');
       }
       const applied = this.#of('constraint-applied');
       for (const each of applied) {
@@ -643,7 +639,7 @@ class CaseChecker {
         const [expected, actual] = [constraint.modified.keys(), fields.map(String)].map((names) =>
           [...names].sort().join(', '),
         );
-        if (expected !== actual) this.#mismatch('CONSTRAINT_MISMATCH', each.at, expected!, actual!);
+        if (expected !== actual) this.#differ('CONSTRAINT_MISMATCH', each.at, expected!, actual!);
       }
       const plain = this.#of('executing').find(
         (each) => each.vocabulary !== undefined && this.#isExecution(each),
@@ -655,7 +651,7 @@ class CaseChecker {
     }
   }
 
-  #mismatch(code: Code, at: HostPlace, expected: string, actual: string): void {
+  #differ(code: Code, at: HostPlace, expected: string, actual: string): void {
     this.#find(code, at, { expected, actual });
   }
 
@@ -687,7 +683,7 @@ class CaseChecker {
     for (const { outcome } of done) {
       const executed = executedArgs(this.#case, outcome);
       if (executed !== undefined && executed.isOther)
-        this.#mismatch('EXECUTED_PARAMS_MISMATCH', outcome!.at, executed.expected, executed.stated);
+        this.#differ('EXECUTED_PARAMS_MISMATCH', outcome!.at, executed.expected, executed.stated);
     }
   }
 
@@ -702,10 +698,7 @@ class CaseChecker {
       for (const statement of own) {
         if (statement.source === 'pack' || !statement.isTimeStated || statement.time === undefined) continue;
         if (last !== undefined && compareTimestamps(statement.time, last.time!) < 0)
-          this.#find('TIME_REGRESSION', statement.at, {
-            expected: `not before ${last.time}`,
-            actual: statement.time,
-          });
+          this.#differ('TIME_REGRESSION', statement.at, `not before ${last.time}`, statement.time);
         last = statement;
       }
     }
@@ -776,8 +769,6 @@ function differenceOfOutcomes(a: SourceObject, b: SourceObject): [string, string
   if (x === undefined || y === undefined || isSameNumber(x, y)) return undefined;
   return [`duration_ms: ${x}`, y];
 }
-
-/** A digest that was computed again. */
 interface HashCheck {
   readonly form: PythonForm;
   readonly stated: string;

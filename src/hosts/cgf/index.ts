@@ -4,19 +4,9 @@
  */
 
 import { findingOf } from '../shared/findings.js';
-import { finding } from './findings.js';
-import { decodeSourceJson } from '../../base/json/source-json.js';
-import { checkOptions, type OptionTypes } from '../../base/options.js';
-import type {
-  Host,
-  HostFile,
-  HostFinding,
-  HostItem,
-  HostOptions,
-  HostPlace,
-  HostReading,
-} from '../shared/host.js';
-import { MAX_ITEM_BYTES, ReadingBuilder } from '../shared/reading.js';
+import { CGF_RULES, finding } from './rules.js';
+import type { Host, HostFile, HostFinding, HostOptions, HostReading } from '../shared/host.js';
+import { checkReadOptions, jsonIn, ReadingBuilder } from '../shared/reading.js';
 import { casesOf } from './cases.js';
 import { checkCase, type CheckContext, checkUnlinked } from './checks.js';
 import { mapCases } from './mapping.js';
@@ -24,19 +14,7 @@ import { checkBundle, checkPolicy } from './policy-checks.js';
 import { type PolicyBundle, readFailModes, readPolicyBundle } from './policy.js';
 import { looksLikeCgf, readStatements, type Statement, type Statements } from './reader.js';
 import { SearchBudget } from './regex.js';
-import { CGF_RULES } from './rules.js';
-
-export {
-  evaluatePolicy,
-  policyInput,
-  readPolicyBundle,
-  type PolicyBundle,
-  type PolicyInput,
-  type PolicyResult,
-  type PolicyRule,
-} from './policy.js';
-export { pythonSearch, SearchBudget } from './regex.js';
-export { PYTHON_FORMS, pythonJson, pythonSha256, type PythonForm } from '../shared/forms/python.js';
+import { inFileOrder } from '../shared/order.js';
 
 const AIDS = {
   'policy-bundle':
@@ -54,10 +32,8 @@ export const cgf: Host = {
   read: readCgf,
 };
 
-const OPTIONS: OptionTypes<HostOptions> = { occurredAt: 'string', aids: 'object' };
-
 function readCgf(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkOptions('cgf.read', options, OPTIONS);
+  checkReadOptions('cgf.read', options, AIDS);
   const builder = new ReadingBuilder(options);
   const found: HostFinding[] = [];
   const { bundle, failModes } = readAids(options, found);
@@ -79,13 +55,15 @@ function readCgf(files: readonly HostFile[], options: HostOptions = {}): HostRea
   ].flat();
   const mapped = mapCases({ statements, cases, bundle });
   const reading = builder.finish();
-  const order = orderOf(files);
-  return {
-    items: sortedBy([...reading.items, ...mapped.items], order),
-    claims: mapped.claims,
-    observations: mapped.observations,
-    findings: sortedBy([...reading.findings, ...findings], order),
-  };
+  return inFileOrder(
+    {
+      items: [...reading.items, ...mapped.items],
+      claims: mapped.claims,
+      observations: mapped.observations,
+      findings: [...reading.findings, ...findings],
+    },
+    files,
+  );
 }
 
 function readAids(
@@ -95,13 +73,7 @@ function readAids(
   readonly bundle: PolicyBundle | undefined;
   readonly failModes: ReadonlyMap<string, string> | undefined;
 } {
-  for (const name of Object.keys(aids))
-    if (!Object.hasOwn(AIDS, name)) throw new RangeError(`cgf.read: there is no aid ${name}`);
-  const valueOf = (file: HostFile | undefined) => {
-    if (file === undefined || file.bytes.length > MAX_ITEM_BYTES) return undefined;
-    const decoded = decodeSourceJson(file.bytes);
-    return decoded.ok ? decoded.value : undefined;
-  };
+  const valueOf = (file: HostFile | undefined) => (file === undefined ? undefined : jsonIn(file.bytes));
   const unreadable = (file: HostFile, rule: string, expected: string): void => {
     found.push(
       findingOf(
@@ -154,18 +126,4 @@ function reusedDecisions(statements: readonly Statement[]): readonly HostFinding
     }
   }
   return findings;
-}
-
-function orderOf(files: readonly HostFile[]): (at: HostPlace) => number {
-  const positions = new Map<string, number>();
-  for (const [i, { name }] of files.entries()) if (!positions.has(name)) positions.set(name, i);
-  return ({ file }) => positions.get(file) ?? -1;
-}
-
-/** In the order of the files and their lines; what is at one place as it was found. */
-function sortedBy<T extends HostFinding | HostItem>(
-  list: readonly T[],
-  order: (at: HostPlace) => number,
-): T[] {
-  return [...list].sort((a, b) => order(a.at) - order(b.at) || (a.at.line ?? 0) - (b.at.line ?? 0));
 }

@@ -1,6 +1,6 @@
 /** Cases as claims: decisions and fail modes as authorizations, what was done as executions, the rest as evidence; and what became of each item. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 import { encodeBase64url, tryDecodeHex } from '../../base/bytes/encoding.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
@@ -10,8 +10,7 @@ import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import { notStated } from '../shared/claims.js';
 import type { Claim, ForeignDigest, HostItem, Observation } from '../shared/host.js';
-import { codeOf, principalOf, wellFormed } from '../shared/names.js';
-import { jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
+import { codeOf, factText, factTexts, principalOf, wellFormed } from '../shared/names.js';
 import { estimateOf, useOf } from './amounts.js';
 import {
   type Applied,
@@ -31,20 +30,16 @@ import { argsHashCheck, executedArgs, paramsHashCheck } from './checks.js';
 import type { PolicyBundle } from './policy.js';
 import { type Entry, failModeIn, type Source, type Statement, type Statements, timeIn } from './reader.js';
 import type { Kind } from './vocabulary.js';
+import { inTimeOrder, latestOfFile } from '../shared/order.js';
 
 const SYSTEM = 'cgf';
 const MAX_CHECKS = 32;
 const MAX_RESOURCES = 32;
-const MAX_FACT_LENGTH = 256;
-
-/** Claims, observations and items of cases and of what belongs to none. */
 interface Mapped {
   readonly claims: readonly Claim[];
   readonly observations: readonly Observation[];
   readonly items: readonly HostItem[];
 }
-
-/** What a mapping needs besides the statements. */
 interface MappingContext {
   readonly statements: Statements;
   readonly cases: readonly Case[];
@@ -72,7 +67,6 @@ type ActionClaim = Extract<Claim, { kind: 'action' }>;
 
 interface Placed {
   readonly claim: Claim;
-  readonly file: string;
   readonly index: number;
 }
 
@@ -92,7 +86,10 @@ class Mapper {
     for (const each of cases) this.#mapCase(each);
     this.#keepEvidence(statements.statements);
     return {
-      claims: inOrder(this.#placed),
+      claims: inTimeOrder(
+        this.#placed.sort((a, b) => a.index - b.index).map(({ claim }) => claim),
+        latestOfFile(),
+      ),
       observations: this.#observations,
       items: statements.entries.map((entry) => this.#item(entry)),
     };
@@ -128,7 +125,19 @@ class Mapper {
   }
 
   #place(claim: Claim, statement: Statement): void {
-    this.#placed.push({ claim, file: statement.at.file, index: statement.index });
+    this.#placed.push({ claim, index: statement.index });
+  }
+
+  /** What decisions, fail modes and ends have in common. */
+  #action(of: Case, { at, item, ...primary }: Statement, id: string, occurredAt: string) {
+    return {
+      kind: 'action',
+      id: this.#idOf(id, of.id),
+      ...{ at, bytes: item.bytes, occurredAt },
+      principalId: principalIn(of, primary),
+      intentDigest: intentOf(of),
+      tool: toolIn(of),
+    } as const;
   }
 
   #claimDecision(whole: Case, decision: Decided): ActionClaim | undefined {
@@ -154,19 +163,12 @@ class Mapper {
     const { bundle } = this.#context;
     const isBundle = version !== undefined && version === bundle?.version;
     const claim: ActionClaim = {
-      kind: 'action',
-      id: this.#idOf(decided.claimId, of.id),
-      at: primary.at,
-      bytes: primary.item.bytes,
-      occurredAt,
-      principalId: principalIn(of, primary),
+      ...this.#action(of, primary, decided.claimId, occurredAt),
       decision: isAllowed ? 'allow' : 'deny',
       decisionCode: reason === undefined || reason === '' ? `CGF_${decided.decision}` : codeOf(reason),
-      ...(version === undefined ? {} : { policyId: fact(`cgf:${version}`) }),
+      ...(version === undefined ? {} : { policyId: factText(`cgf:${version}`) }),
       ...(isBundle ? { policyDigest: hexDigest('sha-256', bundle.computedHash) } : {}),
-      intentDigest: intentOf(of),
       checks: checksOf(decided.decision, isAllowed, bodies, constraintOf(of, decided)),
-      tool: toolIn(of),
       paramsDigest: paramsOf(of, decided),
       reservation: estimateOf(of.proposal?.body),
       foreignDigests: foreignDigestsOf(of),
@@ -208,19 +210,12 @@ class Mapper {
       mode
     ];
     const claim: ActionClaim = {
-      kind: 'action',
-      id: this.#idOf(claimId, of.id),
-      at: primary.at,
-      bytes: primary.item.bytes,
-      occurredAt: primary.time,
-      principalId: principalIn(of, primary),
+      ...this.#action(of, primary, claimId, primary.time),
       decision: isAllowed ? 'allow' : 'deny',
       decisionCode: code,
       policyId: 'cgf:fail_mode_table',
-      policyDigest: rows === undefined ? undefined : jcsDigest(rows),
-      intentDigest: intentOf(of),
+      policyDigest: jcsDigest(rows),
       checks: [{ check: 'cgf.fail_mode', result: isAllowed ? 'pass' : 'fail', code: codeOf(mode) }],
-      tool: toolIn(of),
       paramsDigest: paramsOf(of, undefined),
       reservation: estimateOf(of.proposal?.body),
     };
@@ -239,21 +234,13 @@ class Mapper {
     const of = caseAt(whole, primary);
     const reason = textAt(body, 'reason_code');
     const name = kind.toUpperCase();
+    const isNamed = kind === 'rejected' && decisionId !== undefined;
+    const id = isNamed ? `decision:${decisionId}` : `${kind}:${of.id}`;
     const claim: ActionClaim = {
-      kind: 'action',
-      id: this.#idOf(
-        kind === 'rejected' && decisionId !== undefined ? `decision:${decisionId}` : `${kind}:${of.id}`,
-        of.id,
-      ),
-      at: primary.at,
-      bytes: primary.item.bytes,
-      occurredAt: primary.time,
-      principalId: principalIn(of, primary),
+      ...this.#action(of, primary, id, primary.time),
       decision: 'deny',
       decisionCode: reason === undefined || reason === '' ? `CGF_${name}` : codeOf(reason),
-      intentDigest: intentOf(of),
       checks: [{ check: 'cgf.decision', result: 'fail', code: name }],
-      tool: toolIn(of),
       paramsDigest: paramsOf(of, undefined),
     };
     this.#place(claim, primary);
@@ -273,15 +260,8 @@ class Mapper {
     const isAuthorized = isBefore(authority, action ?? primary);
     const authorized = isAuthorized ? authorities.get(keyOf(authority!)) : undefined;
     const args = executedArgs(of, outcome);
-    const success = valueAt(outcome?.body, 'success');
     const isDenied = valueAt(outcome?.body, 'executed') === false;
-    const stated = isDenied
-      ? undefined
-      : success === true
-        ? 'success'
-        : success === false
-          ? 'failure'
-          : undefined;
+    const stated = isDenied ? 'unknown' : outcomeIn(outcome);
     this.#place(
       {
         kind: 'execution',
@@ -300,7 +280,7 @@ class Mapper {
         startedAt: startOf(done),
         meters: useOf(done),
         meterBasis: outcome === undefined ? undefined : 'reported',
-        outcome: stated ?? 'unknown',
+        outcome: stated,
         ...(stated === 'failure' ? { errorCode: 'CGF_EXEC_ERROR' } : {}),
         outputDigest: undefined,
         resources: resourcesOf(of, done, decided),
@@ -314,7 +294,6 @@ class Mapper {
     const [done] = of.done;
     const primary = done?.primary ?? decided?.primary ?? of.failMode?.primary ?? of.proposal;
     if (primary === undefined) return;
-    const success = valueAt(done?.outcome?.body, 'success');
     const ids = [of.id, ...of.decisions.flatMap(({ id }) => (id === undefined ? [] : [id]))];
     const isAllowed = decided === undefined ? undefined : permits(decided.decision);
     const isOpen = of.failMode === undefined ? undefined : of.failMode.mode === 'fail_open';
@@ -325,14 +304,7 @@ class Mapper {
       tool: statedToolIn(of),
       paramsDigest: comparableParamsOf(of, decided),
       decision: decision === undefined ? undefined : decision ? 'allow' : 'deny',
-      outcome:
-        done === undefined
-          ? undefined
-          : success === true
-            ? 'success'
-            : success === false
-              ? 'failure'
-              : 'unknown',
+      outcome: done === undefined ? undefined : outcomeIn(done.outcome),
       meters: done === undefined ? [] : useOf(done),
       occurredAt: primary.time,
     });
@@ -430,41 +402,6 @@ function isSameBody(a: Statement, b: Statement): boolean {
   return sha256Digest(canonicalBytes(x)).b64 === sha256Digest(canonicalBytes(y)).b64;
 }
 
-/** Claims file by file where there is one; of several files by time, each file's own order kept; and never before what authorizes them. */
-function inOrder(placed: readonly Placed[]): readonly Claim[] {
-  const byFile = new Map<string, Placed[]>();
-  for (const each of [...placed].sort((a, b) => a.index - b.index)) {
-    addTo(byFile, each.file, each);
-  }
-  const merged = mergeByTime([...byFile.values()]);
-  const byId = new Map(merged.map((claim) => [claim.id, claim]));
-  const claims = new Set<Claim>();
-  for (const claim of merged) {
-    const authorization =
-      claim.kind === 'execution' && claim.authorization !== undefined
-        ? byId.get(claim.authorization)
-        : undefined;
-    if (authorization !== undefined) claims.add(authorization);
-    claims.add(claim);
-  }
-  return [...claims];
-}
-
-function mergeByTime(lists: readonly (readonly Placed[])[]): readonly Claim[] {
-  const [only] = lists;
-  if (lists.length <= 1) return (only ?? []).map(({ claim }) => claim);
-  // A file's own order counts: nothing is earlier than what stands before it.
-  const timed = lists.flatMap((list, file) => {
-    let latest = list[0]!.claim.occurredAt;
-    return list.map(({ claim }, position) => {
-      if (compareTimestamps(claim.occurredAt, latest) > 0) latest = claim.occurredAt;
-      return { claim, time: latest, file, position };
-    });
-  });
-  timed.sort((a, b) => compareTimestamps(a.time, b.time) || a.file - b.file || a.position - b.position);
-  return timed.map(({ claim }) => claim);
-}
-
 /** A case as it was known with a statement of it. */
 function caseAt(of: Case, last: Statement): Case {
   const statements = knownWith(last, of.statements);
@@ -550,7 +487,12 @@ function isBefore(authority: Authority | undefined, done: Statement): boolean {
   return own.length === 0 || own.some(({ index }) => index <= done.index);
 }
 
-function principalIn(of: Case, statement: Statement): string {
+function outcomeIn(outcome: Statement | undefined): 'success' | 'failure' | 'unknown' {
+  const success = valueAt(outcome?.body, 'success');
+  return success === true ? 'success' : success === false ? 'failure' : 'unknown';
+}
+
+function principalIn(of: Case, statement: Pick<Statement, 'adapterId'>): string {
   const id = statement.adapterId ?? of.statements.find(({ adapterId }) => adapterId !== undefined)?.adapterId;
   return principalOf('service', SYSTEM, id ?? 'not-stated');
 }
@@ -689,7 +631,7 @@ function foreignDigestsOf(of: Case): readonly ForeignDigest[] {
 }
 
 function add(digests: ForeignDigest[], of: string, digest: Omit<ForeignDigest, 'of'>): void {
-  const stated = fact(digest.stated);
+  const stated = factText(digest.stated);
   if (digests.length >= 16 || digests.some((each) => each.of === of && each.stated === stated)) return;
   digests.push({ of, ...digest, stated });
 }
@@ -734,7 +676,7 @@ function resourcesOf(
     const touched = textAt(effect, 'resource_touched');
     if (touched !== undefined)
       resources.push({
-        kind: fact(textAt(effect, 'resource_type') || 'resource'),
+        kind: factText(textAt(effect, 'resource_type') || 'resource'),
         reference: reference(touched),
       });
   }
@@ -776,26 +718,20 @@ const FLAGS = ['executed', 'success', 'committed', 'quarantined', 'fail_mode_all
 /** Ids, codes and flags; never texts, arguments or contents. */
 function factsOf({ proposalId, decisionId, body, source }: Statement): JsonObject {
   const facts: Record<string, JsonValue> = { told_by: source };
-  if (proposalId !== undefined) facts['proposal_id'] = fact(proposalId);
-  if (decisionId !== undefined) facts['decision_id'] = fact(decisionId);
-  for (const name of FACTS) {
-    const text = textAt(body, name);
-    if (text !== undefined) facts[name] = fact(text);
-  }
+  if (proposalId !== undefined) facts['proposal_id'] = factText(proposalId);
+  if (decisionId !== undefined) facts['decision_id'] = factText(decisionId);
+  Object.assign(
+    facts,
+    factTexts(FACTS, (name) => textAt(body, name)),
+  );
   for (const name of FLAGS) {
     const flag = valueAt(body, name);
     if (typeof flag === 'boolean') facts[name] = flag;
   }
   const hash = textAt(body, 'action_params_hash');
-  if (hash !== undefined) facts['action_params_hash'] = fact(hash);
+  if (hash !== undefined) facts['action_params_hash'] = factText(hash);
   return facts;
 }
-
-function fact(text: string): string {
-  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
-}
-
-/** The last part of an event's type. */
 function nameOf(type: string): string {
   const name = type.replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
   return name === '' ? 'unnamed' : name;

@@ -5,7 +5,7 @@ import type { HostFinding, HostPlace } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { findingOf, type Weight } from '../shared/findings.js';
 import { type Case, ranked } from './cases.js';
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import {
   evaluatePolicy,
   isSameInPython,

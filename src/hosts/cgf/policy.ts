@@ -5,14 +5,8 @@
 
 import { parseDecimal } from '../../base/json/decimal.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import {
-  compareCodePoints,
-  isPythonInt,
-  pythonFloat,
-  pythonJson,
-  pythonNumber,
-  pythonSha256,
-} from '../shared/forms/python.js';
+import { compareCodePoints } from '../shared/forms/cac.js';
+import { isPythonInt, pythonFloat, pythonJson, pythonNumber, pythonSha256 } from '../shared/forms/python.js';
 import { listAt, numberAt, objectAt, textAt } from '../shared/values.js';
 import { pythonSearch, SearchBudget } from './regex.js';
 
@@ -169,7 +163,7 @@ function member(value: SourceValue, name: string, otherwise: SourceValue): Sourc
 }
 
 /** What a decision is made about, as the host's own server puts it before its policy. */
-export interface PolicyInput {
+interface PolicyInput {
   /** The members that rules can ask about, `proposal.tool_name`. */
   readonly fields: ReadonlyMap<string, SourceValue>;
   /** Whether the source says anything of `signals.…`. */

@@ -4,7 +4,7 @@
  */
 
 import type { FindingDetails } from '../shared/findings.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding } from './rules.js';
 import {
   decodeSourceJson,
   SourceNumber,

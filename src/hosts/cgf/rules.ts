@@ -1,6 +1,6 @@
 /** The rules of CGF, by the ids in docs/hosts/cgf.md. */
 
-import { rulesOf } from '../shared/findings.js';
+import { findingsOf, rulesOf } from '../shared/findings.js';
 
 export const CGF_RULES = rulesOf({
   'CGF-1':
@@ -21,3 +21,77 @@ export const CGF_RULES = rulesOf({
   'CGF-14': 'The hash of the policy bundle is the hash of its content.',
   'CGF-15': 'A decision is the one that the policy bundle gives for its proposal.',
 });
+
+/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
+
+export const finding = findingsOf({
+  DECISION_MISSING: ['CGF-1', 'invalid', 'a decision about the proposal before it'],
+  DECISION_MISMATCH: ['CGF-1', 'invalid'],
+  ACTION_BEFORE_DECISION: ['CGF-1', 'invalid', 'the decision before it'],
+  ACTION_NOT_OF_DECISION: ['CGF-1', 'invalid'],
+  DECISION_CONFLICT: ['CGF-3', 'invalid'],
+  DECISION_REPEATED: ['CGF-3', 'warning', 'one decision', 'the same once more'],
+  DECISION_REUSED: ['CGF-3', 'invalid'],
+  PROPOSAL_MISSING: ['CGF-4', 'warning', undefined, 'none'],
+  PROPOSAL_OPEN: ['CGF-4', 'warning', undefined, 'none'],
+  PROPOSAL_REPEATED: ['CGF-4', 'invalid', 'one proposal', 'another of the same id'],
+  ENACTED_REPEATED: ['CGF-4', 'invalid', 'one proposal_enacted', 'another of the same proposal'],
+  ACTION_MISSING: ['CGF-4', 'warning', undefined, 'none'],
+  OUTCOME_MISSING: ['CGF-4', 'warning', undefined, 'none'],
+  DECISION_BEFORE_PROPOSAL: ['CGF-4', 'invalid', undefined, 'after it'],
+  ENDING_BEFORE_PROPOSAL: ['CGF-4', 'invalid', undefined, 'after it'],
+  OUTCOME_BEFORE_ACTION: ['CGF-4', 'invalid', undefined, 'after it'],
+  SIDE_EFFECT_BEFORE_OUTCOME: ['CGF-4', 'invalid', undefined, 'after it'],
+  ACTION_REPEATED: ['CGF-4', 'invalid', 'one event of the action'],
+  OUTCOME_REPEATED: ['CGF-4', 'warning'],
+  OUTCOME_CONFLICT: ['CGF-4', 'invalid'],
+  SOURCES_DISAGREE: ['CGF-4', 'invalid'],
+  OUTCOME_CONTRADICTS_ACTION: ['CGF-4', 'invalid', undefined, 'executed: false'],
+  ENFORCEMENT_MISMATCH: ['CGF-5', 'invalid'],
+  ENFORCEMENT_UNPAIRED: ['CGF-5', 'invalid', undefined, 'none'],
+  ENFORCEMENT_OPEN: ['CGF-5', 'warning', undefined, 'none'],
+  ENFORCEMENT_ORDER: ['CGF-5', 'invalid'],
+  EXECUTED_AFTER_FAILURE: ['CGF-5', 'violation', 'a block'],
+  BLOCK_MISSING: ['CGF-5', 'warning', 'action_blocked', 'none'],
+  EXECUTED_AFTER_CONSTRAINT_FAILED: ['CGF-6', 'violation', 'a block'],
+  FAIL_MODE_UNLINKED: ['CGF-7', 'warning', 'the id of a proposal', 'none'],
+  FAIL_MODE_NOT_OF_TABLE: ['CGF-7', 'violation'],
+  EXECUTED_AFTER_FAIL_MODE: ['CGF-7', 'violation'],
+  FAIL_MODE_NOT_STATED: ['CGF-7', 'warning', 'the fail mode that was applied', 'none'],
+  RISK_TIER_MISMATCH: ['CGF-7', 'invalid'],
+  FAIL_MODE_NOT_FOLLOWED: ['CGF-7', 'invalid'],
+  AUDIT_NOT_SHOWN: ['CGF-8', 'invalid', 'action_audited'],
+  EXECUTED_AFTER_AUDIT_FAILED: ['CGF-8', 'violation', 'a deferral or a block'],
+  CONSTRAINT_MISMATCH: ['CGF-9', 'violation'],
+  EXECUTED_PARAMS_MISMATCH: ['CGF-9', 'violation'],
+  PARAMS_HASH_MISMATCH: ['CGF-9', 'invalid'],
+  ARGS_HASH_MISMATCH: ['CGF-9', 'invalid'],
+  CONSTRAINT_NOT_SHOWN: ['CGF-9', 'warning', 'action_constrained or constraint_applied'],
+  OUTCOME_WITHOUT_DECISION: ['CGF-10', 'invalid'],
+  OUTCOME_DECISION_MISMATCH: ['CGF-10', 'invalid'],
+  ADAPTER_MISMATCH: ['CGF-10', 'invalid'],
+  EVENT_TYPE_UNKNOWN: ['CGF-11', 'invalid'],
+  EVENT_TYPE_MISMATCH: ['CGF-11', 'invalid'],
+  SCHEMA_VERSION_INCOMPATIBLE: ['CGF-11', 'invalid'],
+  VOCABULARY_MIXED: ['CGF-11', 'warning'],
+  SERVER_FORM: [
+    'CGF-11',
+    'info',
+    'ids in the payload',
+    'ids in the envelope alone, as the server writes them',
+  ],
+  VALUE_UNKNOWN: ['CGF-11', 'invalid'],
+  VALUE_OUT_OF_RANGE: ['CGF-11', 'invalid'],
+  ID_MISMATCH: ['CGF-11', 'invalid'],
+  REQUIRED_FIELD_MISSING: ['CGF-11', 'invalid', undefined, 'missing, or of another type'],
+  TIME_REGRESSION: ['CGF-12', 'warning'],
+  COST_OVER_ESTIMATE: ['CGF-13', 'violation'],
+  BUNDLE_HASH_MISSING: ['CGF-14', 'warning'],
+  BUNDLE_HASH_MISMATCH: ['CGF-14', 'invalid'],
+  FORMAT_UNKNOWN: ['INPUT', 'warning', 'an event, a request, a replay pack'],
+  TOO_MANY_STATEMENTS: ['INPUT', 'invalid', undefined, 'more'],
+  ENDPOINT_UNKNOWN: ['INPUT', 'warning', 'an endpoint of CGF'],
+});
+
+/** A code of the table. */
+export type Code = Parameters<typeof finding>[0];

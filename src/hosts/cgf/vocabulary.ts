@@ -9,175 +9,125 @@ import { textAt, valueAt } from '../shared/values.js';
 /** Which vocabulary an event is written in. */
 export type Vocabulary = 'draft' | 'ratified' | 'sdk' | 'plugin';
 
-/** What an event says, whatever the vocabulary calls it. */
-export type Kind =
-  | 'registered'
-  | 'disconnected'
-  | 'proposal'
-  | 'decision'
-  | 'rejected'
-  | 'enacted'
-  | 'expired'
-  | 'revoked'
-  | 'started'
-  | 'finished'
-  | 'executing'
-  | 'blocked'
-  | 'deferred'
-  | 'constraint-applied'
-  | 'constraint-failed'
-  | 'audit-required'
-  | 'outcome-reported'
-  | 'outcome'
-  | 'fail-mode'
-  | 'side-effect'
-  | 'other';
+const KINDS = {
+  adapter_registered: 'registered',
+  adapter_disconnected: 'disconnected',
+  proposal_received: 'proposal',
+  proposal_enacted: 'enacted',
+  proposal_expired: 'expired',
+  proposal_revoked: 'revoked',
+  decision_made: 'decision',
+  decision_rejected: 'rejected',
+  enforcement_started: 'started',
+  enforcement_finished: 'finished',
+  action_executed: 'executing',
+  action_allowed: 'executing',
+  action_constrained: 'executing',
+  action_audited: 'executing',
+  action_blocked: 'blocked',
+  action_deferred: 'deferred',
+  constraint_applied: 'constraint-applied',
+  constraint_failed: 'constraint-failed',
+  audit_required: 'audit-required',
+  outcome_reported: 'outcome-reported',
+  outcome_logged: 'outcome',
+  cgf_unreachable: 'fail-mode',
+  evaluate_timeout: 'fail-mode',
+  side_effect_reported: 'side-effect',
+} as const;
 
-const KINDS: ReadonlyMap<string, Kind> = new Map([
-  ['adapter_registered', 'registered'],
-  ['adapter_disconnected', 'disconnected'],
-  ['proposal_received', 'proposal'],
-  ['proposal_enacted', 'enacted'],
-  ['proposal_expired', 'expired'],
-  ['proposal_revoked', 'revoked'],
-  ['decision_made', 'decision'],
-  ['decision_rejected', 'rejected'],
-  ['enforcement_started', 'started'],
-  ['enforcement_finished', 'finished'],
-  ['action_executed', 'executing'],
-  ['action_allowed', 'executing'],
-  ['action_constrained', 'executing'],
-  ['action_audited', 'executing'],
-  ['action_blocked', 'blocked'],
-  ['action_deferred', 'deferred'],
-  ['constraint_applied', 'constraint-applied'],
-  ['constraint_failed', 'constraint-failed'],
-  ['audit_required', 'audit-required'],
-  ['outcome_reported', 'outcome-reported'],
-  ['outcome_logged', 'outcome'],
-  ['cgf_unreachable', 'fail-mode'],
-  ['evaluate_timeout', 'fail-mode'],
-  ['side_effect_reported', 'side-effect'],
-]);
+/** What an event says, whatever the vocabulary calls it. */
+export type Kind = (typeof KINDS)[keyof typeof KINDS] | 'other';
 
 /** What an event of this type says. */
 export function kindOf(type: string): Kind {
-  return KINDS.get(type) ?? 'other';
+  return Object.hasOwn(KINDS, type) ? KINDS[type as keyof typeof KINDS] : 'other';
 }
 
-/** A member that must be there: its name and type, `s` a text, `n` a number, `a` anything. */
-type Field = readonly [name: string, type: 's' | 'n' | 'a'];
-type Types = Readonly<Record<string, readonly Field[]>>;
+/**
+ * The members that a payload must hold, by the event's type: texts; `NAME#` is a number, `NAME?` of any type.
+ */
+type Types = Readonly<Record<string, string>>;
 
-const PROPOSAL: Field = ['proposal_id', 's'];
-const DECISION: Field = ['decision_id', 's'];
-const IDS = [PROPOSAL, DECISION];
+const PROPOSAL = 'proposal_id';
+const IDS = 'proposal_id decision_id';
 
 /**
  * Of the draft, the table of its §5.1 but for what its own reference code leaves out: the timestamp of payloads (the envelope has one),
  * `timeout_ms` of evaluate_timeout, `success` of a failed enforcement, `execution_time_ms` of what ran without a decision.
  */
 const DRAFT: Types = {
-  adapter_registered: [
-    ['adapter_id', 's'],
-    ['host_type', 's'],
-  ],
-  proposal_received: [PROPOSAL, ['action_type', 's'], ['risk_tier', 's']],
-  decision_made: [PROPOSAL, ['decision', 's'], ['confidence', 'n'], DECISION],
-  enforcement_started: [PROPOSAL, ['decision', 's']],
-  enforcement_finished: [PROPOSAL],
-  action_executed: [PROPOSAL],
-  action_blocked: [PROPOSAL, ['justification', 's']],
-  action_deferred: [PROPOSAL, ['escalation_path', 'a']],
-  constraint_applied: [PROPOSAL, ['modified_fields', 'a'], ['reason', 's']],
-  constraint_failed: [PROPOSAL, ['error', 's'], ['fallback', 's']],
-  audit_required: [PROPOSAL, ['audit_level', 'a']],
-  outcome_reported: [PROPOSAL, ['outcome_hash', 's']],
-  outcome_logged: [PROPOSAL, ['executed', 'a'], ['success', 'a'], ['duration_ms', 'a']],
-  cgf_unreachable: [PROPOSAL, ['fail_mode', 's'], ['risk_tier', 's']],
-  evaluate_timeout: [PROPOSAL, ['fail_mode', 's'], ['risk_tier', 's']],
-  capacity_exceeded: [
-    ['capacity_axis', 'a'],
-    ['threshold', 'a'],
-    ['current_value', 'a'],
-  ],
-  excision_triggered: [
-    ['feature_ids', 'a'],
-    ['capacity_at_excision', 'a'],
-  ],
-  adapter_disconnected: [
-    ['adapter_id', 's'],
-    ['reason', 's'],
-  ],
+  adapter_registered: 'adapter_id host_type',
+  proposal_received: 'proposal_id action_type risk_tier',
+  decision_made: 'proposal_id decision confidence# decision_id',
+  enforcement_started: 'proposal_id decision',
+  enforcement_finished: PROPOSAL,
+  action_executed: PROPOSAL,
+  action_blocked: 'proposal_id justification',
+  action_deferred: 'proposal_id escalation_path?',
+  constraint_applied: 'proposal_id modified_fields? reason',
+  constraint_failed: 'proposal_id error fallback',
+  audit_required: 'proposal_id audit_level?',
+  outcome_reported: 'proposal_id outcome_hash',
+  outcome_logged: 'proposal_id executed? success? duration_ms?',
+  cgf_unreachable: 'proposal_id fail_mode risk_tier',
+  evaluate_timeout: 'proposal_id fail_mode risk_tier',
+  capacity_exceeded: 'capacity_axis? threshold? current_value?',
+  excision_triggered: 'feature_ids? capacity_at_excision?',
+  adapter_disconnected: 'adapter_id reason',
 };
 
 const RATIFIED: Types = {
-  adapter_registered: [
-    ['adapter_id', 's'],
-    ['host_type', 's'],
-    ['version', 's'],
-  ],
-  adapter_disconnected: [
-    ['adapter_id', 's'],
-    ['reason', 's'],
-  ],
-  proposal_received: [PROPOSAL, ['action_type', 's'], ['action_params_hash', 's'], ['risk_tier', 's']],
+  adapter_registered: 'adapter_id host_type version',
+  adapter_disconnected: 'adapter_id reason',
+  proposal_received: 'proposal_id action_type action_params_hash risk_tier',
   proposal_enacted: IDS,
-  proposal_expired: [PROPOSAL, ['expired_at', 'n']],
-  proposal_revoked: [PROPOSAL, ['revoked_by', 's']],
-  decision_made: [...IDS, ['decision_type', 's'], ['confidence', 'n'], ['justification', 's']],
-  decision_rejected: [...IDS, ['rejection_reason', 's']],
+  proposal_expired: 'proposal_id expired_at#',
+  proposal_revoked: 'proposal_id revoked_by',
+  decision_made: 'proposal_id decision_id decision_type confidence# justification',
+  decision_rejected: 'proposal_id decision_id rejection_reason',
   action_allowed: IDS,
-  action_blocked: [...IDS, ['justification', 's'], ['reason_code', 's']],
-  action_constrained: [...IDS, ['constraint_type', 's']],
-  action_deferred: [...IDS, ['deferred_until', 'n']],
-  action_audited: [...IDS, ['audit_level', 's']],
-  errors: [
-    ['error_type', 's'],
-    ['message', 's'],
-  ],
-  constraint_failed: [
-    ['constraint_type', 's'],
-    ['error', 's'],
-  ],
-  cgf_unreachable: [PROPOSAL, ['endpoint', 's'], ['error_type', 's']],
-  evaluate_timeout: [PROPOSAL, ['timeout_ms', 'n']],
+  action_blocked: 'proposal_id decision_id justification reason_code',
+  action_constrained: 'proposal_id decision_id constraint_type',
+  action_deferred: 'proposal_id decision_id deferred_until#',
+  action_audited: 'proposal_id decision_id audit_level',
+  errors: 'error_type message',
+  constraint_failed: 'constraint_type error',
+  cgf_unreachable: 'proposal_id endpoint error_type',
+  evaluate_timeout: 'proposal_id timeout_ms#',
   outcome_logged: IDS,
-  side_effect_reported: [PROPOSAL, ['side_effect_type', 's']],
+  side_effect_reported: 'proposal_id side_effect_type',
 };
 
 const SDK: Types = {
-  adapter_registered: [['adapter_id', 'a']],
-  adapter_disconnected: [],
-  proposal_received: [PROPOSAL, ['action_type', 's']],
+  adapter_registered: 'adapter_id?',
+  adapter_disconnected: '',
+  proposal_received: 'proposal_id action_type',
   proposal_enacted: IDS,
-  proposal_expired: [PROPOSAL],
-  proposal_revoked: [PROPOSAL],
-  decision_made: [...IDS, ['decision', 's'], ['confidence', 'a']],
+  proposal_expired: PROPOSAL,
+  proposal_revoked: PROPOSAL,
+  decision_made: 'proposal_id decision_id decision confidence?',
   decision_rejected: IDS,
-  action_allowed: [PROPOSAL],
-  action_blocked: [PROPOSAL],
-  action_constrained: [PROPOSAL],
-  action_deferred: [PROPOSAL],
-  action_audited: [PROPOSAL],
-  errors: [],
-  constraint_failed: [PROPOSAL],
-  cgf_unreachable: [PROPOSAL, ['fail_mode', 's'], ['risk_tier', 's']],
-  evaluate_timeout: [PROPOSAL],
+  action_allowed: PROPOSAL,
+  action_blocked: PROPOSAL,
+  action_constrained: PROPOSAL,
+  action_deferred: PROPOSAL,
+  action_audited: PROPOSAL,
+  errors: '',
+  constraint_failed: PROPOSAL,
+  cgf_unreachable: 'proposal_id fail_mode risk_tier',
+  evaluate_timeout: PROPOSAL,
   outcome_logged: IDS,
-  side_effect_reported: [PROPOSAL],
+  side_effect_reported: PROPOSAL,
 };
 
 const PLUGIN: Types = {
-  adapter_registered: [['adapter_id', 's']],
-  decision_made: [...IDS, ['decision', 's']],
-  tool_alias_applied: [
-    ['tool_name', 's'],
-    ['policy_tool_name', 's'],
-  ],
-  cgf_unreachable: [['stage', 's']],
-  outcome_logged: [...IDS, ['success', 'a']],
-  errors: [['stage', 's']],
+  adapter_registered: 'adapter_id',
+  decision_made: 'proposal_id decision_id decision',
+  tool_alias_applied: 'tool_name policy_tool_name',
+  cgf_unreachable: 'stage',
+  outcome_logged: 'proposal_id decision_id success?',
+  errors: 'stage',
 };
 
 const TYPES: Readonly<Record<Vocabulary, Types>> = {
@@ -213,20 +163,21 @@ export function missingFields(
   payload: SourceObject,
   envelope: SourceObject,
 ): readonly string[] {
-  const fields = [...(hasType(vocabulary, type) ? TYPES[vocabulary][type]! : [])];
+  const fields = hasType(vocabulary, type) ? TYPES[vocabulary][type]!.split(' ') : [];
   if (vocabulary === 'draft') {
     // What ran without a decision says so in a note instead; a failed enforcement has an error instead.
-    if (type === 'action_executed' && !payload.has('note')) fields.push(['execution_time_ms', 'a']);
-    if (type === 'enforcement_finished' && !payload.has('error')) fields.push(['success', 'a']);
+    if (type === 'action_executed' && !payload.has('note')) fields.push('execution_time_ms?');
+    if (type === 'enforcement_finished' && !payload.has('error')) fields.push('success?');
   }
-  return fields
-    .filter(([name, wanted]) => {
-      const inEnvelope = vocabulary === 'sdk' && (name === 'proposal_id' || name === 'decision_id');
-      const value = valueAt(inEnvelope ? envelope : payload, name);
-      if (wanted === 's') return typeof value !== 'string';
-      return wanted === 'n' ? !(value instanceof SourceNumber) : value === undefined;
-    })
-    .map(([name]) => name);
+  return fields.flatMap((field) => {
+    const [name, wanted] = [field.replace(/[#?]$/, ''), field.at(-1)];
+    const inEnvelope = vocabulary === 'sdk' && (name === 'proposal_id' || name === 'decision_id');
+    const value = valueAt(inEnvelope ? envelope : payload, name);
+    if (field === '' || (wanted === '?' && value !== undefined)) return [];
+    const isRight =
+      wanted === '#' ? value instanceof SourceNumber : wanted !== '?' && typeof value === 'string';
+    return isRight ? [] : [name];
+  });
 }
 
 const DECISIONS = ['ALLOW', 'CONSTRAIN', 'AUDIT', 'DEFER', 'BLOCK'] as const;

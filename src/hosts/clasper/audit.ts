@@ -1,20 +1,19 @@
 /** The audit chain, the audit log, stored traces and the bundles that hold them. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { SourceObject } from '../../base/json/source-json.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { stableText } from '../shared/forms/stable.js';
 import { findingOf } from '../shared/findings.js';
-import type { HostPlace } from '../shared/host.js';
+import type { ActionClaim, HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
-import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { checkBundle } from './bundle.js';
 import { type ChainEntry, type ChainFaultKind, checkChainEntry, readChainEntry } from './chain.js';
 import { adapterPrincipal, type Desk, hostPrincipal, mark } from './desk.js';
 import type { HttpReader } from './http.js';
 import type { BundleParts, Part } from './parts.js';
 import { isNotBefore } from './scope.js';
-import { claimId, type ClasperState, firstText, keyOf } from './state.js';
+import { claimId, type ClasperState, firstText, type Ids, keyOf } from './state.js';
 import { contentHash, eventTypeOf, type TelemetryReader } from './telemetry.js';
 import type { TraceReader } from './trace.js';
 
@@ -46,6 +45,12 @@ interface Chain {
 interface Logged extends Pick<ChainEntry, 'tenant' | 'type' | 'data' | 'createdAt'> {
   /** `seq 3`, `row 3` */
   readonly name: string;
+}
+
+/** What an entry or a row says, taken. */
+interface Taken extends Omit<Ids, 'traceId'>, Pick<Logged, 'name' | 'data'> {
+  readonly part: Part;
+  readonly base: Pick<ActionClaim, 'at' | 'bytes' | 'occurredAt' | 'principalId'>;
 }
 
 const NO_CAPABILITIES: ReadonlySet<string> = new Set();
@@ -192,46 +197,14 @@ export class AuditReader {
     const decisionId = textAt(data, 'decision_id');
     const tool = textAt(data, 'tool');
     const jti = textAt(data, 'token_id');
-    if (type === 'policy_decision_pending' && decisionId !== undefined) {
-      this.#pending(part, tenant, executionId, adapterId, decisionId, data, base);
-      return;
-    }
-    if (type === 'policy_decision_resolved' && decisionId !== undefined) {
-      this.#resolved(part, tenant, decisionId, data, base);
-      return;
-    }
-    if (type === 'tool_authorization_granted' && jti !== undefined && tool !== undefined) {
-      const id = claimId('tool-token', tenant, jti);
-      const isNew = this.#desk.claim({
-        kind: 'action',
-        ...base,
-        id,
-        tool,
-        decision: 'allow',
-        decisionCode: 'ALLOWED',
-      });
-      const expiresAt = timeOfText(textAt(data, 'expires_at'));
-      if (isNew) {
-        this.#state.toolTokens.set(keyOf(tenant, jti), {
-          ...{ claim: id, principalId, tenant, executionId, tool, expiresAt },
-          ...{ scopeHash: undefined, issuedAt: time, intentDigest: undefined },
-        });
-        this.#desk.builder.observe({
-          at: part.at,
-          callIds: [jti],
-          tool,
-          decision: 'allow',
-          meters: [],
-          occurredAt: time,
-        });
-      }
-      this.#desk.mapped(part, type, isNew);
-      return;
-    }
-    if (type === 'tool_authorization_denied' && tool !== undefined) {
-      this.#denied(part, tenant, executionId, tool, name, data, base);
-      return;
-    }
+    const taken: Taken = { part, tenant, adapterId, executionId, name, data, base };
+    if (type === 'policy_decision_pending' && decisionId !== undefined)
+      return this.#pending(taken, decisionId);
+    if (type === 'policy_decision_resolved' && decisionId !== undefined)
+      return this.#resolved(taken, decisionId);
+    if (type === 'tool_authorization_granted' && jti !== undefined && tool !== undefined)
+      return this.#granted(taken, jti, tool);
+    if (type === 'tool_authorization_denied' && tool !== undefined) return this.#denied(taken, tool);
     this.#approvals(part.at, type, tenant, executionId);
     const isKnown =
       (type === 'tool_authorization_requested' &&
@@ -280,20 +253,13 @@ export class AuditReader {
   }
 
   /** What was reported, as the chain keeps it. */
-  #ingested(
-    part: Part,
-    type: string,
-    data: SourceObject,
-    ids: { tenant: string; adapterId: string; executionId: string; traceId: string },
-    time: string,
-    itemType: string,
-  ): void {
+  #ingested(part: Part, type: string, data: SourceObject, ids: Ids, time: string, itemType: string): void {
     const key = keyOf(ids.tenant, ids.executionId, eventTypeOf(type, data));
     const before = this.#state.ingested.get(key);
     const hash = contentHash(type, data);
     if (before?.contentHash === undefined) {
       this.#state.ingested.set(key, { payloadHash: hash, contentHash: hash, from: 'chain', at: part.at });
-      this.#telemetry.record(part, type, data, ids, time, [], itemType);
+      this.#telemetry.record({ part, type, payload: data, ids, issuedAt: time, digests: [], itemType });
       return;
     }
     if (before.contentHash !== hash) {
@@ -312,15 +278,25 @@ export class AuditReader {
     );
   }
 
-  #pending(
-    part: Part,
-    tenant: string,
-    executionId: string,
-    adapterId: string,
-    id: string,
-    data: SourceObject,
-    base: { at: HostPlace; bytes: Uint8Array; occurredAt: string; principalId: string },
-  ): void {
+  #granted({ part, tenant, executionId, data, base }: Taken, jti: string, tool: string): void {
+    const type = 'tool_authorization_granted';
+    const { principalId, occurredAt } = base;
+    const id = claimId('tool-token', tenant, jti);
+    const allowed = { decision: 'allow', decisionCode: 'ALLOWED' } as const;
+    const isNew = this.#desk.claim({ kind: 'action', ...base, id, tool, ...allowed });
+    if (isNew) {
+      this.#state.toolTokens.set(keyOf(tenant, jti), {
+        ...{ claim: id, principalId, tenant, executionId, tool },
+        expiresAt: timeOfText(textAt(data, 'expires_at')),
+        ...{ scopeHash: undefined, issuedAt: occurredAt, intentDigest: undefined },
+      });
+      const seen = { at: part.at, callIds: [jti], tool, decision: 'allow', meters: [], occurredAt } as const;
+      this.#desk.builder.observe(seen);
+    }
+    this.#desk.mapped(part, type, isNew);
+  }
+
+  #pending({ part, tenant, executionId, adapterId, data, base }: Taken, id: string): void {
     const claim = claimId('decision', id, 'pending');
     const isNew = this.#desk.claim({
       ...{ kind: 'grant', ...base, id: claim, decision: 'deny', decisionCode: 'PENDING_APPROVAL' },
@@ -341,13 +317,7 @@ export class AuditReader {
     this.#desk.mapped(part, 'policy_decision_pending', isNew);
   }
 
-  #resolved(
-    part: Part,
-    tenant: string,
-    id: string,
-    data: SourceObject,
-    base: { at: HostPlace; bytes: Uint8Array; occurredAt: string },
-  ): void {
+  #resolved({ part, tenant, data, base }: Taken, id: string): void {
     const decision = this.#state.decisions.get(id);
     const action = firstText(textAt(data, 'action'));
     const isApproved = action.startsWith('approve');
@@ -399,15 +369,7 @@ export class AuditReader {
     });
   }
 
-  #denied(
-    part: Part,
-    tenant: string,
-    executionId: string,
-    tool: string,
-    name: string,
-    data: SourceObject,
-    base: { at: HostPlace; bytes: Uint8Array; occurredAt: string; principalId: string },
-  ): void {
+  #denied({ part, tenant, executionId, name, data, base }: Taken, tool: string): void {
     const key = keyOf(tenant, executionId, tool);
     const known = this.#state.refused.get(key);
     if (known !== undefined && known.inChain < known.count) {
@@ -498,8 +460,7 @@ export class AuditReader {
   /** CLA-9 and CLA-10 for what belongs together. */
   finish(bundles: readonly BundleParts[], pinned: PublicKey | undefined, head: ChainHead | undefined): void {
     for (const { files } of bundles)
-      for (const { code, severity, class: grade, at, expected, actual } of checkBundle(files, pinned))
-        this.#desk.builder.find({ rule: 'CLA-10', code, severity, class: grade, at, expected, actual });
+      for (const found of checkBundle(files, pinned)) this.#desk.builder.find(found);
     for (const chain of this.#chains.values()) this.#anchor(chain, head);
     this.#lengths();
     const byGroup = new Map<string, Chain[]>();

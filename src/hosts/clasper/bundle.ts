@@ -4,46 +4,18 @@
  */
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import {
-  decodeSourceJson,
-  SourceNumber,
-  SourceObject,
-  type SourceValue,
-} from '../../base/json/source-json.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { hashText, stableBytes } from '../shared/forms/stable.js';
-import type { HostFile, HostFindingClass, HostPlace } from '../shared/host.js';
+import type { HostFile, HostFinding, HostPlace } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { tryReadJwk, verifiesText } from './keys.js';
-
-/** One thing found about a bundle. */
-export interface BundleFault {
-  readonly code:
-    | 'INTEGRITY_MISSING'
-    | 'INTEGRITY_MALFORMED'
-    | 'INTEGRITY_HASH_MISMATCH'
-    | 'VERIFY_FILE_MISSING'
-    | 'FILE_MISSING'
-    | 'FILE_HASH_MISMATCH'
-    | 'FILE_NOT_LISTED'
-    | 'PATH_UNSAFE'
-    | 'COUNT_MISMATCH'
-    | 'BUNDLE_UNSIGNED'
-    | 'SIGNATURE_MISSING'
-    | 'SIGNATURE_INVALID'
-    | 'SIGNATURE_KEY_NOT_PINNED'
-    | 'SIGNATURE_KEY_MISMATCH'
-    | 'SIGNED_WITHOUT_KEY_ID'
-    | 'SIGNED_WITH_KEY_ID';
-  readonly severity: 'error' | 'warning' | 'info';
-  readonly class: HostFindingClass;
-  readonly at: HostPlace;
-  readonly expected?: string | undefined;
-  readonly actual?: string | undefined;
-}
+import { type Code, finding } from './rules.js';
+import type { FindingDetails } from '../shared/findings.js';
+import { jsonIn } from '../shared/reading.js';
 
 /** A bundle's files by their names within it: `traces.jsonl`. */
-export type BundleFiles = ReadonlyMap<string, HostFile>;
+type BundleFiles = ReadonlyMap<string, HostFile>;
 
 /** Every name that a bundle's file has. */
 export const BUNDLE_NAMES: readonly string[] = [
@@ -51,161 +23,131 @@ export const BUNDLE_NAMES: readonly string[] = [
   ...['audit_chain.jsonl', 'audits.jsonl', 'traces.jsonl'],
 ];
 
-/** What `metadata.json` counts, and in which file. */
-const COUNTED = { traces: 'traces.jsonl', audits: 'audits.jsonl', audit_chain_entries: 'audit_chain.jsonl' };
+/** What `metadata.json` counts, in which file, and how. */
+const COUNTED: Readonly<Record<string, readonly [file: string, count: (bytes: Uint8Array) => number]>> = {
+  traces: ['traces.jsonl', countLines],
+  audits: ['audits.jsonl', countLines],
+  audit_chain_entries: ['audit_chain.jsonl', countLines],
+  adapters: ['adapters.json', countElements],
+};
 const MAX_LISTED = 1024;
 
 /** Checks what a bundle says of its own files. A bundle that says nothing about a file says nothing that protects it. */
-export function checkBundle(files: BundleFiles, pinned?: PublicKey): readonly BundleFault[] {
+export function checkBundle(files: BundleFiles, pinned?: PublicKey): readonly HostFinding[] {
   return new BundleChecker(files, pinned).run();
 }
 
 class BundleChecker {
   readonly #files: BundleFiles;
   readonly #pinned: PublicKey | undefined;
-  readonly #faults: BundleFault[] = [];
+  readonly #found: HostFinding[] = [];
 
   constructor(files: BundleFiles, pinned: PublicKey | undefined) {
     this.#files = files;
     this.#pinned = pinned;
   }
 
-  run(): readonly BundleFault[] {
+  run(): readonly HostFinding[] {
     const file = this.#files.get('integrity.json');
     if (file === undefined) {
       const [first] = this.#files.values();
-      this.#invalid('INTEGRITY_MISSING', { file: first?.name ?? '' }, 'integrity.json', 'none');
-      this.#counts();
-      return this.#faults;
-    }
-    const decoded = decodeSourceJson(file.bytes, { loneSurrogates: true });
-    const at = { file: file.name };
-    if (!decoded.ok || !(decoded.value instanceof SourceObject))
-      this.#invalid('INTEGRITY_MALFORMED', at, 'a JSON object', 'something else');
-    else {
-      this.#listed(decoded.value, at);
-      this.#verifyFile(decoded.value, file, at);
-      this.#signature(decoded.value, at);
-    }
+      this.#find('INTEGRITY_MISSING', { file: first?.name ?? '' });
+    } else this.#integrity(file);
     this.#counts();
-    return this.#faults;
+    return this.#found;
+  }
+
+  #integrity(file: HostFile): void {
+    const at = { file: file.name };
+    const integrity = jsonIn(file.bytes, { loneSurrogates: true });
+    if (!(integrity instanceof SourceObject))
+      return this.#find('INTEGRITY_MALFORMED', at, { expected: 'a JSON object' });
+    this.#listed(integrity, at);
+    this.#verifyFile(integrity, file, at);
+    this.#signature(integrity, at);
   }
 
   #listed(integrity: SourceObject, at: HostPlace): void {
     const listed = listOf(integrity);
-    if (listed === undefined) {
-      this.#invalid(
-        'INTEGRITY_MALFORMED',
-        { ...at, pointer: '/files' },
-        'the digest of each file',
-        'something else',
-      );
-      return;
-    }
+    const place = { ...at, pointer: '/files' };
+    if (listed === undefined)
+      return this.#find('INTEGRITY_MALFORMED', place, { expected: 'the digest of each file' });
     for (const [name, stated] of listed.slice(0, MAX_LISTED)) {
       const file = this.#files.get(name);
-      const place = { ...at, pointer: '/files' };
       if (/(?:^|[/\\])\.\.(?:[/\\]|$)|^[/\\]|^[A-Za-z]:/.test(name))
-        this.#invalid('PATH_UNSAFE', place, 'a name within the bundle', name);
-      else if (file === undefined) this.#invalid('FILE_MISSING', place, name, 'none');
+        this.#find('PATH_UNSAFE', place, { actual: name });
+      else if (file === undefined) this.#find('FILE_MISSING', place, { expected: name });
       else {
         const actual = hashText(file.bytes);
         if (actual !== (stated.startsWith('sha256:') ? stated : `sha256:${stated}`))
-          this.#invalid('FILE_HASH_MISMATCH', { file: file.name }, stated, actual);
+          this.#find('FILE_HASH_MISMATCH', { file: file.name }, { expected: stated, actual });
       }
     }
-    const names = new Set(listed.map(([name]) => name));
-    for (const [name, file] of this.#files) {
-      if (names.has(name) || name === 'integrity.json' || name === 'verify.sha256') continue;
-      // A file that bundles have and that is not listed is one whose digest was taken away; another is just beside them.
-      const place = { file: file.name };
-      if (BUNDLE_NAMES.includes(name))
-        this.#invalid('FILE_NOT_LISTED', place, 'its digest in integrity.json', 'none');
-      else this.#warn('FILE_NOT_LISTED', place, 'its digest in integrity.json', 'none');
-    }
+    const names = new Set(['integrity.json', 'verify.sha256', ...listed.map(([name]) => name)]);
+    // A file that bundles have and that is not listed is one whose digest was taken away; another is just beside them.
+    for (const [name, file] of this.#files)
+      if (!names.has(name))
+        this.#find(
+          'FILE_NOT_LISTED',
+          { file: file.name },
+          { weight: BUNDLE_NAMES.includes(name) ? 'invalid' : 'warning' },
+        );
   }
 
   #verifyFile(integrity: SourceObject, file: HostFile, at: HostPlace): void {
     const verify = this.#files.get('verify.sha256');
     if (verify === undefined) {
       // The form of 1.0.0 has none.
-      if (!Array.isArray(valueAt(integrity, 'files')))
-        this.#warn('VERIFY_FILE_MISSING', at, 'verify.sha256', 'none');
+      if (!Array.isArray(valueAt(integrity, 'files'))) this.#find('VERIFY_FILE_MISSING', at);
       return;
     }
     const [stated = ''] = decodeUtf8(verify.bytes.subarray(0, 1024)).trim().split(/\s+/);
     const actual = hashText(file.bytes);
-    if (stated !== actual) this.#invalid('INTEGRITY_HASH_MISMATCH', { file: verify.name }, stated, actual);
+    if (stated !== actual)
+      this.#find('INTEGRITY_HASH_MISMATCH', { file: verify.name }, { expected: stated, actual });
   }
 
   #signature(integrity: SourceObject, at: HostPlace): void {
     const signature = textAt(integrity, 'signature');
     if (signature === undefined) {
-      if (this.#pinned !== undefined)
-        this.#invalid('SIGNATURE_MISSING', at, `one by ${this.#pinned.keyid}`, 'none');
-      else this.#warn('BUNDLE_UNSIGNED', at, 'a signature', 'none');
+      if (this.#pinned === undefined) this.#find('BUNDLE_UNSIGNED', at);
+      else this.#find('SIGNATURE_MISSING', at, { expected: `one by ${this.#pinned.keyid}` });
       return;
     }
     const jwk = objectAt(integrity, 'public_key');
     const carried = jwk === undefined ? undefined : tryReadJwk(jwk);
     const pinned = this.#pinned;
-    if (pinned === undefined)
-      this.#warn('SIGNATURE_KEY_NOT_PINNED', at, 'a pinned key', 'the key that the bundle carries');
-    else if (carried !== undefined && carried.keyid !== pinned.keyid)
-      this.#invalid('SIGNATURE_KEY_MISMATCH', { ...at, pointer: '/public_key' }, pinned.keyid, carried.keyid);
+    if (pinned === undefined) this.#find('SIGNATURE_KEY_NOT_PINNED', at);
+    else if (carried !== undefined && carried.keyid !== pinned.keyid) {
+      const details = { expected: pinned.keyid, actual: carried.keyid };
+      this.#find('SIGNATURE_KEY_MISMATCH', { ...at, pointer: '/public_key' }, details);
+    }
     const key = pinned ?? carried;
     const holds = (...without: string[]): boolean =>
       key !== undefined &&
       verifiesText(key, stableBytes(integrity.without('signature', ...without)), signature);
     // The host adds key_id after it has signed, and verifies with it: its own verifier refuses its own bundles.
-    if (holds('public_key', 'key_id'))
-      this.#info('SIGNED_WITHOUT_KEY_ID', at, 'signed before key_id was added');
-    else if (holds('public_key')) this.#info('SIGNED_WITH_KEY_ID', at, 'signed with key_id in it');
+    if (holds('public_key', 'key_id')) this.#find('SIGNED_WITHOUT_KEY_ID', at);
+    else if (holds('public_key')) this.#find('SIGNED_WITH_KEY_ID', at);
     else
-      this.#invalid('SIGNATURE_INVALID', at, `one by ${key?.keyid ?? 'a key that can be read'}`, 'another');
+      this.#find('SIGNATURE_INVALID', at, { expected: `one by ${key?.keyid ?? 'a key that can be read'}` });
   }
 
   #counts(): void {
     const file = this.#files.get('metadata.json');
-    if (file === undefined) return;
-    const decoded = decodeSourceJson(file.bytes, { loneSurrogates: true });
-    if (!decoded.ok) return;
-    for (const [member, name] of Object.entries(COUNTED)) {
-      const stated = numberAt(decoded.value, 'counts', member);
-      if (stated === undefined) continue;
-      const actual = countLines(this.#files.get(name)?.bytes ?? new Uint8Array());
-      if (Number(stated) !== actual)
-        this.#invalid(
-          'COUNT_MISMATCH',
-          { file: file.name, pointer: `/counts/${member}` },
-          stated,
-          String(actual),
-        );
+    const metadata = file === undefined ? undefined : jsonIn(file.bytes, { loneSurrogates: true });
+    if (file === undefined || metadata === undefined) return;
+    for (const [member, [name, count]] of Object.entries(COUNTED)) {
+      const expected = numberAt(metadata, 'counts', member);
+      const actual = count(this.#files.get(name)?.bytes ?? new Uint8Array());
+      if (expected === undefined || Number(expected) === actual) continue;
+      const at = { file: file.name, pointer: `/counts/${member}` };
+      this.#find('COUNT_MISMATCH', at, { expected, actual: String(actual) });
     }
-    const adapters = this.#files.get('adapters.json');
-    const stated = numberAt(decoded.value, 'counts', 'adapters');
-    const listed =
-      adapters === undefined ? undefined : decodeSourceJson(adapters.bytes, { loneSurrogates: true });
-    const actual = listed?.ok && Array.isArray(listed.value) ? listed.value.length : 0;
-    if (stated !== undefined && Number(stated) !== actual)
-      this.#invalid(
-        'COUNT_MISMATCH',
-        { file: file.name, pointer: '/counts/adapters' },
-        stated,
-        String(actual),
-      );
   }
 
-  #invalid(code: BundleFault['code'], at: HostPlace, expected: string, actual: string): void {
-    this.#faults.push({ code, severity: 'error', class: 'invalid', at, expected, actual });
-  }
-
-  #warn(code: BundleFault['code'], at: HostPlace, expected: string, actual: string): void {
-    this.#faults.push({ code, severity: 'warning', class: 'none', at, expected, actual });
-  }
-
-  #info(code: BundleFault['code'], at: HostPlace, actual: string): void {
-    this.#faults.push({ code, severity: 'info', class: 'none', at, actual });
+  #find(code: Code, at: HostPlace, details?: FindingDetails): void {
+    this.#found.push(finding(code, at, details));
   }
 }
 
@@ -235,4 +177,9 @@ function countLines(bytes: Uint8Array): number {
     } else if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) isBlank = false;
   }
   return isBlank ? lines : lines + 1;
+}
+
+function countElements(bytes: Uint8Array): number {
+  const list = jsonIn(bytes, { loneSurrogates: true });
+  return Array.isArray(list) ? list.length : 0;
 }

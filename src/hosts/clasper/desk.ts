@@ -8,7 +8,7 @@ import { principalOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { amountOf } from '../shared/values.js';
 import type { FindingDetails } from '../shared/findings.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding } from './rules.js';
 import type { Part } from './parts.js';
 
 export const SYSTEM = 'clasper';

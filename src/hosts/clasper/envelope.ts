@@ -6,20 +6,19 @@ import { stableBytes, stableHash } from '../shared/forms/stable.js';
 import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { type TelemetryKey, verifiesText } from './keys.js';
 
-/** The host's own words for what is wrong, in the order in which it looks; `invalid_payload` is the shape of the envelope. */
-export type EnvelopeResult =
+/** The host's own words for what is wrong, in the order in which it looks. */
+type EnvelopeResult =
   | 'ok'
   | 'missing_key'
   | 'payload_hash_mismatch'
   | 'timestamp_skew'
   | 'invalid_signature'
-  | 'unsupported_algorithm'
-  | 'invalid_payload';
+  | 'unsupported_algorithm';
 
 /** What holds of an envelope. */
 export interface EnvelopeCheck {
   /** What the host's verification of the signature says. */
-  readonly result: Exclude<EnvelopeResult, 'invalid_payload'>;
+  readonly result: EnvelopeResult;
   /** Whether it has the members of the host's schema; the host refuses it otherwise, whatever its signature. */
   readonly hasShape: boolean;
   /** `sha256:…` of the payload as it is. */
@@ -31,7 +30,7 @@ export interface EnvelopeCheck {
 }
 
 /** What an envelope is checked with. */
-export interface EnvelopeContext {
+interface EnvelopeContext {
   /** The key of the adapter; without one the result is `missing_key`. */
   readonly key?: TelemetryKey | undefined;
   /** When the host got it, a Timestamp; without it only an unreadable `issued_at` is a skew. */
@@ -80,7 +79,7 @@ function resultOf(
   envelope: SourceObject,
   payloadHash: string,
   { key, receivedAt, maxSkewSeconds = DEFAULT_SKEW_SECONDS }: EnvelopeContext,
-): EnvelopeCheck['result'] {
+): EnvelopeResult {
   const issuedText = textAt(envelope, 'issued_at') ?? '';
   const issuedAt = timeOfText(issuedText);
   if (key === undefined || isRevoked(key, issuedAt)) return 'missing_key';

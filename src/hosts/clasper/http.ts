@@ -5,7 +5,7 @@ import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
 import { findingOf } from '../shared/findings.js';
-import type { ForeignDigest, HostPlace } from '../shared/host.js';
+import type { ForeignDigest, GrantClaim, HostPlace } from '../shared/host.js';
 import { codeOf, wellFormed } from '../shared/names.js';
 import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { adapterPrincipal, type Desk, type Facts, hostPrincipal, mark } from './desk.js';
@@ -24,6 +24,7 @@ import {
 import type { TelemetryReader } from './telemetry.js';
 import { readToken, type TokenClaims, tokenHash } from './tokens.js';
 import { scopeDigest } from './trace.js';
+import type { Digest } from '../../base/value/digest.js';
 
 /** A line of a recording. */
 interface Call {
@@ -39,6 +40,15 @@ interface Call {
   readonly isOk: boolean;
   readonly token: TokenClaims | undefined;
   header(name: string): string | undefined;
+}
+
+/** What was answered to a request for an execution. */
+interface Answer {
+  readonly call: Call;
+  readonly tenant: string;
+  readonly executionId: string;
+  readonly claim: Omit<GrantClaim, 'decision' | 'decisionCode'>;
+  readonly decided: Decided;
 }
 
 type Handler = (call: Call, match: RegExpExecArray) => void;
@@ -221,121 +231,74 @@ export class HttpReader {
       ...textsAt(token?.claims, 'allowed_capabilities'),
       ...textsAt(body, 'requested_capabilities'),
     ]);
-    const isRefusal = status === '403';
-    if (!call.isOk && !isRefusal) return this.#kept(call, 'request_refused');
+    if (!call.isOk && status !== '403') return this.#kept(call, 'request_refused');
     const executionId = firstText(textAt(response, 'execution_id'), textAt(body, 'execution_id'));
     const tenant = firstText(textAt(token?.claims, 'tenant_id'), textAt(body, 'tenant_id'));
     const adapterId = firstText(textAt(token?.claims, 'adapter_id'), textAt(body, 'adapter_id'));
     const time = this.#desk.timeOf(part, 'execution_request', undefined, executionId);
     if (time === undefined) return;
-    const kind = isRefusal ? 'deny' : this.#kindOf(call, executionId);
-    const decisionId = textAt(response, 'decision_id');
-    const execution = this.#state.execution(tenant, executionId);
-    const scopeObject = objectAt(response, 'granted_scope');
+    const kind = status === '403' ? 'deny' : this.#kindOf(call, executionId);
+    const decisionId = kind === 'pending' ? textAt(response, 'decision_id') : undefined;
     const tool = textAt(body, 'tool');
-    const scope =
-      scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
+    const scopeObject = objectAt(response, 'granted_scope');
+    const scope = scopeObject && readScope(scopeObject, tool === undefined ? [] : [tool]);
     if (scopeObject !== undefined) this.#timeIn(at, scopeObject, executionId);
-    const intent = valueAt(body, 'intent');
+    const principalId = adapterPrincipal(tenant, adapterId);
+    const intentDigest = jcsDigest(valueAt(body, 'intent'));
     const asked = new Set(textsAt(body, 'requested_capabilities'));
-    const shared = {
-      asked,
-      principalId: adapterPrincipal(tenant, adapterId),
-      intentDigest: intent === undefined ? undefined : jcsDigest(intent),
-    };
     // What waits has an id that bundles know too; any other answer is one of perhaps many for the execution.
     const id =
-      kind === 'pending' && decisionId !== undefined
-        ? claimId('decision', decisionId, kind)
-        : claimId('request', tenant, executionId, mark(part.bytes));
-    const { principalId, intentDigest } = shared;
-    const base = {
-      principalId,
-      intentDigest,
-      id,
-      at,
-      bytes: part.bytes,
-      occurredAt: time,
-      ...this.#policyOf(response),
+      decisionId === undefined
+        ? claimId('request', tenant, executionId, mark(part.bytes))
+        : claimId('decision', decisionId, kind);
+    const answer: Answer = {
+      ...{ call, tenant, executionId },
+      claim: {
+        ...{ kind: 'grant', id, at, bytes: part.bytes, occurredAt: time, principalId, intentDigest },
+        ...this.#policyOf(response),
+      },
+      decided: { kind, claim: id, scope, principalId, adapterId, intentDigest, asked, decisionId, at },
     };
-    let isRepeated = false;
-    if (kind === 'allow') {
-      const isSimulated =
-        valueAt(response, 'auto_allowed_in_core') === true ||
-        textAt(response, 'approval_source') !== undefined;
-      const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
-      if (bounds === undefined) {
-        this.#desk.find('SCOPE_NOT_STATED', at, {
-          about: executionId,
-          expected: 'an allow with max_steps or max_cost',
-          actual: 'neither',
-        });
-      } else {
-        const checks: Check[] = isSimulated
-          ? [{ check: 'approval', result: 'fail', code: 'AUTO_ALLOWED_IN_CORE' }]
-          : [];
-        const decisionCode = isSimulated ? 'AUTO_ALLOWED_IN_CORE' : 'ALLOWED';
-        isRepeated = !this.#desk.claim({
-          kind: 'grant',
-          ...base,
-          decision: 'allow',
-          decisionCode,
-          checks,
-          bounds,
-        });
-      }
-      if (isSimulated) this.#desk.find('AUTO_ALLOWED', at, { about: executionId });
-      if (!isRepeated) this.#escalation(at, executionId, execution.first, scope, asked);
-      if (!isRepeated) this.#reuse(call, tenant, executionId);
-      if (bounds === undefined) {
-        execution.decide({ ...shared, kind, claim: undefined, scope, adapterId, decisionId: undefined, at });
-        this.#desk.evidence(part, 'execution_request', {
-          id,
-          occurredAt: time,
-          principalId: base.principalId,
-          facts: { execution_id: executionId, decision: 'allow' },
-        });
-        return;
-      }
-    } else {
-      const decisionCode =
-        kind === 'pending'
-          ? 'PENDING_APPROVAL'
-          : codeOf(
-              firstText(
-                textAt(response, 'blocked_reason'),
-                isRefusal ? refusalOf(textAt(response, 'error')) : 'DENIED',
-              ),
-            );
-      const checks: Check[] =
-        kind === 'pending' ? [{ check: 'approval', result: 'fail', code: 'PENDING' }] : [];
-      isRepeated = !this.#desk.claim({ kind: 'grant', ...base, decision: 'deny', decisionCode, checks });
-    }
-    if (kind === 'pending' && decisionId !== undefined && !this.#state.decisions.has(decisionId)) {
+    if (kind === 'allow') return this.#allowed(answer);
+    const isNew = this.#desk.claim({ ...answer.claim, decision: 'deny', ...refusalIn(call, kind) });
+    if (decisionId !== undefined && !this.#state.decisions.has(decisionId)) {
       this.#state.decisions.set(decisionId, {
-        id: decisionId,
-        tenant,
+        ...{ id: decisionId, tenant, executionId, adapterId, scope, intentDigest, tokens: new Set() },
         workspace: textAt(body, 'workspace_id'),
-        executionId,
-        adapterId,
         requiredRole: textAt(response, 'required_role'),
         expiresAt: timeOfText(textAt(response, 'expires_at')),
-        scope,
-        intentDigest: shared.intentDigest,
-        tokens: new Set(),
       });
     }
-    if (!isRepeated)
-      execution.decide({
-        ...shared,
-        kind,
-        claim: id,
-        scope,
-        adapterId,
-        decisionId: kind === 'pending' ? decisionId : undefined,
-        at,
-      });
-    this.#desk.mapped(part, 'execution_request', !isRepeated);
+    if (isNew) this.#state.execution(tenant, executionId).decide(answer.decided);
+    this.#desk.mapped(part, 'execution_request', isNew);
+  }
+
+  #allowed({ call, tenant, executionId, claim, decided }: Answer): void {
+    const { part, at, response } = call;
+    const { scope, asked } = decided;
+    const execution = this.#state.execution(tenant, executionId);
+    const isSimulated =
+      valueAt(response, 'auto_allowed_in_core') === true || textAt(response, 'approval_source') !== undefined;
+    const bounds = scope && this.#state.capabilities.boundsOf(scope);
+    let isNew = true;
+    if (bounds === undefined) {
+      const expected = 'an allow with max_steps or max_cost';
+      this.#desk.find('SCOPE_NOT_STATED', at, { about: executionId, expected, actual: 'neither' });
+    } else {
+      const code = isSimulated ? 'AUTO_ALLOWED_IN_CORE' : 'ALLOWED';
+      const checks: Check[] = isSimulated ? [{ check: 'approval', result: 'fail', code }] : [];
+      isNew = this.#desk.claim({ ...claim, decision: 'allow', decisionCode: code, checks, bounds });
+    }
+    if (isSimulated) this.#desk.find('AUTO_ALLOWED', at, { about: executionId });
+    if (isNew) {
+      this.#escalation(at, executionId, execution.first, scope, asked);
+      this.#reuse(call, tenant, executionId);
+      execution.decide(bounds === undefined ? { ...decided, claim: undefined } : decided);
+    }
+    if (bounds !== undefined) return this.#desk.mapped(part, 'execution_request', isNew);
+    const { id, occurredAt, principalId } = claim;
+    const facts = { execution_id: executionId, decision: 'allow' };
+    this.#desk.evidence(part, 'execution_request', { id, occurredAt, principalId, facts });
   }
 
   #kindOf({ at, response }: Call, about: string): Decided['kind'] {
@@ -403,13 +366,12 @@ export class HttpReader {
 
   #policyOf(response: SourceValue | undefined): {
     policyId?: string;
-    policyDigest?: NonNullable<ReturnType<typeof jcsDigest>>;
+    policyDigest?: Digest;
     foreignDigests?: ForeignDigest[];
   } {
     const matched = listAt(response, 'matched_policies');
     const [first] = textsAt(response, 'matched_policies');
-    const trace = valueAt(response, 'decision_trace');
-    const digest = trace === undefined ? undefined : jcsDigest(trace);
+    const digest = jcsDigest(valueAt(response, 'decision_trace'));
     const bundle = textAt(response, 'policy_bundle_hash');
     const id = first ?? (matched === undefined ? undefined : 'clasper:no-match');
     return {
@@ -477,8 +439,7 @@ export class HttpReader {
     const executionId = firstText(textAt(record, 'execution_id'), known?.executionId);
     const time = this.#desk.timeOf(part, type, timeOfText(textAt(resolution, 'resolved_at')), id);
     if (time === undefined) return;
-    const intent = valueAt(asking, 'intent');
-    const intentDigest = known?.intentDigest ?? (intent === undefined ? undefined : jcsDigest(intent));
+    const intentDigest = known?.intentDigest ?? jcsDigest(valueAt(asking, 'intent'));
     const scopeObject = objectAt(record, 'granted_scope');
     const tool = textAt(asking, 'tool');
     const scope =
@@ -705,51 +666,34 @@ export class HttpReader {
     const observed = {
       at,
       tool,
-      paramsDigest: scope === undefined ? undefined : jcsDigest(scope),
+      paramsDigest: jcsDigest(scope),
       meters: [],
       occurredAt: time,
     };
     if (!isAllowed) {
       const id = claimId('tool-denied', tenant, executionId, tool, mark(part.bytes));
-      const before = this.#state.refused.get(answer);
-      const isNew = this.#desk.claim({
+      const decisionCode = codeOf(firstText(textAt(response, 'reason'), 'DENIED'));
+      const policy = policyIdOf(textAt(response, 'policy_id'));
+      const denial = {
         ...base,
         id,
         grant: decided?.claim,
         decision: 'deny',
-        decisionCode: codeOf(firstText(textAt(response, 'reason'), 'DENIED')),
-        ...policyIdOf(textAt(response, 'policy_id')),
-      });
+        decisionCode,
+        ...policy,
+      } as const;
+      const isNew = this.#desk.claim(denial);
       if (isNew) {
-        const { inChain = 0, count = 0 } = before ?? {};
-        this.#state.refused.set(answer, {
-          claim: id,
-          principalId: base.principalId,
-          inChain,
-          count: count + 1,
-        });
+        const { inChain = 0, count = 0 } = this.#state.refused.get(answer) ?? {};
+        const { principalId } = base;
+        this.#state.refused.set(answer, { claim: id, principalId, inChain, count: count + 1 });
         this.#desk.builder.observe({ ...observed, callIds: [id], decision: 'deny' });
       }
-      this.#desk.mapped(part, 'tool_authorization', isNew);
-      return;
+      return this.#desk.mapped(part, 'tool_authorization', isNew);
     }
     if (token !== undefined) this.#toolToken(at, call, token, hash, { tenant, adapterId, executionId, tool });
     else this.#desk.find('TOOL_TOKEN_MISSING', at, { about: executionId });
-    const isWithin =
-      allow?.scope === undefined ? undefined : this.#state.capabilities.isWithin(allow.scope, tool);
-    if (allow !== undefined && isWithin !== true) {
-      const [code, grade] =
-        isWithin === false
-          ? (['CAPABILITY_NOT_GRANTED', 'violation'] as const)
-          : (['CAPABILITY_NOT_STATED', 'warning'] as const);
-      this.#desk.builder.find(
-        findingOf('CLA-4', grade, code, at, {
-          about: executionId,
-          expected: 'a tool of a granted capability',
-          actual: tool.slice(0, 128),
-        }),
-      );
-    }
+    const isWithin = this.#withinGrant(at, executionId, allow, tool);
     if (allow === undefined && execution.current !== undefined && execution.current.kind !== 'allow') {
       this.#desk.find('TOOL_ALLOWED_WITHOUT_GRANT', at, {
         about: executionId,
@@ -758,7 +702,7 @@ export class HttpReader {
       });
     }
     if (decided === undefined && execution.current === undefined && this.#state.hasRequests)
-      this.#telemetry.under(at, tenant, executionId, adapterId);
+      this.#telemetry.under(at, { tenant, executionId, adapterId });
     const jti = token?.id;
     const known = jti === undefined ? undefined : this.#state.toolTokens.get(keyOf(tenant, jti));
     if (known !== undefined) this.#reissued(at, known, { executionId, tool, scopeHash: stated ?? hash });
@@ -799,6 +743,19 @@ export class HttpReader {
     }
     if (isNew) this.#desk.builder.observe({ ...observed, callIds: [jti ?? id], decision: 'allow' });
     this.#desk.mapped(part, 'tool_authorization', isNew);
+  }
+
+  /** CLA-4: whether a tool that was allowed is within what was granted; undefined where nothing says so. */
+  #withinGrant(at: HostPlace, about: string, allow: Decided | undefined, tool: string): boolean | undefined {
+    const isWithin = allow?.scope && this.#state.capabilities.isWithin(allow.scope, tool);
+    if (allow === undefined || isWithin === true) return isWithin;
+    const [code, grade] =
+      isWithin === false
+        ? (['CAPABILITY_NOT_GRANTED', 'violation'] as const)
+        : (['CAPABILITY_NOT_STATED', 'warning'] as const);
+    const details = { about, expected: 'a tool of a granted capability', actual: tool.slice(0, 128) };
+    this.#desk.builder.find(findingOf('CLA-4', grade, code, at, details));
+    return isWithin;
   }
 
   /** CLA-6: the id of a token names one token. */
@@ -864,6 +821,20 @@ export class HttpReader {
 
 function isApproval(action: string): boolean {
   return action.startsWith('approve');
+}
+
+/** Why a request was not allowed, or not yet. */
+function refusalIn(
+  { response, status }: Call,
+  kind: Decided['kind'],
+): { decisionCode: string; checks: Check[] } {
+  if (kind === 'pending')
+    return {
+      decisionCode: 'PENDING_APPROVAL',
+      checks: [{ check: 'approval', result: 'fail', code: 'PENDING' }],
+    };
+  const otherwise = status === '403' ? refusalOf(textAt(response, 'error')) : 'DENIED';
+  return { decisionCode: codeOf(firstText(textAt(response, 'blocked_reason'), otherwise)), checks: [] };
 }
 
 function refusalOf(error: string | undefined): string {

@@ -3,48 +3,24 @@
  * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in docs/hosts/clasper.md.
  */
 
-import { finding } from './findings.js';
-import { printable } from '../../base/bytes/printable.js';
+import { CLASPER_RULES, finding } from './rules.js';
 import { NorthrootError } from '../../base/error.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import { checkOptions } from '../../base/options.js';
 import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
 import { hashText } from '../shared/forms/stable.js';
-import type {
-  Host,
-  HostFile,
-  HostFinding,
-  HostItem,
-  HostOptions,
-  HostPlace,
-  HostReading,
-} from '../shared/host.js';
-import { ReadingBuilder } from '../shared/reading.js';
+import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
+import { checkReadOptions, ReadingBuilder } from '../shared/reading.js';
 import { listAt, numberAt, textAt, timeOfText } from '../shared/values.js';
 import { AuditReader, type ChainHead } from './audit.js';
 import { Desk, hostPrincipal, mark } from './desk.js';
 import { HttpReader, pathOf } from './http.js';
 import { readTelemetryKey, type TelemetryKey } from './keys.js';
 import { looksLikeClasper, type Part, payloadTypeOf, takeApart } from './parts.js';
-import { CLASPER_RULES } from './rules.js';
 import { textsAt, toolMapOf } from './scope.js';
 import { claimId, ClasperState } from './state.js';
 import { TelemetryReader } from './telemetry.js';
 import { TraceReader } from './trace.js';
-
-export { checkBundle, type BundleFault, type BundleFiles } from './bundle.js';
-export { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
-export {
-  checkEnvelope,
-  envelopeSigningInput,
-  isEnvelope,
-  type EnvelopeCheck,
-  type EnvelopeContext,
-  type EnvelopeResult,
-} from './envelope.js';
-export { readTelemetryKey, type TelemetryKey } from './keys.js';
-export { checkSteps, stepHash, type StepFault } from './steps.js';
-export { stableBytes, stableHash, stableText, STABLE_FORM } from '../shared/forms/stable.js';
+import { inFileOrder } from '../shared/order.js';
 
 const AIDS = {
   'pinned-key': 'the public key by which evidence bundles are signed, in any form of keys',
@@ -71,7 +47,7 @@ interface Aids {
 }
 
 function readClasper(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkOptions('clasper.read', options, { occurredAt: 'string', aids: 'object' });
+  checkReadOptions('clasper.read', options, AIDS);
   const builder = new ReadingBuilder(options);
   const aids = readAids(options.aids ?? {}, builder);
   const desk = new Desk(builder);
@@ -80,9 +56,10 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
   const { parts, bundles } = takeApart(files, builder);
   const executions = new Map<string, { id: string; tenant: string }>();
   // A trace asks for what allows it, and what is reported may be a trace.
-  const traces: TraceReader = new TraceReader(desk, state, (at, tenant, id, adapter) => {
+  const traces: TraceReader = new TraceReader(desk, state, (at, ids) => {
+    const { tenant, executionId: id } = ids;
     executions.set(JSON.stringify([tenant, id]), { id, tenant });
-    return telemetry.under(at, tenant, id, adapter);
+    return telemetry.under(at, ids);
   });
   const telemetry = new TelemetryReader(desk, state, traces, aids.adapterKeys);
   const http = new HttpReader(desk, state, telemetry);
@@ -109,7 +86,11 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
       reader.read(part);
   audit.finish(bundles, aids.pinnedKey, aids.chainHead);
   traces.finish(executions.values());
-  return inOrder(builder.finish(), parts, files);
+  // Items were not read in their order; members of archives are in theirs, and aids are after all files.
+  const members = [...new Set(parts.map(({ at }) => at.file))].filter((name) => name.includes('!'));
+  const named = files.flatMap(({ name }) => [name, ...members.filter((each) => each.startsWith(`${name}!`))]);
+  const given = Object.values(options.aids ?? {});
+  return inFileOrder(builder.finish(), [...named.map((name) => ({ name })), ...given]);
 }
 
 const ORDER: readonly (readonly Part['kind'][])[] = [
@@ -257,12 +238,6 @@ class PartReader {
 
 /** Aids that cannot be read are reported: without them something would silently not be checked. */
 function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBuilder): Aids {
-  for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(AIDS, name))
-      throw new RangeError(
-        `clasper.read: there is no aid ${printable(name, 80)}; there are ${Object.keys(AIDS).join(', ')}`,
-      );
-  }
   const refuse = (file: HostFile, expected: string): undefined => {
     const at = { file: file.name };
     builder.find(finding('AID_MALFORMED', at, { expected }));
@@ -310,29 +285,4 @@ function tryReadKey(file: HostFile): PublicKey | undefined {
     if (error instanceof NorthrootError) return undefined;
     throw error;
   }
-}
-
-/** Items and findings in the order of the files, though they were not read in it. */
-function inOrder(reading: HostReading, parts: readonly Part[], files: readonly HostFile[]): HostReading {
-  const ranks = new Map<string, number>();
-  const rank = (name: string): number => {
-    const known = ranks.get(name) ?? ranks.get(name.slice(0, Math.max(0, name.indexOf('!'))));
-    return known ?? ranks.size;
-  };
-  const members = [...new Set(parts.map(({ at }) => at.file))].filter((name) => name.includes('!'));
-  for (const { name } of files) {
-    if (!ranks.has(name)) ranks.set(name, ranks.size);
-    for (const member of members)
-      if (member.startsWith(`${name}!`) && !ranks.has(member)) ranks.set(member, ranks.size);
-  }
-  const byPlace = <T extends HostItem | HostFinding>(list: readonly T[]): T[] =>
-    list
-      .map((each) => ({ each, place: each.at, of: rank(each.at.file) }))
-      .sort((a, b) => a.of - b.of || lineOf(a.place) - lineOf(b.place))
-      .map(({ each }) => each);
-  return { ...reading, items: byPlace(reading.items), findings: byPlace(reading.findings) };
-}
-
-function lineOf({ line }: HostPlace): number {
-  return line ?? 0;
 }

@@ -5,6 +5,14 @@ import type { HostPlace } from '../shared/host.js';
 import type { TelemetryKey } from './keys.js';
 import { Capabilities, type Scope } from './scope.js';
 
+/** Whose an item is. */
+export interface Ids {
+  readonly tenant: string;
+  readonly adapterId: string;
+  readonly executionId: string;
+  readonly traceId: string;
+}
+
 /** Something that the host decided about an execution. */
 export interface Decided {
   readonly kind: 'allow' | 'deny' | 'pending';

@@ -5,7 +5,7 @@ import { stableHash } from '../shared/forms/stable.js';
 import { listAt, textAt, valueAt } from '../shared/values.js';
 
 /** What is wrong with a step, in the host's own words; those without a number are about the trace. */
-export interface StepFault {
+interface StepFault {
   readonly kind:
     'no_steps' | 'missing_step_hashes' | 'missing_hash' | 'prev_hash_mismatch' | 'hash_mismatch' | 'stripped';
   /** From 0. */

@@ -2,7 +2,6 @@
 
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Meter } from '../../base/value/meter.js';
-import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { STABLE_FORM, stableHash } from '../shared/forms/stable.js';
 import { findingOf } from '../shared/findings.js';
 import type { ForeignDigest, HostPlace } from '../shared/host.js';
@@ -13,9 +12,10 @@ import { checkEnvelope, type EnvelopeCheck } from './envelope.js';
 import type { TelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
 import { EXECUTION_TOOL, isMore, isNotBefore } from './scope.js';
-import { claimId, type ClasperState, type Decided, firstText, KEPT, keyOf } from './state.js';
+import { claimId, type ClasperState, type Decided, firstText, type Ids, KEPT, keyOf } from './state.js';
 import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
+import { shownAmount } from '../shared/usage.js';
 
 /** What is known of a report beside itself. */
 interface Reported {
@@ -32,12 +32,16 @@ interface Reported {
   readonly token?: TokenClaims | undefined;
 }
 
-/** A report's ids. */
-interface Ids {
-  readonly tenant: string;
-  readonly adapterId: string;
-  readonly executionId: string;
-  readonly traceId: string;
+/** A report, taken. */
+interface Report {
+  readonly part: Part;
+  readonly type: string;
+  readonly payload: SourceObject;
+  readonly ids: Ids;
+  /** When it was sent. */
+  readonly issuedAt: string | undefined;
+  readonly digests: readonly ForeignDigest[];
+  readonly itemType: string;
 }
 
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
@@ -102,19 +106,13 @@ export class TelemetryReader {
       const match = stated === check.payloadHash ? 'match' : 'mismatch';
       digests.push({ of: 'payload', form: STABLE_FORM, stated: stated.slice(0, 256), check: match });
     }
-    this.#take(part, type!, payload, ids, issuedAt, digests, reported.answer);
+    const report = { part, type: type!, payload, ids, issuedAt, digests, itemType: `ingest_${type}` };
+    this.#take(report, reported.answer);
   }
 
   /** Takes what was reported, whoever says that it was. */
-  #take(
-    part: Part,
-    type: string,
-    payload: SourceObject,
-    ids: Ids,
-    issuedAt: string | undefined,
-    digests: readonly ForeignDigest[],
-    answer: string | undefined,
-  ): void {
+  #take(report: Report, answer: string | undefined): void {
+    const { part, type, payload, ids, itemType } = report;
     const { at } = part;
     const eventType = eventTypeOf(type, payload);
     const key = keyOf(ids.tenant, ids.executionId, eventType);
@@ -122,8 +120,8 @@ export class TelemetryReader {
     const before = this.#state.ingested.get(key);
     if (before?.payloadHash !== undefined) {
       const isSame = before.payloadHash === payloadHash;
-      if (isSame) this.#desk.item(part, `ingest_${type}`, 'repeated', 'DUPLICATE');
-      else this.#conflict(part, type, eventType, ids, issuedAt, payload, payloadHash, before.at);
+      if (isSame) this.#desk.item(part, itemType, 'repeated', 'DUPLICATE');
+      else this.#conflict(report, eventType, payloadHash, before.at);
       return;
     }
     if (answer === 'duplicate') {
@@ -148,22 +146,17 @@ export class TelemetryReader {
     });
     if (type === 'trace') {
       const trace = objectAt(payload, 'trace');
-      if (trace === undefined) this.#desk.builder.drop(at, 'ingest_trace', 'MEMBER_MISSING');
-      else
-        this.#traces.read(part, trace, { ...ids, type: 'ingest_trace', issuedAt, digests, isStored: false });
-    } else this.record(part, type, payload, ids, issuedAt, digests);
+      if (trace === undefined) this.#desk.builder.drop(at, itemType, 'MEMBER_MISSING');
+      else {
+        const { issuedAt, digests } = report;
+        this.#traces.read(part, trace, { ...ids, type: itemType, issuedAt, digests, isStored: false });
+      }
+    } else this.record(report);
   }
 
   /** Records cost, metrics, audit events and violations. */
-  record(
-    part: Part,
-    type: string,
-    payload: SourceObject,
-    ids: Ids,
-    otherwise: string | undefined,
-    digests: readonly ForeignDigest[],
-    itemType = `ingest_${type}`,
-  ): void {
+  record(report: Report): void {
+    const { part, type, payload, ids, digests, itemType } = report;
     const { at } = part;
     const { tenant, executionId, adapterId } = ids;
     const text = textAt(payload, type === 'cost' || type === 'metrics' ? 'recorded_at' : 'occurred_at');
@@ -171,10 +164,10 @@ export class TelemetryReader {
     if (text !== undefined && stated === undefined) {
       this.#desk.find('TIME_INVALID', at, { about: executionId, actual: text.slice(0, 64) });
     }
-    const time = stated ?? otherwise ?? this.#desk.timeOf(part, itemType, undefined, executionId);
+    const time = stated ?? report.issuedAt ?? this.#desk.timeOf(part, itemType, undefined, executionId);
     if (time === undefined) return;
     if (type === 'cost' || type === 'metrics') {
-      this.#spent(part, type, payload, ids, time, digests, itemType);
+      this.#spent(report, type, time);
       return;
     }
     const kind = type === 'audit' ? 'audit_event' : 'violation_reported';
@@ -185,8 +178,8 @@ export class TelemetryReader {
         actual: `the adapter itself reports ${name.slice(0, 128)}`,
       });
     }
-    this.under(part.at, tenant, executionId, adapterId);
-    this.#desk.evidence({ ...part }, kind, {
+    this.under(part.at, ids);
+    this.#desk.evidence(part, kind, {
       id: claimId(type === 'audit' ? 'audit' : 'violation', tenant, executionId, name),
       occurredAt: time,
       principalId: adapterPrincipal(tenant, adapterId),
@@ -195,18 +188,11 @@ export class TelemetryReader {
     });
   }
 
-  #spent(
-    part: Part,
-    type: 'cost' | 'metrics',
-    payload: SourceObject,
-    { tenant, executionId, adapterId, traceId }: Ids,
-    time: string,
-    digests: readonly ForeignDigest[],
-    itemType: string,
-  ): void {
+  #spent({ part, payload, ids, digests, itemType }: Report, type: 'cost' | 'metrics', time: string): void {
     const { at } = part;
+    const { tenant, executionId, adapterId, traceId } = ids;
     const execution = this.#state.execution(tenant, executionId);
-    const decided = this.under(at, tenant, executionId, adapterId);
+    const decided = this.under(at, ids);
     const meters =
       type === 'cost'
         ? this.#meters(at, payload, {
@@ -226,18 +212,15 @@ export class TelemetryReader {
       this.#desk.builder.find(
         findingOf('CLA-4', 'violation', code, at, {
           about: executionId,
-          expected: `at most ${shown(limit)}`,
-          actual: shown(used),
+          expected: `at most ${shownAmount(limit)}`,
+          actual: shownAmount(used),
         }),
       );
     }
     // Telemetry may be late; what it is about may not.
     if (isNotBefore(time, scope?.expiresAt) && execution.startedAt === undefined) {
-      this.#desk.find('REPORTED_AFTER_EXPIRY', at, {
-        about: executionId,
-        expected: `before ${scope?.expiresAt ?? ''}`,
-        actual: time,
-      });
+      const details = { about: executionId, expected: `before ${scope?.expiresAt ?? ''}`, actual: time };
+      this.#desk.find('REPORTED_AFTER_EXPIRY', at, details);
     }
     const claim = {
       kind: 'execution',
@@ -290,7 +273,7 @@ export class TelemetryReader {
    * What allows an execution: its last grant; else what denied it, or left it pending, with a finding; undefined where the files say
    * nothing, with a finding too.
    */
-  under(at: HostPlace, tenant: string, executionId: string, adapterId: string): Decided | undefined {
+  under(at: HostPlace, { tenant, executionId, adapterId }: Omit<Ids, 'traceId'>): Decided | undefined {
     const execution = this.#state.execution(tenant, executionId);
     const decided = execution.current;
     const tell = (
@@ -323,12 +306,8 @@ export class TelemetryReader {
   }
 
   #conflict(
-    part: Part,
-    type: string,
+    { part, type, payload, ids, issuedAt, itemType }: Report,
     eventType: string,
-    ids: Ids,
-    issuedAt: string | undefined,
-    payload: SourceObject,
     payloadHash: string,
     before: HostPlace,
   ): void {
@@ -338,7 +317,7 @@ export class TelemetryReader {
       related: [before],
     });
     const stated = timeOfText(textAt(payload, 'recorded_at') ?? textAt(payload, 'occurred_at'));
-    const time = issuedAt ?? stated ?? this.#desk.timeOf(part, `ingest_${type}`, undefined, ids.executionId);
+    const time = issuedAt ?? stated ?? this.#desk.timeOf(part, itemType, undefined, ids.executionId);
     if (time === undefined) return;
     this.#desk.evidence(part, 'telemetry_conflict', {
       id: claimId('conflict', ids.tenant, ids.executionId, eventType, payloadHash),
@@ -508,8 +487,4 @@ export function contentHash(type: string, payload: SourceObject): string | undef
 /** A name as an event can hold it. */
 function named(name: string | undefined): string | undefined {
   return name === undefined || name === '' ? undefined : wellFormed(name.slice(0, 256));
-}
-
-function shown(amount: Quantity | undefined): string {
-  return amount === undefined ? 'none' : formatQuantity(amount);
 }

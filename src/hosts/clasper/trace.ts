@@ -22,8 +22,17 @@ import {
 import { adapterPrincipal, amountFact, type Desk, evidenceOf, SYSTEM } from './desk.js';
 import type { Part } from './parts.js';
 import { firstBeyond, isMore, isNotBefore, readScope, type Scope, textsAt } from './scope.js';
-import { claimId, type ClasperState, type Decided, firstText, keyOf, type ToolToken } from './state.js';
+import {
+  claimId,
+  type ClasperState,
+  type Decided,
+  firstText,
+  type Ids,
+  keyOf,
+  type ToolToken,
+} from './state.js';
 import { checkSteps, stepHash } from './steps.js';
+import { callMeters } from '../shared/usage.js';
 
 /** What is known of a trace beside itself. */
 interface TraceContext {
@@ -57,24 +66,28 @@ interface CallAuthorization {
   readonly paramsDigest: Digest | undefined;
 }
 
+/** What allows an execution. */
+type Under = (at: HostPlace, ids: Omit<Ids, 'traceId'>) => Decided | undefined;
+
+/** A call that ran. */
+interface Ran {
+  readonly at: HostPlace;
+  readonly call: Call;
+  readonly data: SourceObject | undefined;
+  readonly context: TraceContext;
+  readonly decided: Decided | undefined;
+  readonly time: string | undefined;
+}
+
 const MAX_STEPS = 10_000;
 
 /** Reads traces. */
 export class TraceReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
-  readonly #under: (
-    at: HostPlace,
-    tenant: string,
-    executionId: string,
-    adapterId: string,
-  ) => Decided | undefined;
+  readonly #under: Under;
 
-  constructor(
-    desk: Desk,
-    state: ClasperState,
-    under: (at: HostPlace, tenant: string, executionId: string, adapterId: string) => Decided | undefined,
-  ) {
+  constructor(desk: Desk, state: ClasperState, under: Under) {
     this.#desk = desk;
     this.#state = state;
     this.#under = under;
@@ -110,7 +123,7 @@ export class TraceReader {
     }
     this.#steps(at, trace, id);
     this.#status(at, trace, id, context);
-    const decided = executionId === '' ? undefined : this.#under(at, tenant, executionId, adapterId);
+    const decided = executionId === '' ? undefined : this.#under(at, context);
     if (executionId === '') this.#unlinked(at, id);
     for (const violation of (listAt(trace, 'violations') ?? []).slice(0, MAX_VIOLATIONS)) {
       const name = firstText(textAt(violation, 'type'), 'one');
@@ -321,8 +334,7 @@ export class TraceReader {
     const time = timeOfText(textAt(call.result, 'timestamp')) ?? timeOfText(textAt(call.call, 'timestamp'));
     const startedAt = timeOfText(textAt(call.call, 'timestamp'));
     const callIds = [call.id, firstText(textAt(data, 'tool_token_jti'))].filter((id) => id !== '');
-    const args = valueAt(data, 'arguments');
-    const argsDigest = args === undefined ? undefined : jcsDigest(args);
+    const argsDigest = jcsDigest(valueAt(data, 'arguments'));
     const meters = metersOf(call);
     const observe = (
       decision: 'allow' | 'deny' | undefined,
@@ -345,7 +357,8 @@ export class TraceReader {
     if (isBlocked) {
       this.#desk.find('RAN_THOUGH_NOT_PERMITTED', at, { about: call.id });
     }
-    const authorization = this.#authorize(at, call, data, context, decided, startedAt ?? time);
+    const ran: Ran = { at, call, data, context, decided, time: startedAt ?? time };
+    const authorization = this.#authorize(ran);
     const outcome = success === true ? 'success' : success === false ? 'failure' : 'unknown';
     const result = valueAt(call.result, 'data', 'result') ?? valueAt(call.listed, 'result');
     const steps = [call.call, call.result].filter((step) => step !== undefined);
@@ -367,7 +380,7 @@ export class TraceReader {
         outcome === 'failure'
           ? codeOf(firstText(textAt(call.result, 'data', 'code'), 'TOOL_FAILED'))
           : undefined,
-      outputDigest: result === undefined || result === null ? undefined : jcsDigest(result),
+      outputDigest: jcsDigest(result ?? undefined),
       foreignDigests: steps.flatMap((step) => digestOf(step)),
     });
     if (!isNew) return true;
@@ -375,19 +388,14 @@ export class TraceReader {
       authorization.claim === undefined ? undefined : isDeny(decided, authorization) ? 'deny' : 'allow',
       outcome,
     );
-    if (executionId !== '') this.#inScope(at, call, data, decided, startedAt ?? time);
+    if (executionId !== '') this.#inScope(ran);
     return true;
   }
 
   /** CLA-6 and what a call names as its authorization: its token, else what its execution was granted. */
-  #authorize(
-    at: HostPlace,
-    call: Call,
-    data: SourceObject | undefined,
-    { tenant, executionId, adapterId }: TraceContext,
-    decided: Decided | undefined,
-    time: string | undefined,
-  ): CallAuthorization {
+  #authorize(ran: Ran): CallAuthorization {
+    const { at, call, data, decided } = ran;
+    const { tenant, executionId, adapterId } = ran.context;
     const principalId = decided?.principalId ?? adapterPrincipal(tenant, adapterId);
     const jti = textAt(data, 'tool_token_jti');
     if (jti === undefined || jti === '') {
@@ -420,7 +428,7 @@ export class TraceReader {
       const claim = claimId('tool-token', tenant, jti);
       return { claim, principalId, paramsDigest: stated === undefined ? undefined : scopeDigest(stated) };
     }
-    this.#token(at, call, token, executionId, stated, time);
+    this.#token(ran, token, stated);
     token.used ??= at;
     const hash = token.scopeHash === undefined ? undefined : (stated ?? token.scopeHash);
     return {
@@ -431,14 +439,8 @@ export class TraceReader {
     };
   }
 
-  #token(
-    at: HostPlace,
-    call: Call,
-    token: ToolToken,
-    executionId: string,
-    stated: string | undefined,
-    time: string | undefined,
-  ): void {
+  #token({ at, call, context, time }: Ran, token: ToolToken, stated: string | undefined): void {
+    const { executionId } = context;
     const tell = (code: string, expected: string, actual: string): void => {
       const related = token.used === undefined ? {} : { related: [token.used] };
       this.#desk.builder.find(
@@ -462,22 +464,13 @@ export class TraceReader {
     if (isNotBefore(time, token.expiresAt))
       tell('TOOL_TOKEN_EXPIRED', `before ${token.expiresAt ?? ''}`, time ?? '');
     if (time !== undefined && token.issuedAt !== undefined && !isNotBefore(time, token.issuedAt)) {
-      this.#desk.find('DATED_BEFORE_TOKEN', at, {
-        about: call.id,
-        expected: `from ${token.issuedAt} on`,
-        actual: time,
-      });
+      const details = { about: call.id, expected: `from ${token.issuedAt} on`, actual: time };
+      this.#desk.find('DATED_BEFORE_TOKEN', at, details);
     }
   }
 
   /** CLA-4 for one call. */
-  #inScope(
-    at: HostPlace,
-    call: Call,
-    data: SourceObject | undefined,
-    decided: Decided | undefined,
-    time: string | undefined,
-  ): void {
+  #inScope({ at, call, data, decided, time }: Ran): void {
     if (decided?.kind !== 'allow' || decided.scope === undefined) return;
     const { expiresAt } = decided.scope;
     if (isNotBefore(time, expiresAt)) {
@@ -533,9 +526,7 @@ function metersOf({ call, result, listed }: Call): Meter[] {
   const ofCall = numberAt(call, 'durationMs');
   const text =
     ofCall !== undefined && Number(ofCall) !== 0 ? ofCall : (numberAt(result, 'durationMs') ?? ofCall);
-  const amount = amountOf(text ?? numberAt(listed, 'durationMs'));
-  const calls: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
-  return amount === undefined ? [calls] : [calls, { unit: 'time.ms', amount }];
+  return callMeters(amountOf(text ?? numberAt(listed, 'durationMs')));
 }
 
 function digestOf(step: SourceValue): ForeignDigest[] {

@@ -3,12 +3,11 @@
  * may be new. What tells it are its message's id or its results' ids, with the same content, and its place before others of these.
  */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, jcsDigest, textAt } from '../shared/values.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { sha256Digest } from '../../base/value/digest.js';
 import type { HostPlace } from '../shared/host.js';
-import { compactJson } from '../shared/members.js';
-import { jcsDigest, textAt } from '../shared/values.js';
+import { compactJson } from '../shared/reading.js';
 import { blocksOf, type TranscriptLine } from './lines.js';
 
 /** The line that another is a copy of. */

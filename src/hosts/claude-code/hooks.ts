@@ -2,16 +2,12 @@
 
 import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
-import type { Meter } from '../../base/value/meter.js';
-import { toolOf, wellFormed } from '../shared/names.js';
+import { factText, factTexts, toolOf } from '../shared/names.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { Call } from './calls.js';
 import type { AnswerLine, HookAnswer, HookLine } from './lines.js';
 import type { Recorder } from './recorder.js';
-
-const MAX_FACT_LENGTH = 256;
-/** One tool use is one call. */
-export const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
+import { callMeters } from '../shared/usage.js';
 
 /** What an event of a tool is about. */
 interface ToolEvent {
@@ -87,8 +83,7 @@ export class HookReader {
       if (!isAnswer) reading.drop(item.at, event, 'TOOL_NOT_STATED');
       return undefined;
     }
-    const params = valueAt(input, 'tool_input');
-    const paramsDigest = params === undefined ? undefined : jcsDigest(params);
+    const paramsDigest = jcsDigest(valueAt(input, 'tool_input'));
     const id = textAt(input, 'tool_use_id');
     let call = id === undefined ? undefined : calls.of(id, line);
     if (call === undefined && isAnswer) call = this.#asking;
@@ -188,15 +183,14 @@ export class HookReader {
       valueAt(input, 'tool_response', 'success') === false ||
       valueAt(input, 'tool_response', 'is_error') === true ||
       valueAt(input, 'tool_response', 'isError') === true;
-    const duration = amountOf(numberAt(input, 'duration_ms'));
     const isNew = this.#recorder.end(call, item, {
       from: 'hook',
       tool,
       outcome: hasFailed ? 'failure' : this.#recorder.host.hooksKnowOutcomes ? 'success' : 'unknown',
       errorCode: isInterrupted ? 'INTERRUPTED' : undefined,
       paramsDigest,
-      outputDigest: response === undefined || response === null ? undefined : jcsDigest(response),
-      meters: duration === undefined ? [ONE_CALL] : [ONE_CALL, { unit: 'time.ms', amount: duration }],
+      outputDigest: jcsDigest(response ?? undefined),
+      meters: callMeters(amountOf(numberAt(input, 'duration_ms'))),
       occurredAt,
     });
     this.#account(line, isNew, 'RESULT_REPEATED');
@@ -273,20 +267,14 @@ const FACTS = [
 ] as const;
 
 function factsOf({ event, input, answer }: HookLine): JsonObject {
-  const params = objectAt(input, 'tool_input');
-  const digest = params === undefined ? undefined : jcsDigest(params);
+  const digest = jcsDigest(objectAt(input, 'tool_input'));
   const tool = textAt(input, 'tool_name');
   return {
-    hook_event_name: cut(event),
-    ...Object.fromEntries(
-      FACTS.flatMap((name) => {
-        const text = textAt(input, name);
-        return text === undefined ? [] : [[name, cut(text)]];
-      }),
-    ),
+    hook_event_name: factText(event),
+    ...factTexts(FACTS, (name) => textAt(input, name)),
     ...(tool === undefined ? {} : { tool_name: toolOf(tool) }),
     ...(digest === undefined ? {} : { params_digest: { ...digest } }),
-    ...(answer === undefined ? {} : { answer: cut(answer.stated) }),
+    ...(answer === undefined ? {} : { answer: factText(answer.stated) }),
   };
 }
 
@@ -297,8 +285,4 @@ function contentOf({ item }: HookLine | AnswerLine): string {
 function snakeCase(name: string): string {
   const snake = name.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_');
   return snake === '' ? 'hook' : snake.toLowerCase().slice(0, 64);
-}
-
-function cut(text: string): string {
-  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
 }

@@ -1,12 +1,9 @@
 /** Claude Code: logs of its hooks, and its transcripts. docs/hosts/claude-code.md says what becomes of each field. */
 
-import { decodeSourceJson } from '../../base/json/source-json.js';
 import type { Host, HostFile, HostOptions, HostReading, SourceItem } from '../shared/host.js';
-import { checkReadOptions } from '../shared/read-options.js';
-import { readDocument, ReadingBuilder, splitLines } from '../shared/reading.js';
-import { inTimeOrder } from '../shared/time-order.js';
+import { checkReadOptions, hasOwnLine, ReadingBuilder } from '../shared/reading.js';
+import { inFileOrder, inTimeOrder } from '../shared/order.js';
 import { Calls } from './calls.js';
-import { inFileOrder } from './file-order.js';
 import { HookReader } from './hooks.js';
 import {
   type AnswerLine,
@@ -22,30 +19,18 @@ import { CLAUDE_CODE_RULES } from './rules.js';
 import { ToolUses } from './tool-uses.js';
 import { TranscriptReader } from './transcripts.js';
 
+/** Transcripts begin with lines about the session, which say nothing of what they are. */
+const LOOKED_AT = 50;
+
 /** The host Claude Code. */
 export const claudeCode: Host = {
   name: 'claude-code',
   title: 'Claude Code hook logs and transcripts',
   rules: CLAUDE_CODE_RULES,
   aids: {},
-  recognises,
+  recognises: (file) => hasOwnLine(file, LOOKED_AT, isOwn),
   read,
 };
-
-/** Transcripts begin with lines about the session, which say nothing of what they are. */
-const LOOKED_AT = 50;
-
-function recognises(file: HostFile): boolean {
-  const document = readDocument(file);
-  if (document !== undefined) return document.slice(0, LOOKED_AT).some(isOwn);
-  let left = LOOKED_AT;
-  for (const { at, bytes } of splitLines(file)) {
-    if (left-- === 0) return false;
-    const decoded = decodeSourceJson(bytes);
-    if (decoded.ok && isOwn({ at, bytes, value: decoded.value })) return true;
-  }
-  return false;
-}
 
 function isOwn(item: SourceItem): boolean {
   const line = readLine(item);
@@ -55,7 +40,7 @@ function isOwn(item: SourceItem): boolean {
 
 /** Hooks are told what runs, so they are read first; transcripts then add what no hook was asked about. */
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkReadOptions('claude-code', options);
+  checkReadOptions('claude-code.read', options);
   const reading = new ReadingBuilder(options);
   const hookLines: (HookLine | AnswerLine)[] = [];
   const transcriptLines: TranscriptLine[] = [];
@@ -72,7 +57,8 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   new HookReader(recorder).read(usesOf(transcripts).complete(hookLines, reading));
   new TranscriptReader(recorder).read(transcripts);
   recorder.finish();
-  return inTimeOrder(inFileOrder(reading.finish(), files));
+  const made = inFileOrder(reading.finish(), files);
+  return { ...made, claims: inTimeOrder(made.claims) };
 }
 
 /** The tool uses of transcripts. */

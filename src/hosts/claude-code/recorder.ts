@@ -14,7 +14,7 @@ import {
   type Ending,
   proposalOf,
 } from './calls.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding } from './rules.js';
 
 /** A host whose tool uses are reported by hooks and by a log of its sessions. */
 export interface HookedHost {

@@ -1,6 +1,6 @@
 /** What logs of sessions say of tool uses that hooks are not told: when, and whose they are. */
 
-import { finding } from './findings.js';
+import { finding } from './rules.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { listAt, textAt } from '../shared/values.js';

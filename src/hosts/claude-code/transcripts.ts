@@ -1,20 +1,17 @@
 /** Transcripts: what the model proposed, what came of it, and what its messages used. */
 
-import { SourceNumber } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { HostPlace, ItemFate } from '../shared/host.js';
-import { toolOf, wellFormed } from '../shared/names.js';
-import { amountFacts, differ, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
-import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../shared/values.js';
+import { factText, toolOf } from '../shared/names.js';
+import { amountFacts, callMeters, differ, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
+import { amountOf, countIn, jcsDigest, numberAt, numberTextOf, textAt, valueAt } from '../shared/values.js';
 import { proposalOf } from './calls.js';
 import { Copies } from './copies.js';
-import { ONE_CALL } from './hooks.js';
 import { type Block, blocksOf, denialOf, notCalledOf, statesReason, type TranscriptLine } from './lines.js';
 import type { Recorder } from './recorder.js';
 
-const MAX_FACT_LENGTH = 256;
 /** Lines that Claude Code itself wrote in the place of an answer of a model. */
 const NO_MODEL = '<synthetic>';
 
@@ -66,16 +63,16 @@ export class TranscriptReader {
     if (uuid === undefined) {
       const isMessage = type === 'assistant' || type === 'user';
       if (isMessage) this.#recorder.find('ID_NOT_STATED', item.at, { expected: 'uuid' });
-      reading.drop(item.at, cut(type), isMessage ? 'ID_NOT_STATED' : 'NOT_A_MESSAGE');
+      reading.drop(item.at, factText(type), isMessage ? 'ID_NOT_STATED' : 'NOT_A_MESSAGE');
       return;
     }
     if (this.#isRepeated(line, uuid)) return;
     this.#checkParent(line, uuid);
     if (type !== 'assistant' && type !== 'user' && type !== 'system') {
-      reading.drop(item.at, cut(type), 'NOT_A_MESSAGE');
+      reading.drop(item.at, factText(type), 'NOT_A_MESSAGE');
       return;
     }
-    const occurredAt = this.#recorder.timeOf(item, cut(type), line.time, uuid);
+    const occurredAt = this.#recorder.timeOf(item, factText(type), line.time, uuid);
     if (occurredAt === undefined) return;
     if (type === 'assistant') this.#assistant(line, uuid, occurredAt);
     else this.#user(line, uuid, occurredAt);
@@ -92,7 +89,7 @@ export class TranscriptReader {
       this.#recorder.find('DUPLICATE_UUID', item.at, { about: uuid, related: [original.at] });
     }
     const reason = isSame ? 'LINE_REPEATED' : 'DUPLICATE_UUID';
-    this.#recorder.reading.item({ at: item.at, type: cut(type), fate: 'repeated', reason });
+    this.#recorder.reading.item({ at: item.at, type: factText(type), fate: 'repeated', reason });
     return true;
   }
 
@@ -136,11 +133,11 @@ export class TranscriptReader {
     }
     const stopped = textAt(value, 'message', 'stop_reason');
     this.#keep(line, occurredAt, `message:${uuid}`, 'message', {
-      message_id: cut(id),
-      session_id: cut(session),
-      ...(request === undefined ? {} : { request_id: cut(request) }),
-      ...(model === undefined ? {} : { model: cut(model) }),
-      ...(stopped === undefined ? {} : { stop_reason: cut(stopped) }),
+      message_id: factText(id),
+      session_id: factText(session),
+      ...(request === undefined ? {} : { request_id: factText(request) }),
+      ...(model === undefined ? {} : { model: factText(model) }),
+      ...(stopped === undefined ? {} : { stop_reason: factText(stopped) }),
       amounts: amountFacts(amounts),
     });
     return true;
@@ -151,16 +148,10 @@ export class TranscriptReader {
     for (const name of AMOUNTS) {
       const stated = valueAt(value, 'message', 'usage', name);
       if (stated === undefined || stated === null) continue;
-      const amount = stated instanceof SourceNumber ? amountOf(stated.text) : undefined;
-      if (amount?.t === 'int') {
-        amounts[name] = amount;
-        continue;
-      }
-      this.#recorder.find('AMOUNT_INVALID', at, {
-        about: id,
-        expected: `${name}, a whole number that is not negative`,
-        actual: stated instanceof SourceNumber ? stated.text : 'no number',
-      });
+      amounts[name] = countIn(stated);
+      if (amounts[name] !== undefined) continue;
+      const expected = `${name}, a whole number that is not negative`;
+      this.#recorder.find('AMOUNT_INVALID', at, { about: id, expected, actual: numberTextOf(stated) });
     }
     return amounts;
   }
@@ -184,8 +175,7 @@ export class TranscriptReader {
     const { item, session } = line;
     const { calls } = this.#recorder;
     const tool = textAt(value, 'name') ?? '';
-    const params = valueAt(value, 'input');
-    const paramsDigest = params === undefined ? undefined : jcsDigest(params);
+    const paramsDigest = jcsDigest(valueAt(value, 'input'));
     const call = calls.of(id, line);
     const before = call.proposals.find(({ from }) => from === 'transcript');
     if (before !== undefined) {
@@ -196,8 +186,8 @@ export class TranscriptReader {
     }
     calls.propose(call, { from: 'transcript', tool, paramsDigest, at: item.at, occurredAt });
     this.#keep(line, occurredAt, `tool_use:${id}`, 'tool_use', {
-      tool_use_id: cut(id),
-      session_id: cut(session),
+      tool_use_id: factText(id),
+      session_id: factText(session),
       tool_name: toolOf(tool),
       ...(paramsDigest === undefined ? {} : { params_digest: { ...paramsDigest } }),
     });
@@ -215,10 +205,10 @@ export class TranscriptReader {
       const mode = textAt(value, 'permissionMode');
       const subtype = textAt(value, 'subtype');
       this.#keep(line, occurredAt, `${type}:${uuid}`, type, {
-        uuid: cut(uuid),
-        session_id: cut(session),
-        ...(mode === undefined ? {} : { permission_mode: cut(mode) }),
-        ...(subtype === undefined ? {} : { subtype: cut(subtype) }),
+        uuid: factText(uuid),
+        session_id: factText(session),
+        ...(mode === undefined ? {} : { permission_mode: factText(mode) }),
+        ...(subtype === undefined ? {} : { subtype: factText(subtype) }),
       });
     }
     this.#recorder.reading.item({
@@ -260,8 +250,8 @@ export class TranscriptReader {
     if (notCalled !== undefined) {
       if (!call.isNotCalled) {
         this.#keep(line, occurredAt, `not_called:${call.id}`, 'not_called', {
-          tool_use_id: cut(call.id),
-          session_id: cut(line.session),
+          tool_use_id: factText(call.id),
+          session_id: factText(line.session),
           tool_name: toolOf(tool),
           reason: notCalled,
         });
@@ -271,7 +261,6 @@ export class TranscriptReader {
     }
     const allowed = call.decisions.final;
     const isInterrupted = isOnly && valueAt(value, 'toolUseResult', 'interrupted') === true;
-    const content = valueAt(block.value, 'content');
     const duration = isOnly ? amountOf(numberAt(value, 'toolUseResult', 'durationMs')) : undefined;
     const isNew = this.#recorder.end(call, item, {
       from: 'transcript',
@@ -279,8 +268,8 @@ export class TranscriptReader {
       outcome: valueAt(block.value, 'is_error') === true || isInterrupted ? 'failure' : 'success',
       errorCode: isInterrupted ? 'INTERRUPTED' : undefined,
       paramsDigest: allowed?.paramsDigest ?? proposal.paramsDigest,
-      outputDigest: content === undefined || content === null ? undefined : jcsDigest(content),
-      meters: duration === undefined ? [ONE_CALL] : [ONE_CALL, { unit: 'time.ms', amount: duration }],
+      outputDigest: jcsDigest(valueAt(block.value, 'content') ?? undefined),
+      meters: callMeters(duration),
       occurredAt,
     });
     return isNew ? 'mapped' : 'repeated';
@@ -299,7 +288,3 @@ const AMOUNTS = [
   'cache_read_input_tokens',
   'cache_creation_input_tokens',
 ] as const;
-
-function cut(text: string): string {
-  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
-}

@@ -1,21 +1,20 @@
 /** Codex CLI: rollouts of its sessions, and logs of its hooks. docs/hosts/codex.md says what becomes of each field. */
 
-import { decodeSourceJson } from '../../base/json/source-json.js';
 import { Calls } from '../claude-code/calls.js';
-import { inFileOrder } from '../claude-code/file-order.js';
+import { inFileOrder, inTimeOrder } from '../shared/order.js';
 import { HookReader } from '../claude-code/hooks.js';
 import type { AnswerLine, HookLine } from '../claude-code/lines.js';
 import { type HookedHost, Recorder } from '../claude-code/recorder.js';
 import { ToolUses } from '../claude-code/tool-uses.js';
 import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
-import { checkReadOptions } from '../shared/read-options.js';
-import { readDocument, ReadingBuilder, splitLines } from '../shared/reading.js';
-import { inTimeOrder } from '../shared/time-order.js';
+import { checkReadOptions, hasOwnLine, ReadingBuilder } from '../shared/reading.js';
 import { textAt } from '../shared/values.js';
 import { isOwnLine, readLine, type RolloutLine } from './lines.js';
 import { RolloutReader } from './rollouts.js';
 import { CODEX_RULES } from './rules.js';
 import { type Session, sessionsOf } from './sessions.js';
+
+const LOOKED_AT = 50;
 
 /** The host Codex CLI: rollouts and hook logs. */
 export const codex: Host = {
@@ -23,30 +22,16 @@ export const codex: Host = {
   title: 'Codex CLI rollouts and hook logs',
   rules: CODEX_RULES,
   aids: {},
-  recognises,
+  recognises: (file) => hasOwnLine(file, LOOKED_AT, isOwnLine),
   read,
 };
 
 /** Hooks of Codex are told what a tool wrote, and not how it ended. */
 const HOOKED: HookedHost = { name: 'codex', rules: 'CX', hooksKnowOutcomes: false };
 
-const LOOKED_AT = 50;
-
-function recognises(file: HostFile): boolean {
-  const document = readDocument(file);
-  if (document !== undefined) return document.slice(0, LOOKED_AT).some(isOwnLine);
-  let left = LOOKED_AT;
-  for (const { at, bytes } of splitLines(file)) {
-    if (left-- === 0) return false;
-    const decoded = decodeSourceJson(bytes);
-    if (decoded.ok && isOwnLine({ at, bytes, value: decoded.value })) return true;
-  }
-  return false;
-}
-
 /** What hooks decided comes first; rollouts say how it ended, and hooks after them what no rollout has. */
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkReadOptions('codex', options);
+  checkReadOptions('codex.read', options);
   const reading = new ReadingBuilder(options);
   const hookLines: (HookLine | AnswerLine)[] = [];
   const rolloutLines: RolloutLine[] = [];
@@ -69,7 +54,8 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   new RolloutReader(recorder).read(sessions);
   hookReader.read(after);
   recorder.finish();
-  return inTimeOrder(inFileOrder(reading.finish(), files));
+  const made = inFileOrder(reading.finish(), files);
+  return { ...made, claims: inTimeOrder(made.claims) };
 }
 
 function usesOf(sessions: readonly Session[]): ToolUses {

@@ -3,22 +3,19 @@
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { decodeSourceJson, type SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
-import type { Meter } from '../../base/value/meter.js';
 import type { Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { type Call, proposalOf } from '../claude-code/calls.js';
-import { ONE_CALL } from '../claude-code/hooks.js';
 import type { Recorder } from '../claude-code/recorder.js';
 import type { HostPlace, ItemFate } from '../shared/host.js';
-import { toolOf, wellFormed } from '../shared/names.js';
-import { amountFacts, metersOf } from '../shared/usage.js';
+import { factText, factTexts, toolOf } from '../shared/names.js';
+import { amountFacts, callMeters, metersOf } from '../shared/usage.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import type { RolloutLine } from './lines.js';
 import { type Outcome, outcomeOf, outcomeOfEvent } from './outcomes.js';
 import type { Session } from './sessions.js';
 import { type Tokens, UsageCount, type UsageFault } from './usage.js';
 
-const MAX_FACT_LENGTH = 256;
 /** Kinds that nobody knows are named one by one, up to so many. */
 const MAX_KINDS = 100;
 
@@ -142,8 +139,7 @@ export class RolloutReader {
     const { at } = line.item;
     const { call, occurredAt } = found;
     const tool = toolName(line.payload, type);
-    const params = paramsOf(line.payload);
-    const paramsDigest = params === undefined ? undefined : jcsDigest(params);
+    const paramsDigest = jcsDigest(paramsOf(line.payload));
     const before = call.proposals.find(({ from }) => from === 'transcript');
     if (before !== undefined) {
       const isSame = before.tool === tool && before.paramsDigest?.b64 === paramsDigest?.b64;
@@ -156,7 +152,7 @@ export class RolloutReader {
     this.#recorder.calls.propose(call, { from: 'transcript', tool, paramsDigest, at, occurredAt });
     this.#keep(reading, line, occurredAt, `tool_use:${call.id}`, 'tool_use', {
       ...this.#context(reading),
-      call_id: cut(call.callId),
+      call_id: factText(call.callId),
       tool_name: toolOf(tool),
       ...(paramsDigest === undefined ? {} : { params_digest: { ...paramsDigest } }),
     });
@@ -170,8 +166,7 @@ export class RolloutReader {
     if (found === undefined) return;
     this.#kept.set(reading.session.id, nth);
     const { call, occurredAt } = found;
-    const action = valueAt(line.payload, 'action');
-    const paramsDigest = action === undefined || action === null ? undefined : jcsDigest(action);
+    const paramsDigest = jcsDigest(valueAt(line.payload, 'action') ?? undefined);
     this.#recorder.calls.propose(call, {
       from: 'transcript',
       tool,
@@ -229,7 +224,7 @@ export class RolloutReader {
     const { call, occurredAt } = found;
     if (proposalOf(call) === undefined) {
       const { tool, params } = invocationOf(line.payload, type);
-      const paramsDigest = params === undefined ? undefined : jcsDigest(params);
+      const paramsDigest = jcsDigest(params);
       const { at } = line.item;
       this.#recorder.calls.propose(call, { from: 'transcript', tool, paramsDigest, at, occurredAt });
     }
@@ -259,7 +254,7 @@ export class RolloutReader {
       if (!call.isNotCalled) {
         this.#keep(reading, line, occurredAt, `not_called:${call.id}`, 'not_called', {
           ...this.#context(reading),
-          call_id: cut(call.callId),
+          call_id: factText(call.callId),
           tool_name: toolOf(tool),
           reason: outcome.notCalled,
         });
@@ -280,13 +275,11 @@ export class RolloutReader {
     output: SourceValue | undefined,
     occurredAt: string,
   ): boolean {
-    const meters: Meter[] = [ONE_CALL];
-    if (duration !== undefined) meters.push({ unit: 'time.ms', amount: duration });
     return this.#recorder.end(call, item, {
       from: 'transcript',
-      ...{ tool, outcome, errorCode, meters, occurredAt },
+      ...{ tool, outcome, errorCode, meters: callMeters(duration), occurredAt },
       paramsDigest: call.decisions.final?.paramsDigest ?? proposalOf(call)?.paramsDigest,
-      outputDigest: output === undefined || output === null ? undefined : jcsDigest(output),
+      outputDigest: jcsDigest(output ?? undefined),
     });
   }
 
@@ -322,7 +315,7 @@ export class RolloutReader {
     const amounts = quantitiesOf(tokens);
     const { model } = reading;
     this.#evidence(reading, line, 'usage', {
-      ...(model === undefined ? {} : { model: cut(model) }),
+      ...(model === undefined ? {} : { model: factText(model) }),
       amounts: amountFacts(amounts),
     });
     this.#recorder.reading.observe({
@@ -341,7 +334,7 @@ export class RolloutReader {
   }
 
   #context({ session, turn }: Reading): JsonObject {
-    return { session_id: cut(session.id), ...(turn === undefined ? {} : { turn_id: cut(turn) }) };
+    return { session_id: factText(session.id), ...(turn === undefined ? {} : { turn_id: factText(turn) }) };
   }
 
   /** A line that is kept as it is. Most have no id: it is which of its session it is. */
@@ -466,28 +459,19 @@ function factsOf(payload: SourceObject): JsonObject {
   const sandbox = textAt(payload, 'sandbox_policy', 'type') ?? textAt(payload, 'sandbox_policy', 'mode');
   const replaced = listAt(payload, 'replacement_history')?.length;
   return {
-    ...Object.fromEntries(
-      TEXTS.flatMap((name) => {
-        const text = textAt(payload, name);
-        // A reason is a word where a turn was aborted, and a sentence where approval was requested.
-        return text === undefined || (name === 'reason' && !/^[a-z_]{1,64}$/.test(text))
-          ? []
-          : [[name, cut(text)]];
-      }),
-    ),
-    ...Object.fromEntries(
-      NUMBERS.flatMap((name) => {
-        const amount = amountOf(numberAt(payload, name));
-        return amount === undefined ? [] : [[name, { ...amount }]];
-      }),
-    ),
-    ...(sandbox === undefined ? {} : { sandbox: cut(sandbox) }),
+    ...factTexts(TEXTS, (name) => {
+      const text = textAt(payload, name);
+      // A reason is a word where a turn was aborted, and a sentence where approval was requested.
+      return name === 'reason' && !/^[a-z_]{1,64}$/.test(text ?? '') ? undefined : text;
+    }),
+    ...amountFacts(Object.fromEntries(NUMBERS.map((name) => [name, amountOf(numberAt(payload, name))]))),
+    ...(sandbox === undefined ? {} : { sandbox: factText(sandbox) }),
     ...(replaced === undefined ? {} : { replaced: { t: 'int', v: String(replaced) } }),
   };
 }
 
 function kindOf({ record, type }: RolloutLine): string {
-  return cut(type === undefined ? record : `${record}/${type}`);
+  return factText(type === undefined ? record : `${record}/${type}`);
 }
 
 function toolName(payload: SourceObject, type: string): string {
@@ -527,8 +511,4 @@ function quantitiesOf(tokens: Tokens): Record<string, Quantity> {
   return Object.fromEntries(
     Object.entries(tokens).map(([name, amount]) => [name, { t: 'int', v: String(amount) }]),
   );
-}
-
-function cut(text: string): string {
-  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
 }

@@ -1,12 +1,10 @@
 /** Sessions, one a file: whose they are, and which lines were there before they began. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, textAt } from '../shared/values.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { sha256Digest } from '../../base/value/digest.js';
 import type { Actor } from '../claude-code/calls.js';
-import { compactJson } from '../shared/members.js';
-import type { ReadingBuilder } from '../shared/reading.js';
-import { textAt } from '../shared/values.js';
+import { compactJson, type ReadingBuilder } from '../shared/reading.js';
 import type { RolloutLine } from './lines.js';
 
 /** A rollout. */

@@ -1,7 +1,7 @@
 /** What answers of models used: totals that are told again and again, and what the last answer added to them. */
 
-import { SourceNumber, type SourceObject } from '../../base/json/source-json.js';
-import { amountOf, objectAt } from '../shared/values.js';
+import type { SourceObject } from '../../base/json/source-json.js';
+import { countIn, numberTextOf, objectAt } from '../shared/values.js';
 
 /** Amounts of one kind of tokens each; those that are not stated are left out. */
 export type Tokens = Readonly<Record<string, bigint>>;
@@ -75,13 +75,10 @@ function tokensOf(info: SourceObject, name: string, faults: UsageFault[]): Token
   for (const member of TOKENS) {
     const value = stated.get(member);
     if (value === undefined || value === null) continue;
-    const amount = value instanceof SourceNumber ? amountOf(value.text) : undefined;
-    if (amount?.t === 'int') tokens[member] = BigInt(amount.v);
-    else {
-      const actual = value instanceof SourceNumber ? value.text : 'no number';
-      const expected = `${name}.${member}, a whole number that is not negative`;
-      faults.push({ code: 'AMOUNT_INVALID', expected, actual });
-    }
+    const amount = countIn(value);
+    const expected = `${name}.${member}, a whole number that is not negative`;
+    if (amount === undefined) faults.push({ code: 'AMOUNT_INVALID', expected, actual: numberTextOf(value) });
+    else tokens[member] = BigInt(amount.v);
   }
   return tokens;
 }

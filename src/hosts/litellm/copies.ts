@@ -6,7 +6,7 @@
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { HostPlace } from '../shared/host.js';
-import { meterText } from '../shared/left-out.js';
+import { meterText } from '../shared/usage.js';
 
 /** A row, as far as this is about it. */
 export interface Request {

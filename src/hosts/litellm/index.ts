@@ -1,7 +1,7 @@
 /** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
 
 import type { FindingDetails } from '../shared/findings.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding, LITELLM_RULES } from './rules.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import {
   decodeSourceJson,
@@ -13,21 +13,33 @@ import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { documentsOf, peekDocuments } from '../shared/documents.js';
+import {
+  checkReadOptions,
+  compactJson,
+  documentsOf,
+  membersOf,
+  peekDocuments,
+  ReadingBuilder,
+} from '../shared/reading.js';
 import type { Host, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
-import { meterText } from '../shared/left-out.js';
-import { compactJson, membersOf } from '../shared/members.js';
-import { codeOf, principalOf, toolOf, wellFormed } from '../shared/names.js';
-import { placeOrder } from '../shared/place-order.js';
-import { checkReadOptions } from '../shared/read-options.js';
-import { ReadingBuilder } from '../shared/reading.js';
-import { inTimeOrder } from '../shared/time-order.js';
-import { amountFacts, differ, exceeds, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
+import {
+  amountFacts,
+  differ,
+  exceeds,
+  metersOf,
+  meterText,
+  shownAmount,
+  type StatedAmounts,
+  sumOf,
+} from '../shared/usage.js';
+import { codeOf, factText, factTexts, principalOf, toolOf, wellFormed } from '../shared/names.js';
+import { inFileOrder, inTimeOrder } from '../shared/order.js';
 import {
   amountOf,
   jcsDigest,
   listAt,
   numberAt,
+  numberTextOf,
   objectAt,
   textAt,
   timeOf,
@@ -35,7 +47,6 @@ import {
   valueAt,
 } from '../shared/values.js';
 import { type Copy, findCopies, type Request } from './copies.js';
-import { LITELLM_RULES } from './rules.js';
 
 /** The host LiteLLM: spend logs. */
 export const litellm: Host = {
@@ -47,7 +58,6 @@ export const litellm: Host = {
   read,
 };
 
-const MAX_FACT_LENGTH = 256;
 /** Further ids of one request. */
 const MAX_IDS = 16;
 const KEY_HASH = /^[0-9a-f]{64}$/;
@@ -72,16 +82,11 @@ function isRow(value: SourceValue | undefined): boolean {
 }
 
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkReadOptions('litellm', options);
+  checkReadOptions('litellm.read', options);
   const reader = new SpendReader(options);
   for (const file of files) reader.readFile(file);
-  const reading = reader.finish();
-  const order = placeOrder(files);
-  return inTimeOrder({
-    ...reading,
-    items: [...reading.items].sort((a, b) => order(a.at, b.at)),
-    findings: [...reading.findings].sort((a, b) => order(a.at, b.at)),
-  });
+  const made = inFileOrder(reader.finish(), files, true);
+  return { ...made, claims: inTimeOrder(made.claims) };
 }
 
 /** The rows of a response of an endpoint: a list, or a page that has them in `data`. */
@@ -246,18 +251,20 @@ class SpendReader {
     const outcome = status === 'success' || status === 'failure' ? status : undefined;
     const refusal = refusalOf(value);
     const tool = toolNameOf(value);
-    const paramsDigest = digestOf(valueAt(value, 'metadata', 'mcp_tool_call_metadata', 'arguments'));
+    const paramsDigest = jcsDigest(
+      valueAt(value, 'metadata', 'mcp_tool_call_metadata', 'arguments') ?? undefined,
+    );
     const key = textAt(value, 'api_key') ?? textAt(value, 'metadata', 'user_api_key_hash');
     this.#checkKey(key, at, id);
     this.#checkFree(value, amounts, at, id);
     const principalId = principalOf('service', 'litellm', ...(key === undefined ? [] : [hashOf(key)]));
     const claimed = { at, bytes, occurredAt, principalId };
     const facts: JsonObject = {
-      request_id: wellFormed(id).slice(0, MAX_FACT_LENGTH),
-      call_type: wellFormed(type).slice(0, MAX_FACT_LENGTH),
+      request_id: factText(id),
+      call_type: factText(type),
       ...(tool === undefined ? {} : { tool_name: toolOf(tool) }),
-      ...texts(value, FACTS),
-      ...(status === undefined ? {} : { status: wellFormed(status).slice(0, MAX_FACT_LENGTH) }),
+      ...factTexts(FACTS, (name) => textAt(value, name) || undefined),
+      ...(status === undefined ? {} : { status: factText(status) }),
       ...(key === undefined ? {} : { api_key: hashOf(key) }),
       ...(ended === undefined ? {} : { ended_at: ended }),
       amounts: amountFacts(amounts),
@@ -297,7 +304,7 @@ class SpendReader {
       if (stated === undefined || stated === null) return undefined;
       const found = stated instanceof SourceNumber ? amountOf(stated.text) : undefined;
       if (found !== undefined && (name === 'spend' || found.t === 'int')) return found;
-      refuse(name, path, stated instanceof SourceNumber ? stated.text : 'no number');
+      refuse(name, path, numberTextOf(stated));
       return undefined;
     };
     const usage = ['metadata', 'usage_object'];
@@ -342,7 +349,7 @@ class SpendReader {
       this.#find('PART_EXCEEDS_TOTAL', at, {
         about: id,
         expected: `${part} within ${whole}`,
-        actual: `${shown(amounts[part])} of ${shown(amounts[whole])}`,
+        actual: `${shownAmount(amounts[part])} of ${shownAmount(amounts[whole])}`,
       });
     }
     this.#checkCost(row, at, id);
@@ -360,8 +367,8 @@ class SpendReader {
     if (!differ(expected, actual)) return;
     this.#find(code, at, {
       about: id,
-      expected: `${name} ${shown(expected)}`,
-      actual: shown(actual),
+      expected: `${name} ${shownAmount(expected)}`,
+      actual: shownAmount(actual),
     });
   }
 
@@ -386,7 +393,7 @@ class SpendReader {
     if (spend === undefined || formatQuantity(spend) === '0') return;
     const isCached = isCacheHit(row);
     if (statusOf(row) !== 'failure' && !isCached) return;
-    this.#find(isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', at, { about: id, actual: shown(spend) });
+    this.#find(isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', at, { about: id, actual: shownAmount(spend) });
   }
 
   #find(code: Code, at: HostPlace, details?: FindingDetails): void {
@@ -492,24 +499,7 @@ function shortOf(digest: string): string {
   return digest.slice(digest.indexOf(':') + 1).slice(0, 22);
 }
 
-function digestOf(value: SourceValue | undefined): ReturnType<typeof jcsDigest> {
-  return value === undefined || value === null ? undefined : jcsDigest(value);
-}
-
 /** A key never leaves here: what is no hash is hashed. */
 function hashOf(key: string): string {
   return KEY_HASH.test(key) ? key : toDigestText(sha256Digest(encodeUtf8(wellFormed(key))).b64);
-}
-
-function texts(row: SourceObject, names: readonly string[]): JsonObject {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const text = textAt(row, name);
-      return text === undefined || text === '' ? [] : [[name, wellFormed(text.slice(0, MAX_FACT_LENGTH))]];
-    }),
-  );
-}
-
-function shown(amount: Quantity | undefined): string {
-  return amount === undefined ? 'none' : formatQuantity(amount);
 }

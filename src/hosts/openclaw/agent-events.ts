@@ -3,8 +3,8 @@
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { SourceObject, SourceValue } from '../../base/json/source-json.js';
 import type { HostPlace } from '../shared/host.js';
-import { numberAt, objectAt, plainJson, textAt, timeOf, valueAt } from '../shared/values.js';
-import { type CallReport, type Calls, digestOf } from './calls.js';
+import { jcsDigest, numberAt, objectAt, plainJson, textAt, timeOf, valueAt } from '../shared/values.js';
+import type { CallReport, Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf } from './context.js';
 import type { Entry } from './entries.js';
 import { isSame } from './same.js';
@@ -57,7 +57,7 @@ export class AgentEvents {
       context.evidence(
         entry,
         base,
-        `agent-event:${runId}/~${digestOf(event)?.b64 ?? ''}`,
+        `agent-event:${runId}/~${jcsDigest(event)?.b64 ?? ''}`,
         'agent_event',
         this.#facts(event, runId),
       );
@@ -76,17 +76,14 @@ export class AgentEvents {
         return;
       }
       context.find('SEQ_CONFLICT', entry.at, { about: `${segment.key}/${seq}`, related: [known.at] });
-      const id = `agent-event:${segment.key}/${seq}~${digestOf(event)?.b64.slice(0, 22) ?? ''}`;
+      const id = `agent-event:${segment.key}/${seq}~${jcsDigest(event)?.b64.slice(0, 22) ?? ''}`;
       context.evidence(entry, base, id, 'agent_event', this.#facts(event, runId));
       return;
     }
     segment.events.set(seq, { at: entry.at, event });
     if (seq < segment.last) {
-      context.find('SEQ_ORDER', entry.at, {
-        about: segment.key,
-        expected: `after ${segment.last}`,
-        actual: `${seq}`,
-      });
+      const details = { about: segment.key, expected: `after ${segment.last}`, actual: `${seq}` };
+      context.find('SEQ_ORDER', entry.at, details);
     }
     segment.last = Math.max(segment.last, seq);
     this.#bracket(entry.at, runId, segment, stream, phase);
@@ -207,7 +204,7 @@ export class AgentEvents {
       seq: numberAt(event, 'seq'),
       tool: textAt(event, 'data', 'name'),
       call: textAt(event, 'data', 'toolCallId'),
-      data_digest: digestOf(valueAt(event, 'data')),
+      data_digest: jcsDigest(valueAt(event, 'data')),
     });
   }
 }

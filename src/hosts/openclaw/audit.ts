@@ -1,15 +1,15 @@
 /** The audit ledger of 2026.9 and its decision receipts: metadata without parameters, exported newest first. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { SourceObject } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
 import type { ActionClaim, ExecutionClaim } from '../shared/host.js';
 import { codeOf, principalOf } from '../shared/names.js';
-import { amountOf, listAt, numberAt, textAt, timeOf } from '../shared/values.js';
 import type { Call, Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
 import { isSame } from './same.js';
+import { callMeters, ONE_CALL } from '../shared/usage.js';
 
 const SEQUENCE = /^[1-9]\d{0,14}$/;
 const FINGERPRINT = /^sha256:[0-9a-f]{64}$/;
@@ -255,7 +255,7 @@ export class Audit {
       authorization,
       tool,
       endedAt: base.occurredAt,
-      meters: ONE_CALL,
+      meters: [ONE_CALL],
       outcome,
       errorCode,
     });
@@ -271,7 +271,7 @@ export class Audit {
   ): void {
     const { entry, base, key, callId } = row;
     const callIds = callId === undefined ? [key] : [callId, key];
-    const meters = outcome === undefined ? [] : ONE_CALL;
+    const meters = outcome === undefined ? [] : [ONE_CALL];
     this.#context.builder.observe({
       at: entry.at,
       callIds,
@@ -328,14 +328,13 @@ export class Audit {
       return;
     }
     const { outcome, errorCode } = outcomeOf(status, textAt(entry.value, 'errorCode'));
-    const duration = amountOf(numberAt(entry.value, 'durationMs'));
     this.#context.builder.claim({
       ...base,
       kind: 'execution',
       id: `send:${textAt(entry.value, 'eventId') ?? `~${row.sequence}`}`,
       tool: 'openclaw.message.send',
       endedAt: base.occurredAt,
-      meters: [...ONE_CALL, ...(duration === undefined ? [] : [{ unit: 'time.ms', amount: duration }])],
+      meters: callMeters(amountOf(numberAt(entry.value, 'durationMs'))),
       outcome,
       errorCode,
     });
@@ -347,8 +346,6 @@ export class Audit {
     this.#context.evidence(entry, base, `audit:${id}`, 'audit', factsOfRow(entry.value));
   }
 }
-
-const ONE_CALL = [{ unit: 'calls', amount: { t: 'int', v: '1' } }] as const;
 
 function outcomeOf(
   status: string,

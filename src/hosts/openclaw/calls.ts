@@ -6,10 +6,19 @@ import type { MeterVector } from '../../base/value/meter.js';
 import type { ExecutionClaim, HostPlace, Observation } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
 import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
-import { type ClaimBase, type Context, factsOf, hexOf, shortDigest } from './context.js';
+import {
+  type ClaimBase,
+  type Context,
+  factsOf,
+  hexOf,
+  type HookCall,
+  hookText,
+  shortDigest,
+} from './context.js';
 import type { Entry } from './entries.js';
-import type { Code } from './findings.js';
+import type { Code } from './rules.js';
 import { isSame, mergedParams } from './same.js';
+import { callMeters } from '../shared/usage.js';
 
 /** Results of exec that stand for no run of it: it was blocked, or waits for an approval. */
 const NOT_RUN = new Set(['blocked', 'approval-pending', 'approval-unavailable']);
@@ -123,21 +132,18 @@ export class Calls {
     return this.#open.get(runKey(runId, callId));
   }
 
-  before(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  before(hook: HookCall): void {
     const context = this.#context;
-    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
-    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
-    const tool = textAt(event, 'toolName') ?? textAt(hookContext, 'toolName') ?? '';
+    const { entry, base, event, returned, scope, runId, callId } = hook;
+    const tool = hookText(hook, 'toolName') ?? '';
     const asked = valueAt(event, 'params');
     const known = callId === undefined ? undefined : this.ofRun(runId, callId);
     if (known !== undefined && known.end === undefined && known.tool === tool && isSame(known.asked, asked)) {
       context.fate(entry, 'repeated', 'SAME_CALL');
       return;
     }
-    const returned = valueAt(entry.value, 'returned');
     const override = objectAt(returned, 'params');
     const authorized = override === undefined ? asked : mergedParams(asked, override);
-    const scope = context.scopeOf(hookContext, event);
     const isBlocked = valueAt(returned, 'block') === true;
     const isAsked = objectAt(returned, 'requireApproval') !== undefined;
     const call: Call = {
@@ -181,12 +187,12 @@ export class Calls {
           : override === undefined
             ? 'OPENCLAW_NO_DECISION'
             : 'OPENCLAW_PARAMS_REWRITTEN',
-      paramsDigest: digestOf(authorized),
+      paramsDigest: jcsDigest(authorized),
       checks: noDecision ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
     });
     context.fate(entry, 'mapped');
     if (call.blockReason !== undefined) {
-      const facts = factsOf({ decision: id, reason_digest: digestOf(call.blockReason) });
+      const facts = factsOf({ decision: id, reason_digest: jcsDigest(call.blockReason) });
       context.builder.claim({
         ...base,
         kind: 'evidence',
@@ -229,24 +235,16 @@ export class Calls {
       tool: call.tool,
       decision: call.decision,
       decisionCode: codeOf(`OPENCLAW_APPROVAL_${resolution}`),
-      paramsDigest: digestOf(call.authorized),
+      paramsDigest: jcsDigest(call.authorized),
     });
   }
 
   /** @param isCut - Whether what came before it may have been cut off. */
-  after(
-    entry: Entry,
-    base: ClaimBase,
-    event: SourceValue,
-    hookContext: SourceValue | undefined,
-    isCut: boolean,
-  ): void {
+  after(hook: HookCall, isCut: boolean): void {
     const context = this.#context;
-    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
-    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
-    const tool = textAt(event, 'toolName') ?? textAt(hookContext, 'toolName') ?? '';
+    const { entry, base, event, scope, runId, callId } = hook;
+    const tool = hookText(hook, 'toolName') ?? '';
     const params = valueAt(event, 'params');
-    const scope = context.scopeOf(hookContext, event);
     const found =
       callId === undefined
         ? this.#unnamed.get(contentKey(scope, tool, params))?.shift()
@@ -315,7 +313,7 @@ export class Calls {
         tool: call.tool,
         decision: 'deny',
         decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
-        paramsDigest: digestOf(said.params),
+        paramsDigest: jcsDigest(said.params),
       });
       context.fate(entry, 'mapped');
       return;
@@ -339,19 +337,19 @@ export class Calls {
     const { outcome, errorCode } = this.#outcomeOf(said, status);
     call.end = { ...state, ran: true, outcome };
     this.#checkRun(entry.at, call, said);
-    const meters = metersOf(said.durationMs);
+    const meters = callMeters(amountOf(said.durationMs));
     context.builder.claim({
       ...base,
       kind: 'execution',
       ...idsOf('run', call, source),
       authorization: call.decision === 'pending' ? undefined : call.authorization,
       tool: said.tool ?? call.tool,
-      paramsDigest: digestOf(said.params),
+      paramsDigest: jcsDigest(said.params),
       meters,
       meterBasis: said.durationMs === undefined ? undefined : 'measured',
       outcome,
       errorCode,
-      outputDigest: digestOf(said.result),
+      outputDigest: jcsDigest(said.result),
     });
     context.fate(entry, 'mapped');
     this.#observe(call, base, meters, said.params);
@@ -423,7 +421,7 @@ export class Calls {
         ? ({ outcome: 'unknown' } as const)
         : this.#outcomeOf({ result, error: undefined, ...NOTHING }, textAt(result, 'details', 'status'));
     call.end = { at: entry.at, event: result ?? null, isError, ran: true, outcome: ended.outcome };
-    const meters = metersOf(undefined);
+    const meters = callMeters(undefined);
     this.#context.builder.claim({
       ...base,
       kind: 'execution',
@@ -432,7 +430,7 @@ export class Calls {
       tool: call.tool,
       meters,
       ...ended,
-      outputDigest: digestOf(result),
+      outputDigest: jcsDigest(result),
     });
     this.#context.fate(entry, 'mapped');
     this.#observe(call, base, meters, undefined);
@@ -485,6 +483,16 @@ export class Calls {
     this.#context.find(code, at, { about: call.key, expected, actual, related: [call.at] });
   }
 
+  #differ(
+    at: HostPlace,
+    call: Call,
+    code: Code,
+    ...values: readonly [SourceValue | undefined, SourceValue]
+  ): void {
+    const [expected, actual] = values.map((value) => textOfDigest(jcsDigest(value))) as [string, string];
+    this.#disagree(at, call, code, expected, actual);
+  }
+
   #compare(): void {
     for (const { at, runId, data } of this.#asked) {
       const callId = textAt(data, 'toolCallId');
@@ -493,13 +501,7 @@ export class Calls {
       if (call?.asked === undefined || args === undefined || isSame(call.asked, args)) continue;
       // An id that the run used again: the event may be of the call before.
       if (this.ofSession(call.scope, callId!).length > 1) continue;
-      this.#disagree(
-        at,
-        call,
-        'ARGUMENTS_DIFFER',
-        textOfDigest(digestOf(call.asked)),
-        textOfDigest(digestOf(args)),
-      );
+      this.#differ(at, call, 'ARGUMENTS_DIFFER', call.asked, args);
     }
     for (const { entry, call, report } of this.#reports) {
       const { at } = entry;
@@ -507,13 +509,7 @@ export class Calls {
       const status = textAt(result, 'details', 'status');
       const isError = report.isError || (status !== undefined && FAILED.has(status));
       if (call.decision !== undefined && args !== undefined && !isSame(call.asked, args))
-        this.#disagree(
-          at,
-          call,
-          'ARGUMENTS_DIFFER',
-          textOfDigest(digestOf(call.asked)),
-          textOfDigest(digestOf(args)),
-        );
+        this.#differ(at, call, 'ARGUMENTS_DIFFER', call.asked, args);
       // What ran although it was blocked is already reported.
       if (call.end === undefined || call.end.at === at || (call.decision === 'deny' && call.end.ran))
         continue;
@@ -538,7 +534,13 @@ export class Calls {
         !isSame(had, has) &&
         !this.#rewritten.has(call.callId ?? '')
       )
-        this.#disagree(at, call, 'RESULTS_DIFFER', textOfDigest(digestOf(had)), textOfDigest(digestOf(has)));
+        this.#disagree(
+          at,
+          call,
+          'RESULTS_DIFFER',
+          textOfDigest(jcsDigest(had)),
+          textOfDigest(jcsDigest(has)),
+        );
     }
   }
 
@@ -565,8 +567,8 @@ export class Calls {
     if (!isSame(call.authorized, said.params)) {
       context.find('PARAMS_DIFFER', at, {
         about,
-        expected: textOfDigest(digestOf(call.authorized)),
-        actual: textOfDigest(digestOf(said.params)),
+        expected: textOfDigest(jcsDigest(call.authorized)),
+        actual: textOfDigest(jcsDigest(said.params)),
         related: [call.at],
       });
     }
@@ -598,7 +600,7 @@ export class Calls {
     source: CallSource,
     result: SourceValue | undefined,
   ): void {
-    const facts = factsOf({ source, call: call.key, tool: call.tool, result_digest: digestOf(result) });
+    const facts = factsOf({ source, call: call.key, tool: call.tool, result_digest: jcsDigest(result) });
     const { id, sameAs } = idsOf('run', call, source);
     const known = [...sameAs.filter((each) => each !== id), `run:${call.key}`, `held:${call.key}`];
     this.#context.evidence(entry, base, `result:${call.key}`, 'tool_result', facts, known);
@@ -633,7 +635,7 @@ export class Calls {
       at: end?.at ?? call.at,
       callIds: callId === undefined ? [key] : [callId, `sha256:${hexOf(callId)}`, key],
       tool,
-      paramsDigest: digestOf(params),
+      paramsDigest: jcsDigest(params),
       decision:
         call.decision === 'pending' || (end?.ran === false && call.decision === 'allow')
           ? 'deny'
@@ -748,7 +750,7 @@ function isRefusal(error: SourceValue | undefined): boolean {
 }
 
 function contentKey(scope: string, tool: string, params: SourceValue | undefined): string {
-  return [scope, tool, digestOf(params)?.b64 ?? ''].join('\n');
+  return [scope, tool, jcsDigest(params)?.b64 ?? ''].join('\n');
 }
 
 function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
@@ -769,17 +771,6 @@ function isEchoOfBlock(
 ): boolean {
   if (typeof error !== 'string' || (status !== undefined && status !== 'error')) return false;
   return reason === undefined || reason === '' || error.includes(reason);
-}
-
-function metersOf(durationMs: string | undefined): MeterVector {
-  const amount = amountOf(durationMs);
-  const time = amount === undefined ? [] : [{ unit: 'time.ms', amount }];
-  return [{ unit: 'calls', amount: { t: 'int', v: '1' } }, ...time];
-}
-
-/** The digest of the canonical form; undefined where there is no value, or it has none. */
-export function digestOf(value: SourceValue | undefined): Digest | undefined {
-  return value === undefined ? undefined : jcsDigest(value);
 }
 
 function textOfDigest(digest: Digest | undefined): string {

@@ -13,7 +13,7 @@ import { principalOf, wellFormed } from '../shared/names.js';
 import type { ReadingBuilder } from '../shared/reading.js';
 import { jcsDigest, textAt } from '../shared/values.js';
 import type { Entry } from './entries.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding } from './rules.js';
 
 /** {@link Host.name} */
 export const SYSTEM = 'openclaw';
@@ -26,6 +26,25 @@ export interface Profile {
 
 /** What claims of one item have in common. */
 export type ClaimBase = Pick<Claim, 'at' | 'bytes' | 'occurredAt' | 'principalId'>;
+
+/** A call of a hook, as a recording has it. */
+export interface HookCall {
+  readonly entry: Entry;
+  readonly base: ClaimBase;
+  readonly hook: string;
+  readonly event: SourceValue;
+  /** What the hook was told beside the event. */
+  readonly ctx: SourceValue | undefined;
+  readonly returned: SourceValue | undefined;
+  readonly scope: string;
+  readonly runId: string | undefined;
+  readonly callId: string | undefined;
+}
+
+/** A text of the event, else of what the hook was told beside it. */
+export function hookText({ event, ctx }: Pick<HookCall, 'event' | 'ctx'>, name: string): string | undefined {
+  return textAt(event, name) ?? textAt(ctx, name);
+}
 
 /** One reading. */
 export class Context {
@@ -165,7 +184,7 @@ function cut(text: string): string {
 
 /** A digest of the value, for ids: the beginning of that of its canonical form, else of the item's bytes. */
 export function shortDigest(value: SourceValue | undefined, bytes: Uint8Array): string {
-  const digest = value === undefined ? undefined : jcsDigest(value);
+  const digest = jcsDigest(value);
   return digest === undefined ? hexOf(bytes).slice(0, 32) : digest.b64.slice(0, 22);
 }
 

@@ -1,17 +1,15 @@
 /** Messages that were sent and agents that were started, as hooks show them: a decision, and what was done. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, jcsDigest, textAt, valueAt } from '../shared/values.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../shared/host.js';
 import { codeOf } from '../shared/names.js';
-import { textAt, valueAt } from '../shared/values.js';
-import { digestOf } from './calls.js';
-import { type ClaimBase, type Context, shortDigest } from './context.js';
-import type { Entry } from './entries.js';
+import { type Context, type HookCall, hookText, shortDigest } from './context.js';
+import type { Digest } from '../../base/value/digest.js';
+import { ONE_CALL } from '../shared/usage.js';
 
 const SEND = 'openclaw.message.send';
 const SPAWN = 'openclaw.subagent.spawn';
-const ONE_CALL = [{ unit: 'calls', amount: { t: 'int', v: '1' } }] as const;
 
 interface Delivery {
   readonly id: string;
@@ -31,15 +29,13 @@ export class Deliveries {
     this.#context = context;
   }
 
-  sending(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  sending(hook: HookCall): void {
     const context = this.#context;
-    const returned = valueAt(entry.value, 'returned');
+    const { entry, base, returned, scope } = hook;
     const content = textAt(returned, 'content');
-    const params = messageOf(event, hookContext, content);
+    const params = messageOf(hook, content);
     const isCancelled = valueAt(returned, 'cancel') === true;
-    const key = context.uniqueId(
-      `${context.scopeOf(hookContext, event)}/${shortDigest(messageOf(event, hookContext), entry.bytes)}`,
-    );
+    const key = context.uniqueId(`${scope}/${shortDigest(messageOf(hook), entry.bytes)}`);
     const id = `decision:message:${key}`;
     if (returned === undefined) {
       context.find('DECISION_NOT_RECORDED', entry.at, {
@@ -62,7 +58,7 @@ export class Deliveries {
         : isUndecided
           ? 'OPENCLAW_NO_DECISION'
           : 'OPENCLAW_MESSAGE_REWRITTEN',
-      paramsDigest: digestOf(params),
+      paramsDigest: jcsDigest(params),
       checks: isUndecided ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
     });
     context.fate(entry, 'mapped');
@@ -74,13 +70,12 @@ export class Deliveries {
     addTo(this.#waiting, waitingKey, delivery);
   }
 
-  sent(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  sent(hook: HookCall): void {
     const context = this.#context;
-    const params = messageOf(event, hookContext);
+    const { entry, base, event, scope } = hook;
+    const params = messageOf(hook);
     const delivery = this.#waiting.get(shortDigest(params, entry.bytes))?.shift();
-    const key =
-      delivery?.key ??
-      context.uniqueId(`${context.scopeOf(hookContext, event)}/~${shortDigest(params, entry.bytes)}`);
+    const key = delivery?.key ?? context.uniqueId(`${scope}/~${shortDigest(params, entry.bytes)}`);
     const success = valueAt(event, 'success');
     const outcome = success === true ? 'success' : success === false ? 'failure' : 'unknown';
     if (delivery === undefined) this.#missing(entry.at, key, 'a message_sending of the same content');
@@ -98,8 +93,8 @@ export class Deliveries {
       id: `send:${key}`,
       authorization: delivery?.id,
       tool: SEND,
-      paramsDigest: digestOf(params),
-      meters: ONE_CALL,
+      paramsDigest: jcsDigest(params),
+      meters: [ONE_CALL],
       outcome,
       errorCode: outcome === 'failure' ? 'SEND_FAILED' : undefined,
     });
@@ -107,19 +102,19 @@ export class Deliveries {
       at: entry.at,
       callIds: [textAt(event, 'messageId') ?? key],
       tool: SEND,
-      paramsDigest: digestOf(params),
+      paramsDigest: jcsDigest(params),
       decision: delivery === undefined ? undefined : delivery.isAllowed ? 'allow' : 'deny',
       outcome,
-      meters: ONE_CALL,
+      meters: [ONE_CALL],
       occurredAt: base.occurredAt,
     });
     context.fate(entry, 'mapped');
   }
 
-  spawning(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  spawning(hook: HookCall): void {
     const context = this.#context;
-    const returned = valueAt(entry.value, 'returned');
-    const child = childOf(event, hookContext);
+    const { entry, base, event, returned } = hook;
+    const child = hookText(hook, 'childSessionKey');
     const status = textAt(returned, 'status');
     const isRefused = status === 'error';
     const key = context.uniqueId(child ?? `~${shortDigest(event, entry.bytes)}`);
@@ -148,19 +143,17 @@ export class Deliveries {
     if (child !== undefined) this.#spawns.set(child, { id, key, at: entry.at, isAllowed: !isRefused });
   }
 
-  spawned(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  spawned(hook: HookCall): void {
     const context = this.#context;
-    const child = childOf(event, hookContext);
+    const { entry, base, event } = hook;
+    const child = hookText(hook, 'childSessionKey');
     const delivery = child === undefined ? undefined : this.#spawns.get(child);
     if (child !== undefined) this.#spawns.delete(child);
     const key = delivery?.key ?? context.uniqueId(`~${child ?? shortDigest(event, entry.bytes)}`);
     if (delivery === undefined) {
       // Versions without subagent_spawning have no hook that could decide.
-      context.find('DECISION_NOT_RECORDED', entry.at, {
-        about: key,
-        expected: 'a subagent_spawning',
-        actual: 'none',
-      });
+      const details = { about: key, expected: 'a subagent_spawning', actual: 'none' };
+      context.find('DECISION_NOT_RECORDED', entry.at, details);
     } else if (!delivery.isAllowed) this.#afterBlock(entry.at, key, delivery.at);
     const outcome: ExecutionClaim['outcome'] = 'success';
     context.builder.claim({
@@ -170,7 +163,7 @@ export class Deliveries {
       authorization: delivery?.id,
       tool: SPAWN,
       paramsDigest: paramsOfChild(child),
-      meters: ONE_CALL,
+      meters: [ONE_CALL],
       outcome,
     });
     context.fate(entry, 'mapped');
@@ -186,20 +179,16 @@ export class Deliveries {
 }
 
 /** What a message is authorized by: where it goes and what it says. */
-function messageOf(event: SourceValue, hookContext: SourceValue | undefined, content?: string): SourceObject {
+function messageOf({ event, ctx }: HookCall, content?: string): SourceObject {
   return new SourceObject(
     new Map<string, SourceValue>([
-      ['channel', textAt(hookContext, 'channelId') ?? null],
+      ['channel', textAt(ctx, 'channelId') ?? null],
       ['content', content ?? valueAt(event, 'content') ?? null],
       ['to', valueAt(event, 'to') ?? null],
     ]),
   );
 }
 
-function childOf(event: SourceValue, hookContext: SourceValue | undefined): string | undefined {
-  return textAt(event, 'childSessionKey') ?? textAt(hookContext, 'childSessionKey');
-}
-
-function paramsOfChild(child: string | undefined): ReturnType<typeof digestOf> {
-  return child === undefined ? undefined : digestOf(new SourceObject(new Map([['childSessionKey', child]])));
+function paramsOfChild(child: string | undefined): Digest | undefined {
+  return child === undefined ? undefined : jcsDigest(new SourceObject(new Map([['childSessionKey', child]])));
 }

@@ -4,7 +4,7 @@
 export type HandlerClass = 'observer' | 'augmenter' | 'mutator' | 'veto' | 'resolver';
 
 /** How the handlers of a stage run. */
-export type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
+type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
 
 /** What a stage allows. */
 export interface StageRule {

@@ -1,11 +1,11 @@
 /** Recordings of plugin hooks: one line for each call of a handler, with what it returned. They take precedence over all else. */
 
-import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
+import { SourceObject } from '../../base/json/source-json.js';
+import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 import type { AgentEvents } from './agent-events.js';
 import type { Audit } from './audit.js';
-import { type Calls, digestOf } from './calls.js';
-import { type ClaimBase, type Context, factsOf, hexOf } from './context.js';
+import type { Calls } from './calls.js';
+import { type Context, factsOf, hexOf, type HookCall, hookText } from './context.js';
 import type { Deliveries } from './deliveries.js';
 import type { Entry } from './entries.js';
 import { FAMILIES_OF_HOOKS } from './families.js';
@@ -51,7 +51,7 @@ export class Hooks {
     const { context, calls, deliveries, audit } = this.#parts;
     const hook = textAt(entry.value, 'hook') ?? '';
     const event = valueAt(entry.value, 'event') ?? null;
-    const hookContext = valueAt(entry.value, 'ctx') ?? undefined;
+    const ctx = valueAt(entry.value, 'ctx') ?? undefined;
     const { file } = entry.at;
     const time = timeOf(numberAt(entry.value, 'ts'), 'ms');
     if (time !== undefined && this.#isCopy(entry)) {
@@ -59,7 +59,7 @@ export class Hooks {
       return;
     }
     context.checkTime(entry, time);
-    context.learn(hookContext, event);
+    context.learn(ctx, event);
     const isFirst = !this.#begun.has(file);
     if (hook === '@agent_event' && event instanceof SourceObject) {
       this.#begun.add(file);
@@ -68,44 +68,41 @@ export class Hooks {
       this.#parts.events.read(entry, event, time, isFirst);
       return;
     }
-    const scope = context.scopeOf(hookContext, event);
+    const scope = context.scopeOf(ctx, event);
     if (STARTS.has(hook)) {
       this.#begun.add(file);
       this.#started.add(scope);
     }
-    const base = context.base(entry, time, context.principalOf(hookContext, event));
+    const base = context.base(entry, time, context.principalOf(ctx, event));
     if (base === undefined) return;
+    const [runId, callId] = ['runId', 'toolCallId'].map((name) => hookText({ event, ctx }, name));
+    const returned = valueAt(entry.value, 'returned');
+    const call: HookCall = { entry, base, hook, event, ctx, returned, scope, runId, callId };
     switch (hook) {
       case 'before_tool_call':
         this.#called.add(scope);
-        return calls.before(entry, base, event, hookContext);
+        return calls.before(call);
       case 'after_tool_call':
-        return calls.after(
-          entry,
-          base,
-          event,
-          hookContext,
-          !this.#started.has(scope) && !this.#called.has(scope),
-        );
+        return calls.after(call, !this.#started.has(scope) && !this.#called.has(scope));
       case 'message_sending':
-        return deliveries.sending(entry, base, event, hookContext);
+        return deliveries.sending(call);
       case 'message_sent':
         audit.messagesAreRecorded();
-        return deliveries.sent(entry, base, event, hookContext);
+        return deliveries.sent(call);
       case 'subagent_spawning':
-        return deliveries.spawning(entry, base, event, hookContext);
+        return deliveries.spawning(call);
       case 'subagent_spawned':
-        return deliveries.spawned(entry, base, event, hookContext);
+        return deliveries.spawned(call);
       case 'before_message_write':
       case 'tool_result_persist':
-        return this.#message(entry, base, hook, event, hookContext);
+        return this.#message(call);
       case 'agent_end':
-        return this.#end(entry, base, event, hookContext);
+        return this.#end(call);
       case 'llm_output':
-        return this.#output(entry, base, event, hookContext);
+        return this.#output(call);
       default:
-        if (/approval|resolution/i.test(hook)) this.#approval(base, event, hookContext);
-        return this.#keep(entry, base, hook, event, hookContext);
+        if (/approval|resolution/i.test(hook)) this.#approval(call);
+        return this.#keep(call);
     }
   }
 
@@ -118,19 +115,13 @@ export class Hooks {
   }
 
   /** A message that is about to be written into the transcript. */
-  #message(
-    entry: Entry,
-    base: ClaimBase,
-    hook: string,
-    event: SourceValue,
-    hookContext: SourceValue | undefined,
-  ): void {
+  #message(call: HookCall): void {
     const { context, models, calls } = this.#parts;
+    const { entry, base, hook, event, returned, scope } = call;
     const message = valueAt(event, 'message');
-    const scope = context.scopeOf(hookContext, event);
     const callId = textAt(message, 'toolCallId');
     if (textAt(message, 'role') === 'toolResult' && callId !== undefined) {
-      if (objectAt(entry.value, 'returned') !== undefined) calls.rewritesResult(callId);
+      if (objectAt(returned) !== undefined) calls.rewritesResult(callId);
       if (calls.ofSession(scope, callId).length > 0) {
         context.fate(entry, 'repeated', 'SAME_CALL');
         return;
@@ -140,58 +131,48 @@ export class Hooks {
       hook === 'before_message_write' ? models.message(entry, base, scope, message, 'recording') : 'none';
     if (done === 'claimed') context.fate(entry, 'mapped');
     else if (done === 'repeated') context.fate(entry, 'repeated', 'SAME_MODEL_CALL');
-    else this.#keep(entry, base, hook, event, hookContext);
+    else this.#keep(call);
   }
 
   /** The messages of a turn, where no hook showed them one by one. */
-  #end(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  #end(call: HookCall): void {
     const { context, models } = this.#parts;
-    const scope = context.scopeOf(hookContext, event);
+    const { entry, base, event, scope } = call;
     const messages = listAt(event, 'messages') ?? [];
     const from = messages.findLastIndex((message) => textAt(message, 'role') === 'user') + 1;
     const turn = models.hasPending(scope) || from === 0 ? [] : messages.slice(from);
     const done = turn.map((message) => models.message(entry, base, scope, message, 'recording', true));
     if (done.includes('claimed')) context.fate(entry, 'mapped');
-    else this.#keep(entry, base, 'agent_end', event, hookContext);
+    else this.#keep(call);
   }
 
-  #output(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  #output(call: HookCall): void {
     const { context, models } = this.#parts;
+    const { entry, base, event, scope } = call;
     const until = Number(numberAt(entry.value, 'ts') ?? NaN);
-    const scope = context.scopeOf(hookContext, event);
     const done = models.run(entry, base, scope, event, until, !this.#started.has(scope));
     this.#started.add(scope);
     if (done === 'claimed') context.fate(entry, 'mapped');
-    else this.#keep(entry, base, 'llm_output', event, hookContext);
+    else this.#keep(call);
   }
 
   /** What a recorder writes when an approval is resolved: `{toolCallId, decision}`. */
-  #approval(base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
-    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
-    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
+  #approval({ base, event, runId, callId }: HookCall): void {
     const resolution = textAt(event, 'decision') ?? textAt(event, 'resolution');
     if (callId !== undefined && resolution !== undefined)
       this.#parts.calls.resolve(base, runId, callId, resolution);
   }
 
-  #keep(
-    entry: Entry,
-    base: ClaimBase,
-    hook: string,
-    event: SourceValue,
-    hookContext: SourceValue | undefined,
-  ): void {
-    const { context } = this.#parts;
-    const returned = valueAt(entry.value, 'returned') ?? undefined;
+  #keep({ entry, base, hook, event, returned, scope, runId }: HookCall): void {
     const facts = factsOf({
       hook,
       family: FAMILIES_OF_HOOKS.get(hook)?.join(' '),
-      session: context.scopeOf(hookContext, event),
-      run: textAt(event, 'runId') ?? textAt(hookContext, 'runId'),
+      session: scope,
+      run: runId,
       role: textAt(event, 'message', 'role'),
-      event_digest: digestOf(event),
-      returned_digest: digestOf(returned),
+      event_digest: jcsDigest(event),
+      returned_digest: jcsDigest(returned ?? undefined),
     });
-    context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', facts);
+    this.#parts.context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', facts);
   }
 }

@@ -3,26 +3,23 @@
  * print, decision receipts. docs/hosts/openclaw.md says what becomes of each field.
  */
 
-import { addTo } from '../shared/lists.js';
-import { finding } from './findings.js';
+import { addTo, jcsDigest, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
+import { finding, OPENCLAW_RULES } from './rules.js';
 import { decodeSourceJson } from '../../base/json/source-json.js';
-import { checkOptions } from '../../base/options.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Claim, Host, HostFile, HostOptions, HostReading } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
-import { placeOrder } from '../shared/place-order.js';
-import { ReadingBuilder } from '../shared/reading.js';
-import { numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
+import { checkReadOptions, ReadingBuilder } from '../shared/reading.js';
 import { AgentEvents } from './agent-events.js';
 import { Audit } from './audit.js';
-import { Calls, digestOf } from './calls.js';
+import { Calls } from './calls.js';
 import { Context, factsOf, type Profile, SYSTEM } from './context.js';
 import { Deliveries } from './deliveries.js';
 import { entriesOf, type Entry, type EntryKind, looksLikeOpenClaw } from './entries.js';
 import { Hooks } from './hooks.js';
 import { ModelCalls } from './model-calls.js';
-import { OPENCLAW_RULES } from './rules.js';
 import { Transcript } from './transcript.js';
+import { authorityOf, inFileOrder, inTimeOrder } from '../shared/order.js';
 
 const AIDS = {
   profile:
@@ -30,14 +27,6 @@ const AIDS = {
 } as const;
 
 export { openclawPipeline } from './pipeline.js';
-export {
-  FAMILIES_OF_HOOKS,
-  PIPELINE_FAMILIES,
-  type HandlerClass,
-  type StageMode,
-  type StageRule,
-} from './families.js';
-
 /** The host OpenClaw: receipts, sessions and audit logs. */
 export const openclaw: Host = {
   name: SYSTEM,
@@ -60,7 +49,7 @@ const ORDER: readonly EntryKind[] = [
 ];
 
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkOptions('openclaw.read', options, { occurredAt: 'string', aids: 'object' });
+  checkReadOptions('openclaw.read', options, AIDS);
   const builder = new ReadingBuilder(options);
   const context = new Context(builder, readProfile(options, builder));
   const entries = new Map<EntryKind, Entry[]>();
@@ -109,14 +98,8 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
     for (const { at, type } of entries.get(kind) ?? [])
       builder.drop(at, type, kind === 'pipeline' ? 'PIPELINE_EVENT' : 'UNKNOWN_ITEM');
   }
-  const reading = builder.finish();
-  const order = placeOrder(files);
-  return {
-    ...reading,
-    items: [...reading.items].sort((a, b) => order(a.at, b.at)),
-    claims: files.length > 1 ? byTime(reading.claims) : reading.claims,
-    findings: [...reading.findings].sort((a, b) => order(a.at, b.at)),
-  };
+  const reading = inFileOrder(builder.finish(), files, true);
+  return files.length < 2 ? reading : { ...reading, claims: inTimeOrder(reading.claims, afterAuthority()) };
 }
 
 /** What `openclaw agent --json` printed: the sum of a run, and how it ended. */
@@ -140,21 +123,17 @@ function readCli(entry: Entry, context: Context, models: ModelCalls): void {
     context.fate(entry, 'mapped');
     return;
   }
-  const facts = factsOf({ session: scope, digest: digestOf(value) });
+  const facts = factsOf({ session: scope, digest: jcsDigest(value) });
   context.evidence(
     entry,
     base,
-    `cli:${scope}/${digestOf(value)?.b64.slice(0, 22) ?? '~'}`,
+    `cli:${scope}/${jcsDigest(value)?.b64.slice(0, 22) ?? '~'}`,
     'agent_cli_output',
     facts,
   );
 }
 
 function readProfile({ aids = {} }: HostOptions, builder: ReadingBuilder): Profile {
-  for (const name of Object.keys(aids)) {
-    if (!Object.hasOwn(AIDS, name))
-      throw new RangeError(`openclaw.read: there is no aid ${name}; there is: profile`);
-  }
   const file = aids['profile'];
   if (file === undefined) return { nonzeroExit: 'failure' };
   const decoded = decodeSourceJson(file.bytes);
@@ -190,17 +169,14 @@ function inTime(entries: readonly Entry[]): readonly Entry[] {
   return list.flatMap((file) => file.entries);
 }
 
-function byTime(claims: readonly Claim[]): readonly Claim[] {
+/** An execution counts from the time of what authorizes it, where its own is earlier. */
+function afterAuthority(): (claim: Claim) => string {
   const times = new Map<string, string>();
-  const timed = claims.map((claim) => {
-    const of = claim.kind === 'execution' ? claim.authorization : undefined;
-    const earliest = of === undefined ? undefined : times.get(of);
-    const time =
-      earliest !== undefined && compareTimestamps(earliest, claim.occurredAt) > 0
-        ? earliest
-        : claim.occurredAt;
+  return (claim) => {
+    const earliest = times.get(authorityOf(claim) ?? '');
+    const isLater = earliest !== undefined && compareTimestamps(earliest, claim.occurredAt) > 0;
+    const time = isLater ? earliest : claim.occurredAt;
     times.set(claim.id, time);
-    return { claim, time };
-  });
-  return timed.sort((a, b) => compareTimestamps(a.time, b.time)).map(({ claim }) => claim);
+    return time;
+  };
 }

@@ -1,6 +1,6 @@
 /** Calls of models: one for each assistant message, whichever source has it; a run's own sums are checked against them. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, formatQuantity, type Quantity, toRational } from '../../base/value/quantity.js';
@@ -12,11 +12,18 @@ import {
 } from '../../base/value/rational.js';
 import type { ExecutionClaim, HostPlace } from '../shared/host.js';
 import { wellFormed } from '../shared/names.js';
-import { exceeds, excessOf, metersOf as metersOfAmounts, quantityOf, sumOf } from '../shared/usage.js';
-import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
+import {
+  exceeds,
+  excessOf,
+  metersOf as metersOfAmounts,
+  ONE_CALL,
+  quantityOf,
+  shownAmount,
+  sumOf,
+} from '../shared/usage.js';
 import { type ClaimBase, type Context, hexOf, shortDigest, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
-import type { Code } from './findings.js';
+import type { Code } from './rules.js';
 
 /** Tokens by the host's own names of them. */
 const TOKEN_NAMES = ['input', 'output', 'cacheRead', 'cacheWrite'] as const;
@@ -300,7 +307,7 @@ export class ModelCalls {
       find('CACHE_WITHIN_INPUT', 'tokens of the cache beside the input', 'the total has them within it');
     if (other !== undefined) {
       const { sum, total } = other;
-      find('TOTAL_DIFFERS', `totalTokens ${shown(sum)}`, shown(total));
+      find('TOTAL_DIFFERS', `totalTokens ${shownAmount(sum)}`, shownAmount(total));
       const rest = sum === undefined ? total : excessOf(total, sum);
       if (rest !== undefined) {
         const meters = [{ unit: 'tokens', amount: rest }];
@@ -309,7 +316,7 @@ export class ModelCalls {
     }
     const [cost, parts] = [amountOf(numberAt(usage, 'cost', 'total')), sumOf(costPartsOf(usage))];
     if (cost !== undefined && parts !== undefined && !isNear(cost, parts))
-      find('COST_TOTAL_DIFFERS', `cost ${shown(parts)}`, shown(cost));
+      find('COST_TOTAL_DIFFERS', `cost ${shownAmount(parts)}`, shownAmount(cost));
   }
 
   #claim(
@@ -388,7 +395,7 @@ function outcomeOf(stopReason: string | undefined): Pick<ExecutionClaim, 'outcom
 function metersOf(usage: SourceObject, isOneCall: boolean, { cache }: Layout = BESIDE): MeterVector {
   const [input, output, cacheRead, cacheWrite] = TOKEN_NAMES.map((token) => amountOf(numberAt(usage, token)));
   return metersOfAmounts({
-    calls: isOneCall ? { t: 'int', v: '1' } : undefined,
+    calls: isOneCall ? ONE_CALL.amount : undefined,
     // The cache's tokens are beside those of the input here, and among them elsewhere; some providers' are among them here too.
     'tokens.input': cache === 'within' ? input : sumOf([input, cacheRead, cacheWrite]),
     'tokens.output': output,
@@ -457,10 +464,6 @@ function restOf(stated: Sums, found: Sums): MeterVector {
 function isSameUsage(a: SourceObject, b: SourceObject): boolean {
   const [x, y] = [sumsOf([a]), sumsOf([b])];
   return agree(x, y) && agree(y, x);
-}
-
-function shown(amount: Quantity | undefined): string {
-  return amount === undefined ? 'none' : formatQuantity(amount);
 }
 
 function textOf(sums: Sums): string {

@@ -5,18 +5,9 @@
 
 import { equalNumberTexts, parseDecimal } from '../../base/json/decimal.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
-import { checkOptions } from '../../base/options.js';
 import type { FindingDetails } from '../shared/findings.js';
-import type {
-  Checker,
-  HostFile,
-  HostFinding,
-  HostOptions,
-  HostPlace,
-  HostReading,
-  SourceItem,
-} from '../shared/host.js';
-import { ReadingBuilder } from '../shared/reading.js';
+import type { Checker, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
+import { checkReadOptions, ReadingBuilder } from '../shared/reading.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import {
   DOWNSTREAM,
@@ -25,9 +16,9 @@ import {
   PIPELINE_FAMILIES,
   type StageRule,
 } from './families.js';
-import { type Code, finding } from './pipeline-findings.js';
-import { PIPELINE_RULES } from './pipeline-rules.js';
+import { type Code, finding, PIPELINE_RULES } from './pipeline-rules.js';
 import { isSame } from './same.js';
+import { inFileOrder } from '../shared/order.js';
 
 /** What a result may have, and of which class. */
 const RESULTS: Readonly<Record<string, HandlerClass>> = {
@@ -56,10 +47,10 @@ function check(
   files: readonly HostFile[],
   options: HostOptions = {},
 ): Pick<HostReading, 'items' | 'findings'> {
-  checkOptions('openclaw-pipeline.check', options, { occurredAt: 'string', aids: 'object' });
+  checkReadOptions('openclaw-pipeline.check', options);
   const pipeline = new Pipeline(new ReadingBuilder(options));
   for (const file of files) pipeline.read(file);
-  return pipeline.finish();
+  return inFileOrder(pipeline.finish(), files);
 }
 
 interface Known {
@@ -100,11 +91,7 @@ class Pipeline {
   finish(): Pick<HostReading, 'items' | 'findings'> {
     for (const stage of this.#stages) this.#stage(stage.at, stage.value);
     this.#checkDownstream();
-    const { items, findings } = this.#builder.finish();
-    const order = new Map<string, number>();
-    for (const [index, { at }] of items.entries()) order.set(placeKey(at), index);
-    const rank = ({ at }: HostFinding): number => order.get(placeKey(at)) ?? -1;
-    return { items, findings: [...findings].sort((a, b) => rank(a) - rank(b)) };
+    return this.#builder.finish();
   }
 
   #event(at: HostPlace, value: SourceObject): void {
@@ -205,11 +192,8 @@ class Pipeline {
     const place = handler.placeIn(at);
     const { kind } = handler;
     if (kind === undefined) {
-      this.#find('CLASS_INVALID', place, {
-        about,
-        expected: `one of ${HANDLER_CLASSES.join(', ')}`,
-        actual: handler.classText,
-      });
+      const expected = `one of ${HANDLER_CLASSES.join(', ')}`;
+      this.#find('CLASS_INVALID', place, { about, expected, actual: handler.classText });
       return;
     }
     if (rule !== undefined && !rule.classes.includes(kind)) {
@@ -588,8 +572,4 @@ function typeNameOf(value: SourceValue | undefined): string {
   if (value instanceof SourceNumber) return 'a number';
   if (value instanceof SourceObject) return 'an object';
   return Array.isArray(value) ? 'an array' : typeof value === 'string' ? 'a text' : `${typeof value}`;
-}
-
-function placeKey({ file, line }: HostPlace): string {
-  return `${file}\n${line ?? 0}`;
 }

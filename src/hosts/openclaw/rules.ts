@@ -1,6 +1,6 @@
 /** The rules for OpenClaw's recordings: OC-1 to OC-10 from its documents, the others follow from them. */
 
-import { rulesOf } from '../shared/findings.js';
+import { findingsOf, rulesOf } from '../shared/findings.js';
 
 export const OPENCLAW_RULES = rulesOf({
   'OC-1':
@@ -22,3 +22,59 @@ export const OPENCLAW_RULES = rulesOf({
   'OC-12': 'the sources of one call agree',
   'OC-13': 'the times of one recording do not go back',
 });
+
+/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
+
+export const finding = findingsOf({
+  PROFILE_INVALID: ['INPUT', 'invalid', '{"nonzero_exit":"success"} or {"nonzero_exit":"failure"}'],
+  CALL_ENDED_TWICE: ['OC-1', 'invalid', 'a before_tool_call of its own'],
+  BEFORE_MISSING: ['OC-1', 'invalid'],
+  END_NOT_RECORDED: ['OC-1', 'warning', 'an after_tool_call'],
+  CALL_ID_NOT_STATED: ['OC-1', 'warning'],
+  EXECUTED_AFTER_BLOCK: ['OC-2', 'violation', 'no execution'],
+  EXECUTED_BEFORE_APPROVAL: [
+    'OC-2',
+    'invalid',
+    'the resolution of the approval that a hook required',
+    'none recorded',
+  ],
+  TOOL_DIFFERS: ['OC-3', 'invalid'],
+  PARAMS_DIFFER: ['OC-3', 'invalid'],
+  SEQ_INVALID: ['OC-4', 'invalid', 'a number from 1'],
+  SEQ_CONFLICT: ['OC-4', 'invalid', 'the same event as before', 'another'],
+  SEQ_ORDER: ['OC-4', 'warning'],
+  SEQ_GAP: ['OC-4', 'invalid'],
+  ENTRY_ID_MISSING: ['OC-5', 'invalid'],
+  ENTRY_ID_REUSED: ['OC-5', 'invalid'],
+  PARENT_MISSING: ['OC-5', 'invalid', 'the id of an entry before it'],
+  CALL_WITHOUT_RESULT: ['OC-5', 'invalid', 'a toolResult'],
+  RESULT_WITHOUT_CALL: ['OC-5', 'invalid', 'a toolCall before it'],
+  RUN_NOT_STARTED: ['OC-6', 'invalid', 'lifecycle start as the first event'],
+  RUN_NOT_ENDED: ['OC-6', 'warning', 'lifecycle end or error', 'none; the recording may be cut off'],
+  EVENT_AFTER_END: ['OC-6', 'warning'],
+  RUN_STARTED_TWICE: ['OC-6', 'invalid'],
+  SEQUENCE_INVALID: ['OC-7', 'invalid', 'a number from 1'],
+  SEQUENCE_CONFLICT: ['OC-7', 'invalid', 'the same record as before'],
+  AUDIT_INCOMPLETE: ['OC-7', 'warning'],
+  START_MISSING: ['OC-7', 'warning', 'a started record before it'],
+  FINGERPRINT_INVALID: ['OC-8', 'warning', 'sha256: and 64 hexadecimal digits'],
+  CALL_NOT_IN_HOOKS: ['OC-8', 'warning', 'a hook record of a call whose id has this SHA-256'],
+  CALL_NOT_IN_AUDIT: ['OC-8', 'warning'],
+  USAGE_DIFFERS: ['OC-10', 'invalid'],
+  TOKEN_SUM_DIFFERS: ['OC-10', 'invalid'],
+  NO_DECISION: ['OC-11', 'info'],
+  DECISION_NOT_RECORDED: ['OC-11', 'undecided'],
+  DECISION_NOT_ENFORCED: ['OC-11', 'info', 'enforced, verified, with nothing missing'],
+  MODEL_CALL_NOT_DECIDED: ['OC-11', 'info'],
+  RECEIPT_REPEATED: ['OC-12', 'warning'],
+  RESULTS_DISAGREE: ['OC-12', 'invalid'],
+  TIME_REGRESSION: ['OC-13', 'warning'],
+  ARGUMENTS_DIFFER: ['OC-12', 'invalid'],
+  RESULTS_DIFFER: ['OC-12', 'warning'],
+  CACHE_WITHIN_INPUT: ['OC-14', 'info'],
+  TOTAL_DIFFERS: ['OC-14', 'warning'],
+  COST_TOTAL_DIFFERS: ['OC-14', 'warning'],
+});
+
+/** A code of the table. */
+export type Code = Parameters<typeof finding>[0];

@@ -1,11 +1,10 @@
 /** Transcripts of sessions: a tree of entries, of which none is a decision. They keep what the model requested, not what ran. */
 
-import { addTo } from '../shared/lists.js';
+import { addTo, jcsDigest, listAt, numberAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { HostPlace } from '../shared/host.js';
 import { principalOf } from '../shared/names.js';
-import { listAt, numberAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
-import { type Calls, digestOf } from './calls.js';
+import type { Calls } from './calls.js';
 import { type ClaimBase, type Context, factsOf, hexOf, SYSTEM } from './context.js';
 import type { Entry } from './entries.js';
 import type { ModelCalls } from './model-calls.js';
@@ -82,14 +81,14 @@ export class Transcript {
         return;
       }
     }
-    const id = textAt(value, 'id') ?? `~${digestOf(value)?.b64 ?? ''}`;
+    const id = textAt(value, 'id') ?? `~${jcsDigest(value)?.b64 ?? ''}`;
     const facts = factsOf({
       session: this.#session,
       entry: type,
       role,
       provider: textAt(value, 'provider'),
       model: textAt(value, 'modelId'),
-      digest: digestOf(value),
+      digest: jcsDigest(value),
     });
     context.evidence(
       entry,
@@ -180,7 +179,7 @@ export class Transcript {
       });
     }
     if (callId === undefined) {
-      const facts = factsOf({ session: this.#session, role: 'toolResult', digest: digestOf(message) });
+      const facts = factsOf({ session: this.#session, role: 'toolResult', digest: jcsDigest(message) });
       context.evidence(
         entry,
         base,

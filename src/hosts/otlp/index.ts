@@ -1,23 +1,33 @@
 /** OTLP JSON: spans with the GenAI attributes of OpenTelemetry. docs/hosts/otlp.md says what becomes of each. */
 
 import type { FindingDetails } from '../shared/findings.js';
-import { type Code, finding } from './findings.js';
+import { type Code, finding, OTLP_RULES } from './rules.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { sha256Digest, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
-import { documentsOf, peekDocuments } from '../shared/documents.js';
+import {
+  checkReadOptions,
+  documentsOf,
+  membersOf,
+  peekDocuments,
+  ReadingBuilder,
+} from '../shared/reading.js';
 import type { Host, HostFile, HostOptions, HostPlace, HostReading, SourceItem } from '../shared/host.js';
-import { meterText } from '../shared/left-out.js';
-import { membersOf } from '../shared/members.js';
-import { principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
-import { checkReadOptions } from '../shared/read-options.js';
-import { ReadingBuilder } from '../shared/reading.js';
-import { inTimeOrder } from '../shared/time-order.js';
-import { amountFacts, differ, exceeds, metersOf, type StatedAmounts, sumOf } from '../shared/usage.js';
-import { amountOf, jcsDigest, listAt } from '../shared/values.js';
-import { OTLP_RULES } from './rules.js';
+import {
+  amountFacts,
+  differ,
+  exceeds,
+  metersOf,
+  meterText,
+  shownAmount,
+  type StatedAmounts,
+  sumOf,
+} from '../shared/usage.js';
+import { factText, factTexts, principalOf, toolOf, unitOf, wellFormed } from '../shared/names.js';
+import { inTimeOrder } from '../shared/order.js';
+import { amountOf, countIn, jcsDigest, listAt, numberTextOf } from '../shared/values.js';
 import {
   attributeJson,
   type Attributes,
@@ -39,7 +49,6 @@ export const otlp: Host = {
   read,
 };
 
-const MAX_FACT_LENGTH = 256;
 /** A collector may write all that it is sent to one file. */
 const SIGNALS = ['resourceMetrics', 'resourceLogs', 'resourceProfiles'] as const;
 const LOOKED_AT = 1_000;
@@ -56,10 +65,11 @@ function recognises(file: HostFile): boolean {
 }
 
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
-  checkReadOptions('otlp', options);
+  checkReadOptions('otlp.read', options);
   const reader = new SpanReader(options);
   for (const file of files) reader.readFile(file);
-  return inTimeOrder(reader.finish());
+  const made = reader.finish();
+  return { ...made, claims: inTimeOrder(made.claims) };
 }
 
 type Kind = 'inference' | 'tool' | 'agent' | 'other';
@@ -112,7 +122,7 @@ class SpanReader {
       const amounts = Object.fromEntries(
         TOKENS.map(([name, ...names]) => [
           name,
-          tokensOf(firstOf(attributes, [...names, ...(LOG_NAMES[name] ?? [])])[1]),
+          countIn(firstOf(attributes, [...names, ...(LOG_NAMES[name] ?? [])])[1]),
         ]),
       );
       const meters = metersOf(unitsOf(amounts));
@@ -219,18 +229,18 @@ class SpanReader {
     const tool = toolNameOf(span);
     if (this.#isSecondSpanOfCall(span, callId, tool)) {
       span.isRepeated = true;
-      this.#reading.item({ at, type: cut(operation), fate: 'repeated', reason: 'CALL_REPEATED' });
+      this.#reading.item({ at, type: factText(operation), fate: 'repeated', reason: 'CALL_REPEATED' });
       return;
     }
-    const paramsDigest = digestOf(attributeJson(attributes, 'gen_ai.tool.call.arguments'));
+    const paramsDigest = jcsDigest(attributeJson(attributes, 'gen_ai.tool.call.arguments') ?? undefined);
     const outcome = outcomeOf(span);
     const facts: JsonObject = {
       trace_id: span.traceId ?? '',
       span_id: span.spanId ?? '',
-      ...(span.parentId === undefined ? {} : { parent_span_id: cut(span.parentId) }),
-      operation: cut(operation),
+      ...(span.parentId === undefined ? {} : { parent_span_id: factText(span.parentId) }),
+      operation: factText(operation),
       ...(tool === undefined ? {} : { tool_name: toolOf(tool) }),
-      ...texts(attributes, FACTS),
+      ...factTexts(FACTS, (name) => attributeText(attributes, name)),
       ...(span.end === undefined ? {} : { ended_at: span.end }),
       outcome,
       amounts: amountFacts(amounts),
@@ -247,7 +257,7 @@ class SpanReader {
       occurredAt,
       principalId,
     });
-    this.#reading.item({ at, type: cut(operation), fate: 'evidence' });
+    this.#reading.item({ at, type: factText(operation), fate: 'evidence' });
   }
 
   /** Client and server, or a framework and the tool below it, each write a span of one call. */
@@ -275,17 +285,13 @@ class SpanReader {
     for (const [name, ...attributes] of TOKENS) {
       const [attribute, value] = firstOf(span.attributes, attributes);
       if (value === undefined) continue;
-      const amount = value instanceof SourceNumber ? amountOf(value.text) : undefined;
-      if (amount?.t === 'int') {
-        amounts[name] = amount;
-        continue;
-      }
-      const actual = `${attribute} ${value instanceof SourceNumber ? value.text : 'no number'}`;
-      this.#find('AMOUNT_INVALID', span, { actual });
+      amounts[name] = countIn(value);
+      if (amounts[name] === undefined)
+        this.#find('AMOUNT_INVALID', span, { actual: `${attribute} ${numberTextOf(value)}` });
     }
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
-      const actual = `${shown(amounts[part])} of ${shown(amounts[whole])}`;
+      const actual = `${shownAmount(amounts[part])} of ${shownAmount(amounts[whole])}`;
       this.#find('PART_EXCEEDS_TOTAL', span, { expected: `${part} within ${whole}`, actual });
     }
     return amounts;
@@ -324,7 +330,10 @@ class SpanReader {
     );
     for (const { span, differences } of [...usage.values()].reverse()) {
       for (const { name, own, below, rest } of differences) {
-        this.#find('TOTAL_DIFFERS', span, { expected: `${name} ${shown(below)}`, actual: shown(own) });
+        this.#find('TOTAL_DIFFERS', span, {
+          expected: `${name} ${shownAmount(below)}`,
+          actual: shownAmount(own),
+        });
         if (rest !== undefined) this.#leaveOut(span, 'TOTAL_DIFFERS', { [name]: rest });
       }
     }
@@ -394,7 +403,7 @@ class SpanReader {
       at: item.at,
       callIds,
       tool: kind === 'tool' ? toolNameOf(span) : modelNameOf(span),
-      paramsDigest: digestOf(attributeJson(attributes, 'gen_ai.tool.call.arguments')),
+      paramsDigest: jcsDigest(attributeJson(attributes, 'gen_ai.tool.call.arguments') ?? undefined),
       outcome: outcomeOf(span),
       meters: metersOf(unitsOf(counted)),
       occurredAt: span.occurredAt,
@@ -503,11 +512,6 @@ const PARTS = [
 const USAGE = 'gen_ai.usage.';
 const KNOWN_USAGE: ReadonlySet<string> = new Set(TOKENS.flatMap(([, ...attributes]) => attributes));
 
-function tokensOf(value: SourceValue | undefined): Quantity | undefined {
-  const amount = value instanceof SourceNumber ? amountOf(value.text) : undefined;
-  return amount?.t === 'int' ? amount : undefined;
-}
-
 /** The meters of the amounts, by their names in other sources. */
 function unitsOf(amounts: StatedAmounts): StatedAmounts {
   return {
@@ -529,7 +533,7 @@ function isMore(amounts: StatedAmounts): boolean {
 }
 
 function isSameUsage(one: StatedAmounts, other: StatedAmounts): boolean {
-  return TOKENS.every(([name]) => shown(one[name]) === shown(other[name]));
+  return TOKENS.every(([name]) => shownAmount(one[name]) === shownAmount(other[name]));
 }
 
 /** Whether there is a moment at which both went on. */
@@ -605,25 +609,4 @@ function firstOf(
 ): readonly [string, SourceValue | undefined] {
   const name = names.find((each) => attributes.has(each)) ?? '';
   return [name, attributes.get(name)];
-}
-
-function digestOf(value: SourceValue | undefined): ReturnType<typeof jcsDigest> {
-  return value === undefined || value === null ? undefined : jcsDigest(value);
-}
-
-function texts(attributes: Attributes, names: readonly string[]): JsonObject {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const text = attributeText(attributes, name);
-      return text === undefined ? [] : [[name, cut(text)]];
-    }),
-  );
-}
-
-function cut(text: string): string {
-  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
-}
-
-function shown(amount: Quantity | undefined): string {
-  return amount === undefined ? 'none' : formatQuantity(amount);
 }

@@ -3,17 +3,13 @@
  * the sum of all below. What is counted is what the innermost state; an outer one counts where nothing below it states the same unit.
  */
 
-import { addTo } from '../shared/lists.js';
+import { addTo } from '../shared/values.js';
 import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
 import { excessOf, type StatedAmounts, sumOf } from '../shared/usage.js';
-
-/** A span, as far as this is about it. */
 interface UsageSpan {
   readonly isAgent: boolean;
   readonly amounts: StatedAmounts;
 }
-
-/** What counts of one span. */
 interface CountedUsage<T> {
   readonly span: T;
   /** Amounts that no span below states. */

@@ -25,8 +25,6 @@ const FREE_BYTES = 1024 * 1024;
 const BLOCK = 512;
 const MAX_PATH_LENGTH = 1024;
 const MAX_EXTENDED_BYTES = 65_536;
-
-/** What is wrong with an archive. */
 type ArchiveCode =
   | 'ARCHIVE_CORRUPT'
   | 'ARCHIVE_TOO_LARGE'
@@ -37,8 +35,6 @@ type ArchiveCode =
   | 'ARCHIVE_MEMBER_KIND'
   | 'ARCHIVE_MEMBER_REPEATED'
   | 'ARCHIVE_PATH_UNSAFE';
-
-/** One thing that is wrong. */
 interface ArchiveFault {
   readonly code: ArchiveCode;
   /** The member's path, where it is about one. That member is left out. */

@@ -8,6 +8,8 @@ import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { type AnyEvent, buildEvent } from '../../format/event/build.js';
 import type { Claim, ForeignDigest, HostPlace } from './host.js';
 import { sourceIdOf, toolOf } from './names.js';
+import { ONE_CALL } from './usage.js';
+import { authorityOf } from './order.js';
 
 /** A claim's event, and where it comes from. */
 export interface ClaimedEvent {
@@ -28,8 +30,6 @@ interface UnfitClaim {
   readonly id: string;
   readonly error: NorthrootError;
 }
-
-/** What events of claims need besides. */
 interface ClaimContext {
   /** {@link Host.name} */
   readonly system: string;
@@ -204,8 +204,7 @@ class EventMaker {
 }
 
 function restsOn(claim: Claim): string | undefined {
-  if (claim.kind === 'evidence') return undefined;
-  const id = claim.kind === 'execution' ? claim.authorization : claim.grant;
+  const id = authorityOf(claim);
   return id === undefined ? undefined : sourceIdOf(id);
 }
 
@@ -216,7 +215,7 @@ function digestsId(id: string): string {
 /** An action authorizes one call, whatever else it reserves. */
 function withOneCall(reservation: MeterVector): readonly Meter[] {
   const hasCalls = reservation.some(({ unit }) => unit === 'calls');
-  return sorted(hasCalls ? reservation : [...reservation, { unit: 'calls', amount: { t: 'int', v: '1' } }]);
+  return sorted(hasCalls ? reservation : [...reservation, ONE_CALL]);
 }
 
 function sorted(vector: MeterVector): readonly Meter[] {

@@ -74,16 +74,12 @@ function refuse(pointer: string, expected: string, actual: string): NorthrootErr
     { hint: 'the schema reconcile-expectation shows the form' },
   );
 }
-
-/** What is found of a promise. */
 interface Broken {
   readonly code: ReconcileCode;
   readonly class: 'invalid' | 'violation';
   readonly expected: string;
   readonly actual: string;
 }
-
-/** A call, as far as promises go. */
 interface PromisedCall {
   readonly tool: string | undefined;
   readonly occurredAt: string | undefined;
@@ -130,8 +126,6 @@ export class Expectations {
       others: 0,
     }));
   }
-
-  /** A record of the ledger is there. */
   record(seq: number): void {
     for (const sequence of this.#sequences) if (sequence.of === LEDGER) note(sequence, seq);
   }
@@ -236,8 +230,6 @@ function note(sequence: Sequence, number: number): void {
   if (number < sequence.first || number > sequence.last) sequence.others += 1;
   else sequence.there[number - sequence.first] = 1;
 }
-
-/** Gaps that are named. */
 const MAX_GAPS = 8;
 
 /** `3, 7–9`; empty where there is none. */

@@ -1,5 +1,6 @@
 /** Rules and findings of hosts as tables. A finding's row has what is the same each time; the caller adds the place and the rest. */
 
+import { printable } from '../../base/bytes/printable.js';
 import type { HostFinding, HostPlace, HostRule } from './host.js';
 
 /**
@@ -45,7 +46,8 @@ export function findingsOf<Code extends string>(
   return (code, at, details = {}) => {
     const [rule, weight, expected, actual] = table[code];
     const { rule: ownRule = rule, weight: ownWeight = weight, ...own } = details;
-    return { rule: ownRule, code, ...WEIGHTS[ownWeight], at, expected, actual, ...own };
+    const said = { expected: own.expected ?? expected, actual: own.actual ?? actual };
+    return { rule: ownRule, code, ...WEIGHTS[ownWeight], at, ...own, ...said };
   };
 }
 
@@ -56,4 +58,17 @@ export function rulesOf(
   return Object.entries(statements).map(([id, text]) =>
     typeof text === 'string' ? { id, statement: text } : { id, statement: text[0], undecidable: text[1] },
   );
+}
+
+const MAX_VALUE = 200;
+
+/** The sentence of a finding, printable. What its rule says must hold stands with the rule. */
+export function describeHostFinding(finding: HostFinding): string {
+  const { code, about, expected, actual } = finding;
+  const what = code.toLowerCase().replaceAll('_', ' ');
+  return [
+    about === undefined ? what : `${what}: ${printable(about, MAX_VALUE)}`,
+    ...(expected === undefined ? [] : [`; expected ${printable(expected, MAX_VALUE)}`]),
+    ...(actual === undefined ? [] : [`; found ${actual === '' ? 'nothing' : printable(actual, MAX_VALUE)}`]),
+  ].join('');
 }

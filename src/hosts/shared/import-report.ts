@@ -4,10 +4,10 @@ import { VERSION } from '../../base/version.js';
 import type { ImportFinding, ImportReport } from '../../format/schema/generated/types.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { accountFor, type ItemCounts, NO_ITEMS, verdictOf } from './account.js';
-import { describeHostFinding } from './finding-text.js';
+import { describeHostFinding } from './findings.js';
 import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
-import { sumLeftOut } from './left-out.js';
+import { sumLeftOut } from './usage.js';
 
 /** How many findings a report lists, unless more are asked for. */
 const DEFAULT_MAX_FINDINGS = 1_000;

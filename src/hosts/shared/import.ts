@@ -4,7 +4,6 @@
  */
 
 import { setMaxListeners } from 'node:events';
-
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
@@ -13,9 +12,10 @@ import { readRecords } from '../../log/read/read-records.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { Ledger } from '../../log/writer/ledger.js';
-import { eventsOfClaims, type ClaimedEvent } from './claims.js';
+import { type ClaimedEvent, eventsOfClaims } from './claims.js';
 import type { Host, HostFile, HostFinding, HostReading } from './host.js';
-import { readHost, type HostReadOptions } from './read-host.js';
+import { type HostReadOptions, readHost } from './read-host.js';
+import { findingsOf } from './findings.js';
 
 /** What a ledger has of one system. */
 export interface KnownLedger {
@@ -90,16 +90,8 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     known,
   });
   const findings = [...reading.findings];
-  for (const { at, id, error } of made.unfit) {
-    findings.push({
-      ...INPUT_ERROR,
-      code: 'CLAIM_UNFIT',
-      at,
-      about: id,
-      expected: 'what an event can hold',
-      actual: error.message,
-    });
-  }
+  for (const { at, id, error } of made.unfit)
+    findings.push(finding('CLAIM_UNFIT', at, { about: id, actual: error.message }));
   const ids = new Map(known);
   /** Claims that the ledger has with another content, and what names them: it would name something else there. */
   const others = new Set<string>();
@@ -138,9 +130,10 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     } else {
       others.add(sourceId);
       if (had === undefined || (restsOn !== undefined && others.has(restsOn))) continue;
-      const kind = isKnownBefore(claimed) ? EARLIER : isLater ? LATER : CONFLICT;
+      const known = isLater ? 'OUTCOME_KNOWN_LATER' : 'SOURCE_CONFLICT';
+      const code = isKnownBefore(claimed) ? 'OUTCOME_KNOWN_BEFORE' : known;
       const expected = `what was recorded of it before, ${had}`;
-      findings.push({ ...kind, at, about: sourceId, expected });
+      findings.push(finding(code, at, { about: sourceId, expected }));
     }
   }
   const conflicting = others.size;
@@ -150,28 +143,22 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
   return { host, reading, findings, events, ...counts, knownSize: into?.size };
 }
 
-const INPUT_ERROR = { rule: 'INPUT', severity: 'error', class: 'invalid' } as const;
-
-/** What the same source says now, and the ledger did not record. */
-const CONFLICT = {
-  ...INPUT_ERROR,
-  code: 'SOURCE_CONFLICT',
-  actual: 'other content; the ledger keeps what it has',
-} as const;
-const LATER = {
-  rule: 'INPUT',
-  code: 'OUTCOME_KNOWN_LATER',
-  severity: 'warning',
-  class: 'none',
-  actual: 'how it ended, which nobody knew then; the ledger keeps that',
-} as const;
-const EARLIER = {
-  rule: 'INPUT',
-  code: 'OUTCOME_KNOWN_BEFORE',
-  severity: 'warning',
-  class: 'none',
-  actual: 'no end, as in a log that was cut; the ledger keeps how it ended',
-} as const;
+const finding = findingsOf({
+  CLAIM_UNFIT: ['INPUT', 'invalid', 'what an event can hold'],
+  SOURCE_CONFLICT: ['INPUT', 'invalid', undefined, 'other content; the ledger keeps what it has'],
+  OUTCOME_KNOWN_LATER: [
+    'INPUT',
+    'warning',
+    undefined,
+    'how it ended, which was not known then; the ledger keeps that',
+  ],
+  OUTCOME_KNOWN_BEFORE: [
+    'INPUT',
+    'warning',
+    undefined,
+    'no end, as in a log that was cut; the ledger keeps how it ended',
+  ],
+});
 
 function countAuthority(events: readonly ClaimedEvent[]): Omit<AuthorityCounts, 'ownGrants'> {
   const counts = { grants: 0, actions: 0, credits: 0 };

@@ -7,6 +7,7 @@ import { encodeHex } from '../../base/bytes/encoding.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { escapeToolName } from '../../base/value/tool.js';
+import type { JsonObject } from '../../base/json/value.js';
 
 /** Kinds of principals. */
 export type PrincipalKind = 'human' | 'service' | 'agent' | 'org';
@@ -52,6 +53,28 @@ export function codeOf(name: string): string {
 /** A foreign tool's name as a ToolName (SPEC §2, `escapeToolName`); `~` for an empty one. */
 export function toolOf(name: string): string {
   return name === '' ? '~' : escapeToolName(wellFormed(name));
+}
+
+/** The most of a text that a fact keeps, in UTF-16 code units. */
+const MAX_FACT_LENGTH = 256;
+
+/** A text as a fact keeps it. */
+export function factText(text: string, most = MAX_FACT_LENGTH): string {
+  return wellFormed(text.slice(0, most));
+}
+
+/** The texts that there are, as facts by their names. */
+export function factTexts(
+  names: readonly string[],
+  read: (name: string) => string | undefined,
+  most?: number,
+): JsonObject {
+  const facts: Record<string, string> = {};
+  for (const name of names) {
+    const text = read(name);
+    if (text !== undefined) facts[name] = factText(text, most);
+  }
+  return facts;
 }
 
 /** The text with U+FFFD for each lone surrogate, which no event can hold. */

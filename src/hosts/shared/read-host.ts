@@ -1,7 +1,8 @@
 /** Reading a host's files with what is said beside them of all hosts: the zone of times without an offset. */
 
-import type { Checker, Host, HostFile, HostFinding, HostOptions, HostReading } from './host.js';
+import type { Checker, Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from './host.js';
 import { type LocalTimes, parseTimeZone, readingLocalTimes } from './local-time.js';
+import { findingsOf } from './findings.js';
 
 /** What may be said beside the files of any host. */
 export interface HostReadOptions extends HostOptions {
@@ -38,50 +39,41 @@ function withTimes<T extends Pick<HostReading, 'findings'>>(
   const zone = timeZone === undefined ? undefined : parseTimeZone(timeZone);
   const { value, times } = readingLocalTimes(zone, read);
   const file = files[0]?.name ?? '';
-  const found = findingsOf(times, zone?.name ?? 'UTC').map((finding) => ({ ...finding, at: { file } }));
-  return found.length === 0 ? value : { ...value, findings: [...found, ...value.findings] };
+  const findings = found(times, zone?.name ?? 'UTC', { file });
+  return findings.length === 0 ? value : { ...value, findings: [...findings, ...value.findings] };
 }
 
-function findingsOf({ unread, skipped, twice }: LocalTimes, zone: string): Omit<HostFinding, 'at'>[] {
-  const tell = (
-    texts: ReadonlySet<string>,
-    finding: Pick<HostFinding, 'code' | 'severity' | 'class' | 'expected'>,
-    actual: string,
-  ): Omit<HostFinding, 'at'>[] => {
+const finding = findingsOf({
+  TIME_ZONE_NOT_STATED: [
+    'INPUT',
+    'invalid',
+    'times with an offset, or a word on the time zone that they are of',
+  ],
+  TIME_SKIPPED: ['INPUT', 'invalid'],
+  TIME_AMBIGUOUS: ['INPUT', 'warning'],
+});
+
+/** What is found of times without an offset: each kind once, with the first of them. */
+function found({ unread, skipped, twice }: LocalTimes, zone: string, at: HostPlace): HostFinding[] {
+  const shown = `times that clocks of ${zone} showed`;
+  return [
+    {
+      code: 'TIME_ZONE_NOT_STATED',
+      texts: unread,
+      expected: undefined,
+      actual: 'different times without one',
+    },
+    { code: 'TIME_SKIPPED', texts: skipped, expected: shown, actual: 'that they were put forward over' },
+    {
+      code: 'TIME_AMBIGUOUS',
+      texts: twice,
+      expected: `${shown} once`,
+      actual: 'that they showed twice; the earlier was taken',
+    },
+  ].flatMap(({ code, texts, expected, actual }) => {
     const [first] = texts;
     if (first === undefined) return [];
-    return [{ rule: 'INPUT', ...finding, actual: `${texts.size} ${actual}, the first ${first}` }];
-  };
-  return [
-    ...tell(
-      unread,
-      {
-        code: 'TIME_ZONE_NOT_STATED',
-        severity: 'error',
-        class: 'invalid',
-        expected: 'times with an offset, or a word on the time zone that they are of',
-      },
-      'different times without one',
-    ),
-    ...tell(
-      skipped,
-      {
-        code: 'TIME_SKIPPED',
-        severity: 'error',
-        class: 'invalid',
-        expected: `times that clocks of ${zone} showed`,
-      },
-      'that they were put forward over',
-    ),
-    ...tell(
-      twice,
-      {
-        code: 'TIME_AMBIGUOUS',
-        severity: 'warning',
-        class: 'none',
-        expected: `times that clocks of ${zone} showed once`,
-      },
-      'that they showed twice; the earlier was taken',
-    ),
-  ];
+    const details = { expected, actual: `${texts.size} ${actual}, the first ${first}` };
+    return finding(code as Parameters<typeof finding>[0], at, details);
+  });
 }

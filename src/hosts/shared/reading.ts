@@ -1,9 +1,5 @@
 /** What a host puts its reading together with: items that are all accounted for, findings, claims, the times of items that state none. */
 
-import { decodeLatin1 } from '../../base/bytes/text.js';
-import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../../base/json/source-json.js';
-import { byteOrderMarkLength, findInvalidUtf8 } from '../../base/json/utf8.js';
-import { isArchive } from './archive.js';
 import type {
   Claim,
   HostFile,
@@ -16,13 +12,43 @@ import type {
   Observation,
   SourceItem,
 } from './host.js';
-import { membersOf } from './members.js';
+import { decodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
+import {
+  decodeSourceJson,
+  type SourceJsonOptions,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../base/json/source-json.js';
+import { byteOrderMarkLength, findInvalidUtf8 } from '../../base/json/utf8.js';
+import { isArchive } from './archive.js';
+import { printable } from '../../base/bytes/printable.js';
+import { checkOptions } from '../../base/options.js';
+
+/**
+ * Checks what a host or a checker is called with.
+ *
+ * @param aids - Those that it takes, by name.
+ * @throws TypeError, RangeError for options that are not known or of the wrong type, and for an aid that is none of `aids`
+ */
+export function checkReadOptions(
+  where: string,
+  options: HostOptions,
+  aids: Readonly<Record<string, string>> = {},
+): void {
+  checkOptions(where, options, { occurredAt: 'string', aids: 'object' });
+  const known = Object.keys(aids);
+  const other = Object.keys(options.aids ?? {}).find((name) => !known.includes(name));
+  if (other === undefined) return;
+  const there = known.length === 0 ? 'it takes none' : `there are ${known.join(', ')}`;
+  throw new RangeError(`${where}: there is no aid ${printable(other, 80)}; ${there}`);
+}
 
 /** The longest line that is read, in bytes: the largest frame that any of the hosts writes, and more than any event. */
 export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
 
 /** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
-export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 
 /** Collects a {@link HostReading}. */
 export class ReadingBuilder {
@@ -46,6 +72,11 @@ export class ReadingBuilder {
   /** An item of which nothing is kept. */
   drop(at: HostPlace, type: string, reason: string): void {
     this.#items.push({ at, type, fate: 'dropped', reason });
+  }
+
+  /** An item that says what another said before it. */
+  repeat(at: HostPlace, type: string, reason: string): void {
+    this.#items.push({ at, type, fate: 'repeated', reason });
   }
 
   claim(claim: Claim): void {
@@ -166,6 +197,25 @@ export class ReadingBuilder {
   }
 }
 
+/** Whether one of the first items of a file that are JSON is a host's own, of at most `most` lines. */
+export function hasOwnLine(file: HostFile, most: number, isOwn: (item: SourceItem) => boolean): boolean {
+  const document = readDocument(file);
+  if (document !== undefined) return document.slice(0, most).some(isOwn);
+  let left = most;
+  for (const { at, bytes } of splitLines(file)) {
+    if (left-- === 0) return false;
+    const value = jsonIn(bytes);
+    if (value !== undefined && isOwn({ at, bytes, value })) return true;
+  }
+  return false;
+}
+
+/** The value of JSON text; undefined of any other, and of one that is longer than {@link MAX_ITEM_BYTES}. */
+export function jsonIn(bytes: Uint8Array, options?: SourceJsonOptions): SourceValue | undefined {
+  const decoded = bytes.length > MAX_ITEM_BYTES ? undefined : decodeSourceJson(bytes, options);
+  return decoded?.ok === true ? decoded.value : undefined;
+}
+
 /** The lines of a file that are not blank; of the last one whether its line feed is missing. */
 export function* splitLines(
   file: HostFile,
@@ -186,7 +236,7 @@ export function* splitLines(
  * The items of a file that is one JSON text over several lines: it, or the elements of an array. None where it is neither one text nor
  * lines; undefined where it is lines.
  */
-export function readDocument(file: HostFile, options?: SourceJsonOptions): readonly SourceItem[] | undefined {
+function readDocument(file: HostFile, options?: SourceJsonOptions): readonly SourceItem[] | undefined {
   const lines = splitLines(file);
   const first = lines.next();
   const second = lines.next();
@@ -262,4 +312,70 @@ function isText(bytes: Uint8Array): boolean {
 
 function hasNul(bytes: Uint8Array, length: number): boolean {
   return bytes.subarray(0, length).includes(0);
+}
+
+/**
+ * The JSON texts of a file: one for each line where the first line is one by itself, else the file as a whole. What cannot be read is an
+ * item that is dropped, with a finding.
+ */
+export function* documentsOf(reading: ReadingBuilder, file: HostFile): Generator<SourceItem, void, void> {
+  if (reading.refuseTable(file)) return;
+  if (isOneDocument(file)) {
+    const item = reading.json(
+      { at: { file: file.name }, bytes: file.bytes },
+      undefined,
+      false,
+      MAX_DOCUMENT_BYTES,
+    );
+    if (item !== undefined) yield item;
+  } else {
+    yield* reading.lines(file, undefined, MAX_DOCUMENT_BYTES);
+  }
+}
+
+/** The JSON texts of a file that can be read, for looking at what it is. */
+export function peekDocuments(file: HostFile): Generator<SourceItem, void, void> {
+  return documentsOf(new ReadingBuilder(), file);
+}
+
+/** A line of its own ends as it began. A first line that is torn, at its end or at its beginning, leaves the second as it was. */
+function isOneDocument(file: HostFile): boolean {
+  const [first, second] = splitLines(file);
+  if (first === undefined || second === undefined) return false;
+  return !isClosed(first.bytes) && !(first.bytes[0] !== OPEN_ARRAY && isClosed(second.bytes));
+}
+
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+function isClosed(line: Uint8Array): boolean {
+  const last = line.findLast((byte) => byte !== 0x20 && byte !== 0x09);
+  return (
+    (line[0] === OPEN_OBJECT && last === CLOSE_OBJECT) || (line[0] === OPEN_ARRAY && last === CLOSE_ARRAY)
+  );
+}
+
+/** Members of a list in a text, each an item of its own whose bytes are its compact form. */
+export function* membersOf(
+  at: HostPlace,
+  pointer: string,
+  list: readonly SourceValue[],
+): Generator<SourceItem, void, void> {
+  for (const [index, value] of list.entries()) {
+    yield {
+      at: { ...at, pointer: `${pointer}/${index}` },
+      bytes: encodeUtf8(compactJson(value)),
+      value,
+    };
+  }
+}
+
+/** The value as JSON text without white space, its members in their own order and its numbers as they were written. */
+export function compactJson(value: SourceValue): string {
+  if (value instanceof SourceNumber) return value.text;
+  if (value instanceof SourceObject) {
+    const members = value.entries().map(([name, member]) => `${JSON.stringify(name)}:${compactJson(member)}`);
+    return `{${members.join(',')}}`;
+  }
+  if (Array.isArray(value)) return `[${(value as readonly SourceValue[]).map(compactJson).join(',')}]`;
+  return JSON.stringify(value);
 }

@@ -1,6 +1,6 @@
 /** What sources say of calls, by what a call of a ledger can be found under: ids, items, content. */
 
-import { addTo } from './lists.js';
+import { addTo } from './values.js';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';

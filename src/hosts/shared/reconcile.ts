@@ -32,12 +32,16 @@ import {
   type LedgerEntry,
   ledgerEntryOf,
 } from './ledger-calls.js';
-import { sumLeftOut } from './left-out.js';
-import { type CallAspect, compareCall, type Comparison, type ReconcileCode } from './reconcile-compare.js';
+import { ReconcileSums, sumLeftOut } from './usage.js';
+import {
+  type CallAspect,
+  compareCall,
+  type Comparison,
+  describeReconcileFinding,
+  type ReconcileCode,
+} from './reconcile-compare.js';
 import { type Found, type MatchedCall, Matcher, type Unclaimed } from './reconcile-match.js';
 import { IndexedSource, type ReconcileSource, type Seen } from './reconcile-sources.js';
-import { ReconcileSums } from './reconcile-sums.js';
-import { describeReconcileFinding } from './reconcile-text.js';
 
 /** What a reconciliation says, whatever it finds. */
 export const RECONCILE_STATEMENT =
@@ -71,8 +75,6 @@ const OWN_OPTIONS: OptionTypes<ReconcileOptions> = {
   onCall: 'function',
 };
 const OPTIONS: OptionTypes<ReconcileLedgerOptions> = { ...EXPORT_OPTIONS, ...OWN_OPTIONS };
-
-/** What verification said of the ledger. */
 type ReconciledLedger = Pick<Report, 'verdict' | 'ledger' | 'not_checked'>;
 
 type State = ReconcileCall['state'];
@@ -199,8 +201,6 @@ export class Reconciler {
     if (!this.#sources.some(({ source }) => source.system === system)) return;
     this.#evidence.add(`${system} ${digest}`);
   }
-
-  /** The report, when the ledger is verified to its end. */
   finish(ledger: ReconciledLedger): ReconcileReport {
     for (const call of this.#assembly.rest()) this.#takeCall(call);
     const { calls, unclaimed } = this.#matcher.finish();
@@ -262,8 +262,6 @@ export class Reconciler {
     const matched = this.#matcher.take(call);
     if (matched !== undefined) this.#settle(matched);
   }
-
-  /** The state of a call of the ledger. */
   #settle({ call, found }: MatchedCall): void {
     if (!call.isMeant) return;
     const compared = found.flatMap((each, index) =>
@@ -366,8 +364,6 @@ export class Reconciler {
     }
     for (const aspect of aspects) this.#agreed[aspect] += 1;
   }
-
-  /** What only a source has. */
   #settleUnclaimed({ source: indexed, seen, isAmbiguous }: Unclaimed): void {
     const { source } = indexed;
     const { observation, tool } = seen;

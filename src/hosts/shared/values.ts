@@ -60,6 +60,17 @@ export function amountOf(text: string | undefined): Quantity | undefined {
   }
 }
 
+/** The amount that a value states as a whole number; undefined of anything else. */
+export function countIn(value: SourceValue | undefined): Extract<Quantity, { t: 'int' }> | undefined {
+  const amount = value instanceof SourceNumber ? amountOf(value.text) : undefined;
+  return amount?.t === 'int' ? amount : undefined;
+}
+
+/** What a value is that should be an amount: the text of a number, or that it is none. */
+export function numberTextOf(value: SourceValue | undefined): string {
+  return value instanceof SourceNumber ? value.text : 'no number';
+}
+
 /** Decimal places of a second that the unit of a count is at. */
 const PLACES = { s: 0, ms: 3, us: 6, ns: 9 } as const;
 
@@ -145,8 +156,15 @@ function isWellFormed(text: string): boolean {
   return !/\p{Surrogate}/u.test(text);
 }
 
-/** The SHA-256 of the value's canonical form (RFC 8785); undefined where it has none. */
-export function jcsDigest(value: SourceValue): Digest | undefined {
-  const plain = plainJson(value);
+/** The SHA-256 of the value's canonical form (RFC 8785); undefined without a value, or where it has none. */
+export function jcsDigest(value: SourceValue | undefined): Digest | undefined {
+  const plain = value === undefined ? undefined : plainJson(value);
   return plain === undefined ? undefined : sha256Digest(canonicalBytes(plain));
+}
+
+/** Appends a value to the list of a key. */
+export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }

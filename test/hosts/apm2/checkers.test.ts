@@ -2,12 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { verdictOf } from '../../../src/hosts/shared/account.js';
-import {
-  adapterProfileChecker,
-  episodeChecker,
-  readAdapterProfile,
-  selectAdapterProfile,
-} from '../../../src/hosts/apm2/index.js';
+import { adapterProfileChecker, episodeChecker } from '../../../src/hosts/apm2/index.js';
 import { codesOf, episode, fileOf, hashOf, KEYS, profile, receipt, type Parts } from './kit.js';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -80,11 +75,6 @@ describe('adapter-profile', () => {
     expect(checkProfile(text, hashOf(text))).toEqual([]);
     expect(checkProfile(text, hashOf(other))).toEqual(['PR-6 HASH_MISMATCH']);
     expect(checkProfile(text, 'demo-agent-v1')).toEqual(['PR-6 AID_NOT_READABLE']);
-    const bytes = [Buffer.from(text), Buffer.from(other)];
-    expect(selectAdapterProfile(hashOf(other), bytes)?.hash).toBe(hashOf(other));
-    expect(selectAdapterProfile('0'.repeat(64), bytes)).toBeUndefined();
-    expect(() => selectAdapterProfile('demo-agent-v1', bytes)).toThrow(RangeError);
-    expect(readAdapterProfile(Buffer.from(profile({ cwd: '..' }))).profile).toBeUndefined();
   });
 });
 

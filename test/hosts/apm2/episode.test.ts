@@ -3,28 +3,31 @@
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/shared/account.js';
 import { type ImportPlan, type KnownLedger, planImport } from '../../../src/hosts/shared/import.js';
-import { apm2, deriveNonce, formatToolIntent, formatToolResponse } from '../../../src/hosts/apm2/index.js';
+import { apm2 } from '../../../src/hosts/apm2/index.js';
+import { deriveNonce } from '../../../src/hosts/apm2/tool-intent.js';
 import type { HostFile } from '../../../src/hosts/shared/host.js';
-import type { drafts } from './kit.js';
 import {
   ANSWER,
   ARGS,
   ASK,
   codesOf,
+  type Draft,
+  type drafts,
   EPISODE,
   episode,
   fileOf,
   hashOf,
   index,
+  intentLine,
   KEYS,
   NONCE,
+  type Parts,
   profile,
   read,
   receipt,
+  responseLine,
   RESULT,
   verifyClaims,
-  type Draft,
-  type Parts,
 } from './kit.js';
 
 const with_ = (draft: Draft, payload: object): Draft => ({
@@ -277,7 +280,7 @@ const BROKEN: readonly (readonly [string, Parts, readonly string[]])[] = [
   [
     'AP-6: other arguments',
     {
-      log: `${formatToolIntent({ nonce: NONCE, requestId: 'req-001', toolName: 'read_file', args: { ...ARGS, n: 1 } })}${ANSWER}${END}`,
+      log: `${intentLine({ nonce: NONCE, requestId: 'req-001', toolName: 'read_file', args: { ...ARGS, n: 1 } })}${ANSWER}${END}`,
     },
     ['AP-6 ARGS_HASH_MISMATCH'],
   ],
@@ -520,7 +523,7 @@ describe('an episode with one thing wrong', () => {
 });
 
 describe('a captured log alone', () => {
-  const log = `start\n${ASK}${ANSWER}${ASK.replace('req-001', 'req-2')}${formatToolResponse({ nonce: NONCE, requestId: 'req-2', status: 'denied', reasonCode: 'POLICY_DENIED' })}`;
+  const log = `start\n${ASK}${ANSWER}${ASK.replace('req-001', 'req-2')}${responseLine({ nonce: NONCE, requestId: 'req-2', status: 'denied', reasonCode: 'POLICY_DENIED' })}`;
   it('has no time of its own', () => {
     const { items, claims } = read([fileOf(log, 'a.log')]);
     expect(claims).toEqual([]);

@@ -3,18 +3,11 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { accountFor } from '../../../src/hosts/shared/account.js';
 import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
-import {
-  apm2,
-  blake3Hex,
-  cacBytes,
-  deriveNonce,
-  formatToolIntent,
-  formatToolResponse,
-  ledgerRowHash,
-  ledgerRowOf,
-  readToolReceipt,
-  receiptSigningBytes,
-} from '../../../src/hosts/apm2/index.js';
+import { apm2 } from '../../../src/hosts/apm2/index.js';
+import { ledgerRowHash, ledgerRowOf } from '../../../src/hosts/apm2/ledger-rows.js';
+import { readToolReceipt, receiptSigningBytes } from '../../../src/hosts/apm2/receipt.js';
+import { deriveNonce, type ToolIntent, type ToolResponse } from '../../../src/hosts/apm2/tool-intent.js';
+import { blake3Hex, cacBytes } from '../../../src/hosts/shared/forms/cac.js';
 import type { HostFile, HostFinding, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
 import { canonicalText } from '../../../src/base/json/canonicalize.js';
 import { decodeSourceJson, type SourceObject } from '../../../src/base/json/source-json.js';
@@ -307,13 +300,27 @@ export function drafts(
   };
 }
 
-export const ASK = formatToolIntent({
+/** A request as an agent writes it. */
+export function intentLine({ nonce, requestId, toolName, args }: IntentDraft): string {
+  const encoded = Buffer.from(canonical(JSON.stringify(args))).toString('base64url');
+  return `\u27E6TI1 ${nonce}\u27E7 ${requestId} ${toolName} ${encoded}\n`;
+}
+
+type IntentDraft = Pick<ToolIntent, 'nonce' | 'requestId' | 'toolName'> & { readonly args: unknown };
+
+/** An answer as the kernel writes it. */
+export function responseLine(response: ToolResponse): string {
+  const word = response.status === 'ok' ? response.resultHash : response.reasonCode;
+  return `\u27E6TR1 ${response.nonce}\u27E7 ${response.requestId} ${response.status} ${word}\n`;
+}
+
+export const ASK = intentLine({
   nonce: NONCE,
   requestId: 'req-001',
   toolName: 'read_file',
   args: ARGS,
 });
-export const ANSWER = formatToolResponse({
+export const ANSWER = responseLine({
   nonce: NONCE,
   requestId: 'req-001',
   status: 'ok',

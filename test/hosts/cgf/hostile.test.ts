@@ -2,14 +2,14 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { cgf } from '../../../src/hosts/cgf/index.js';
 import {
-  cgf,
   evaluatePolicy,
   policyInput,
   readPolicyBundle,
-  SearchBudget,
   type PolicyResult,
-} from '../../../src/hosts/cgf/index.js';
+} from '../../../src/hosts/cgf/policy.js';
+import { SearchBudget } from '../../../src/hosts/cgf/regex.js';
 import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
 import { decodeSourceJson, type SourceObject } from '../../../src/base/json/source-json.js';
 import { inTime } from '../../in-time.js';

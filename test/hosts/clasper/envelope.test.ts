@@ -3,15 +3,10 @@
 import { generateKeyPairSync, sign as cryptoSign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  checkEnvelope,
-  envelopeSigningInput,
-  readTelemetryKey,
-  stableHash,
-  stableText,
-  type TelemetryKey,
-} from '../../../src/hosts/clasper/index.js';
-import { readChainEntry } from '../../../src/hosts/clasper/index.js';
+import { readChainEntry } from '../../../src/hosts/clasper/chain.js';
+import { checkEnvelope, envelopeSigningInput } from '../../../src/hosts/clasper/envelope.js';
+import { readTelemetryKey, type TelemetryKey } from '../../../src/hosts/clasper/keys.js';
+import { stableHash, stableText } from '../../../src/hosts/shared/forms/stable.js';
 import { SourceObject } from '../../../src/base/json/source-json.js';
 import { hasRecordings, recordedText } from '../recorded.js';
 import { bundleTexts, parse, parseObject, PUBLIC_JWK } from './kit.js';

@@ -6,7 +6,8 @@ import { encodeBase64url, tryDecodeHex } from '../../../src/base/bytes/encoding.
 import { encodeUtf8 } from '../../../src/base/bytes/text.js';
 import { accountFor } from '../../../src/hosts/shared/account.js';
 import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';
-import { clasper, envelopeSigningInput } from '../../../src/hosts/clasper/index.js';
+import { envelopeSigningInput } from '../../../src/hosts/clasper/envelope.js';
+import { clasper } from '../../../src/hosts/clasper/index.js';
 import { hashText, stableHash } from '../../../src/hosts/shared/forms/stable.js';
 import type { Claim, HostFile, HostOptions, HostReading } from '../../../src/hosts/shared/host.js';
 import { canonicalBytes } from '../../../src/base/json/canonicalize.js';

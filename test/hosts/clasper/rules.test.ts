@@ -2,7 +2,8 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { HostFile, HostOptions } from '../../../src/hosts/shared/host.js';
-import { clasper, stepHash } from '../../../src/hosts/clasper/index.js';
+import { clasper } from '../../../src/hosts/clasper/index.js';
+import { stepHash } from '../../../src/hosts/clasper/steps.js';
 import { hasRecordings } from '../recorded.js';
 import {
   calls,

@@ -1,18 +1,18 @@
 /** Python's JSON and its `re.search`, held against Python itself where it is there, and against recorded digests. */
 
 import { spawnSync } from 'node:child_process';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pythonSearch } from '../../../src/hosts/cgf/regex.js';
+import { compareCodePoints } from '../../../src/hosts/shared/forms/cac.js';
 import {
-  compareCodePoints,
+  PYTHON_FORMS,
   pythonFloat,
+  type PythonForm,
   pythonJson,
   pythonNumber,
-  PYTHON_FORMS,
-  type PythonForm,
 } from '../../../src/hosts/shared/forms/python.js';
 import { decodeSourceJson, type SourceValue } from '../../../src/base/json/source-json.js';
+import fc from 'fast-check';
 
 function source(text: string): SourceValue {
   const decoded = decodeSourceJson(Buffer.from(text));

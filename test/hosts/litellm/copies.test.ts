@@ -5,7 +5,7 @@ import { planImport } from '../../../src/hosts/shared/import.js';
 import { reconcileLedger } from '../../../src/hosts/shared/reconcile.js';
 import { litellm } from '../../../src/hosts/litellm/index.js';
 import { readSource } from '../../../src/hosts/shared/reconcile-sources.js';
-import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
+import { sumLeftOut } from '../../../src/hosts/shared/usage.js';
 import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { fileOf, found } from '../samples.js';
 

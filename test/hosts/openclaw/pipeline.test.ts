@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { FAMILIES_OF_HOOKS, openclawPipeline, PIPELINE_FAMILIES } from '../../../src/hosts/openclaw/index.js';
+import { FAMILIES_OF_HOOKS, PIPELINE_FAMILIES } from '../../../src/hosts/openclaw/families.js';
+import { openclawPipeline } from '../../../src/hosts/openclaw/index.js';
 import { fileOf, linesOf } from './kit.js';
 
 type Json = Record<string, unknown>;

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
-import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
+import { sumLeftOut } from '../../../src/hosts/shared/usage.js';
 import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { linesOf, transcript } from './kit.js';
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { reportImport } from '../../../src/hosts/shared/import-report.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { otlp } from '../../../src/hosts/otlp/index.js';
-import { sumLeftOut } from '../../../src/hosts/shared/left-out.js';
+import { sumLeftOut } from '../../../src/hosts/shared/usage.js';
 import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { fileOf, found } from '../samples.js';
 

@@ -17,7 +17,7 @@ import {
 } from '../../../base/json/source-json.js';
 
 /** What keeps a value from having a cac-json form. */
-export type CacCode =
+type CacCode =
   | 'PARSE_ERROR'
   | 'NESTING_TOO_DEEP'
   | 'DUPLICATE_KEY'
@@ -47,12 +47,6 @@ export function decodeCacSource(bytes: Uint8Array): Result<SourceValue, Fault<Ca
   return fail({ code: isKept ? code : 'PARSE_ERROR', expected, actual });
 }
 
-/** The canonical form of a JSON text. */
-export function canonicalizeCac(bytes: Uint8Array): Result<Uint8Array, Fault<CacCode>> {
-  const decoded = decodeCacSource(bytes);
-  return decoded.ok ? cacBytes(decoded.value) : decoded;
-}
-
 /** The canonical form of a value. */
 export function cacBytes(value: SourceValue): Result<Uint8Array, Fault<CacCode>> {
   const parts: string[] = [];
@@ -60,27 +54,19 @@ export function cacBytes(value: SourceValue): Result<Uint8Array, Fault<CacCode>>
   return fault === undefined ? succeed(encodeUtf8(parts.join(''))) : fail(fault);
 }
 
-/** The BLAKE3-256 of a value's canonical form; undefined where it has none. */
-export function cacDigest(value: SourceValue): string | undefined {
-  const bytes = cacBytes(value);
-  return bytes.ok ? blake3Hex(bytes.value) : undefined;
-}
-
-/** Compares texts by code points, which is the order of their UTF-8. */
-export function compareCodePoints(a: string, b: string): number {
+/** Compares texts by code points, as Python and Rust do; JavaScript compares UTF-16 code units. */
+export function compareCodePoints(a: string, b: string): -1 | 0 | 1 {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
     const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
-    if (x === y) continue;
-    // Surrogates stand for what comes after U+E000 to U+FFFF.
-    const [isHighX, isHighY] = [isSurrogate(x), isSurrogate(y)];
-    return isHighX === isHighY ? x - y : isHighX ? 1 : -1;
+    if (x !== y) return rank(x) < rank(y) ? -1 : 1;
   }
-  return a.length - b.length;
+  return a.length === b.length ? 0 : a.length < b.length ? -1 : 1;
 }
 
-function isSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdfff;
+/** Surrogates stand for code points above all others. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 /** Recursion is bounded by {@link CAC_MAX_DEPTH}. */

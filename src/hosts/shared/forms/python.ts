@@ -7,6 +7,7 @@ import { encodeHex } from '../../../base/bytes/encoding.js';
 import { sha256 } from '../../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../../base/bytes/text.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
+import { compareCodePoints } from './cac.js';
 
 /** The forms that CGF takes digests over, by the names that findings and `x.cgf.digests` give them. */
 export const PYTHON_FORMS = {
@@ -73,21 +74,6 @@ export function pythonFloat(value: number): string {
   if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
   const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
   return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`;
-}
-
-/** As Python compares texts: by code point, where JavaScript compares UTF-16 code units. */
-export function compareCodePoints(a: string, b: string): -1 | 0 | 1 {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
-    if (x !== y) return rank(x) < rank(y) ? -1 : 1;
-  }
-  return a.length === b.length ? 0 : a.length < b.length ? -1 : 1;
-}
-
-/** Surrogates stand for code points above all others. */
-function rank(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
