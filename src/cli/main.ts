@@ -157,7 +157,7 @@ export function makeProgram(run: Run): Command {
     .description(
       'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',
     )
-    .version(VERSION, '-V, --version', 'say which version this is')
+    .version(VERSION, '-V, --version', 'print the version')
     .option('-q, --quiet', 'suppress informational output')
     .helpOption('-h, --help', 'show this help')
     .commandsGroup(REFERENCE)

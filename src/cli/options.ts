@@ -1,6 +1,6 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { printable } from '../base/bytes/printable.js';
 import { MAX_METERS, type Meter, readAmounts } from '../base/value/meter.js';
 import { isPrincipalId, isPrincipalPattern } from '../base/value/principal.js';
@@ -11,6 +11,12 @@ import type { ResourceRef } from '../format/schema/generated/types.js';
 import { parseTimeZone } from '../hosts/shared/local-time.js';
 import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
 import { usageError } from './command-error.js';
+
+/** Describes `--since`. */
+export const SINCE = 'only events at this time or later: 2026-03-01, a time with Z or an offset, or 7d (ago)';
+
+/** Where an amount comes from (`meter_basis`). */
+export const BASES = ['measured', 'reported', 'estimated', 'billed'] as const;
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -202,6 +208,16 @@ export function resourceList(text: string, previous: readonly ResourceRef[] = []
   const [, kind = '', reference = ''] = /^([^=]{1,256})=(.{1,1024})$/su.exec(text) ?? [];
   if (kind !== '') return [...previous, { kind, reference }];
   throw new InvalidArgumentError('Expected kind=reference, such as file=/etc/hosts.');
+}
+
+/** An option that may be repeated: its values are collected. */
+export function repeatable(flags: string, description: string): Option {
+  return new Option(flags, `${description} (repeatable)`).argParser(collect);
+}
+
+/** `--format text|json`. */
+export function textOrJson(description = 'output format'): Option {
+  return new Option('--format <format>', description).choices(['text', 'json']).default('text');
 }
 
 /** Collects the values of an option that may be given again. */

@@ -23,10 +23,10 @@ export interface ReportOutputOptions<F extends string> {
 /** Adds `--format` and `--output`. */
 export function addReportOutput(command: Command, formats: readonly string[]): Command {
   return command
-    .addOption(new Option('--format <format>', 'of the report').choices(formats).default('text'))
+    .addOption(new Option('--format <format>', 'format of the report').choices(formats).default('text'))
     .option(
       '--output <format=path>',
-      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
+      'also write the report to a file, in any of these formats; - is standard output, instead of --format (repeatable)',
       collectOutputs(formats),
       [],
     );

@@ -73,22 +73,24 @@ export interface OutputOptions {
 export function addOutputs(command: Command): Command {
   return command
     .addOption(
-      new Option('--format <format>', 'of the report on standard output').choices(FORMATS).default('text'),
+      new Option('--format <format>', 'format of the report on standard output')
+        .choices(FORMATS)
+        .default('text'),
     )
     .option(
       '--output <format=path>',
-      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
+      'also write the report to a file, in any of these formats; - is standard output, instead of --format (repeatable)',
       collectOutputs(FORMATS),
       [],
     )
     .option(
       '--sarif-anchor <file>',
-      'sarif, github and gitlab point to this file of the repository, and name the place in the ledger in their text',
+      'for sarif, github and gitlab: point to this file of the repository, and name the place in the ledger in the text',
       anchorFile,
     )
     .option(
       '--baseline <report>',
-      'findings that this earlier JSON report lists are acknowledged: only new ones are listed and decide the exit status',
+      'acknowledge the findings of this earlier JSON report: only new ones are listed and decide the exit status',
     );
 }
 

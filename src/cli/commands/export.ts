@@ -21,7 +21,7 @@ export function addExport(program: Command, run: Run): void {
       .command('export')
       .summary('write a verified ledger for other tools')
       .description(
-        'Verifies a ledger and writes it, or the records that are selected, in the forms that are asked for; several may be asked for at once. What is written says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+        'Verifies a ledger and writes it, or the selected records, in one or more formats. Each output says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
       )
       .argument('<ledger>', 'the file or folder'),
   );

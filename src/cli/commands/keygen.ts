@@ -15,13 +15,13 @@ export function addKeygen(program: Command, run: Run): void {
     .command('keygen')
     .summary('make a private key')
     .description(
-      'Makes a private key. With --out it goes to a new file that only its owner may read, and standard output says what its public half is; otherwise it goes to standard output.',
+      'Makes a private key. With --out, writes it to a new file that only its owner may read, and prints the public key; otherwise prints the private key.',
     )
-    .option('--out <file>', 'the file to make')
+    .option('--out <file>', 'the file to create')
     .addOption(
       new Option(
         '--type <name>',
-        'the algorithm (default: ed25519); ml-dsa-44 signs notes, and no records',
+        'the algorithm (default: ed25519); ml-dsa-44 signs notes, not records',
       ).choices(ALGORITHMS),
     )
     .addOption(new Option('--alg <name>', 'another name for --type').choices(ALGORITHMS).hideHelp())

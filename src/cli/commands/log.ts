@@ -13,7 +13,7 @@ import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
-import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
+import { assertPatterns, assertSpan, pastInstant, SINCE, wholeNumber } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface LogOptions extends IndexChoice {
@@ -30,37 +30,30 @@ interface LogOptions extends IndexChoice {
   readonly format: 'text' | 'ndjson';
 }
 
+const VERDICTS = ['ok', 'denied', 'violation', 'invalid'];
+
 export function addLog(program: Command, run: Run): void {
   program
     .command('log')
     .summary('list records')
     .description(
-      'Lists the records of a ledger in order, all of them or those that match. With --follow it goes on with what is appended meanwhile, by whomever. Nothing is verified unless --verdict or --trust is given.',
+      'Lists the records of a ledger in order, all of them or those that match. With --follow, continues with new records. Nothing is verified unless --verdict or --trust is given.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--type <type>', 'only events of this type')
-    .option('--principal <pattern>', 'only events of this principal; a final * stands for the rest')
-    .option('--tool <pattern>', 'only events about this tool; a final * stands for the rest')
-    .option(
-      '--since <time>',
-      'only events that occurred at this time or later: 2026-03-01, a time with Z or an offset, or 30m, 2h, 7d ago',
-      pastInstant,
-    )
-    .option('--until <time>', 'only events that occurred before this time', pastInstant)
+    .option('--principal <pattern>', 'only events of this principal; may end in *')
+    .option('--tool <pattern>', 'only events about this tool; may end in *')
+    .option('--since <time>', SINCE, pastInstant)
+    .option('--until <time>', 'only events before this time', pastInstant)
     .addOption(
-      new Option('--verdict <verdict>', 'verify, and list only records with this verdict').choices([
-        'ok',
-        'denied',
-        'violation',
-        'invalid',
-      ]),
+      new Option('--verdict <verdict>', 'verify, and list only records with this verdict').choices(VERDICTS),
     )
     .option('--trust <file>', 'verify with this trust policy')
-    .option('-n, --last <n>', 'only the last so many of them', wholeNumber(0))
-    .option('--limit <n>', 'only the first so many of them', wholeNumber(1))
-    .option('-f, --follow', 'go on listing what is appended, until Ctrl-C')
+    .option('-n, --last <n>', 'only the last n of them', wholeNumber(0))
+    .option('--limit <n>', 'only the first n of them', wholeNumber(1))
+    .option('-f, --follow', 'keep listing new records, until Ctrl-C')
     .addOption(
-      new Option('--format <format>', 'text, or ndjson: the records as they stand')
+      new Option('--format <format>', 'text, or ndjson: the bytes of the records')
         .choices(['text', 'ndjson'])
         .default('text'),
     )

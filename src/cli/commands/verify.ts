@@ -67,26 +67,20 @@ export function addVerify(program: Command, run: Run): void {
     .command('verify')
     .summary('check a ledger offline')
     .description(
-      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks a ledger (a file, a folder of segments, a tile tree, or - for standard input) or a bundle (export --bundle). Reads it once, uses no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('[path]', 'the ledger');
   addOutputs(addVerifying(command))
     .option('--predecessor <path>', 'the ledger that this one continues, as its genesis says')
-    .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
+    .option('--max-findings <n>', 'list at most n findings; all are counted', wholeNumber(0), 1_000)
     .option(
       '--since <time>',
-      'list only findings on events that occurred at this time or later, such as 2026-03-01, or 7d for seven days ago',
+      'list only findings on events at this time or later: 2026-03-01, or 7d (ago)',
       pastInstant,
     )
-    .option('--until <time>', 'list only findings on events that occurred before this time', pastInstant)
-    .option(
-      '--principal <pattern>',
-      'list only findings on events of this principal; a final * stands for the rest',
-    )
-    .option(
-      '--grant <id>',
-      'list only findings on this grant and events under it: its seq, its id, or a prefix of it',
-    )
+    .option('--until <time>', 'list only findings on events before this time', pastInstant)
+    .option('--principal <pattern>', 'list only findings on events of this principal; may end in *')
+    .option('--grant <id>', 'list only findings on this grant and events under it (seq, id or id prefix)')
     .addOption(
       new Option('--fail-on <what>', 'the least that makes the exit status other than 0')
         .choices(['invalid', 'violation', 'warning'])
@@ -94,44 +88,41 @@ export function addVerify(program: Command, run: Run): void {
     )
     .option(
       '--require <check>',
-      'end with 2 in place of 0 where this was not checked, such as TRUST or TRUNCATION; may be given again',
+      'exit with 2 instead of 0 if this was not checked, such as TRUST or TRUNCATION (repeatable)',
       requirement,
       [],
     )
     .option(
       '--state <file>',
-      'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
+      'resume from the state in this file, if it exists, and save the new one; reports what is new',
     )
-    .option('--new', 'with --state: list only findings that are new since the state was saved')
+    .option('--new', 'with --state: list only findings since the state was saved')
     .option(
       '--threads <n>',
-      'examine lines in so many threads (default: the processors); the result does not depend on it',
+      'examine lines in n threads (default: one per processor); the result does not depend on it',
       wholeNumber(1, MAX_THREADS),
     )
     .option(
       '--max-memory <size>',
-      'keep ids of events in memory up to this size, such as 64MiB, and further ones in temporary files (default: 96MiB)',
+      'keep event ids in memory up to this size, such as 64MiB, then in temporary files (default: 96MiB)',
       memorySize,
     )
     .addOption(
       new Option(
         '--watch',
-        'go on with what is appended, until Ctrl-C: tells of each finding at once, and reports at the end',
+        'continue with new records until Ctrl-C: prints each finding at once, and a report at the end',
       ).conflicts(['state', 'baseline', 'merge']),
     )
     .addOption(
-      new Option(
-        '--part <i/n>',
-        'do only part i of n, and write it to --out: signatures are verified, and nothing is reported',
-      )
+      new Option('--part <i/n>', 'verify only the signatures of part i of n, and write the result to --out')
         .argParser(partNumber)
         .conflicts([...OPTIONS_OF_REPORTS, 'merge']),
     )
-    .option('--out <file>', 'with --part: where the part is written')
+    .option('--out <file>', 'with --part: the file to write')
     .addOption(
       new Option(
         '--merge <part...>',
-        'in place of a ledger: all parts of it; the report is that of one run, and says that the parts are believed (PARTS)',
+        'instead of a ledger: all its parts; the report is that of one run, and says that the parts are trusted (PARTS)',
       ).conflicts('grant'),
     )
     .action((path: string | undefined, options: VerifyCommandOptions) => {

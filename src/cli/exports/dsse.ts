@@ -7,7 +7,7 @@ import { count, exportTo } from './export-to.js';
 export const DSSE: ExportKind = {
   flags: '--dsse <file>',
   target: 'file',
-  description: 'DSSE envelopes of the events, one JSON object a line',
+  description: 'the events as DSSE envelopes, one JSON object per line',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {
       const { skipped, signaturesLeftOut: left, ...pass } = await exportDsse(ledger, sink, options);

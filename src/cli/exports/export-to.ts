@@ -66,7 +66,7 @@ export function count(n: number, noun: string): string {
 /** The option of every kind that signs. */
 export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
   '--key <file>',
-  'the private key that signs what is exported',
+  'private key that signs the export',
 ];
 
 /**

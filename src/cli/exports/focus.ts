@@ -14,11 +14,11 @@ export const FOCUS: ExportKind = {
   flags: '--focus <file>',
   target: 'files',
   filesAt: (path) => [path, verificationPath(path)],
-  description: 'FOCUS 1.2 cost rows as CSV; what was verified goes to FILE.verification.csv',
+  description: 'FOCUS 1.2 cost rows as CSV; the verification result goes to FILE.verification.csv',
   further: [
     [
       '--currency-unit <unit=code...>',
-      'for --focus: units that are money, such as credits=USD, beside those that are ISO 4217 codes in lower case',
+      'for --focus: units that are money, such as credits=USD; lower-case ISO 4217 codes always are',
     ],
   ],
   write: async (job) => {

@@ -7,7 +7,7 @@ import { exportTo } from './export-to.js';
 export const HTML: ExportKind = {
   flags: '--html <file>',
   target: 'file',
-  description: 'a page of one file that verifies the ledger in a browser and shows it; takes no selection',
+  description: 'one HTML file that verifies the ledger in a browser and shows it; takes no selection',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => ({
       ...(await exportPage(ledger, sink, options)),

@@ -7,7 +7,7 @@ import { exportTo } from './export-to.js';
 export const JOURNAL: ExportKind = {
   flags: '--journal <file>',
   target: 'file',
-  description: 'a Northroot journal (.nrj): the events alone, without signatures and chain',
+  description: 'a Northroot journal (.nrj): only the events, without signatures and chain',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {
       const { skipped, ...pass } = await exportJournal(ledger, sink, options);

@@ -14,7 +14,7 @@ export const RECEIPTS: ExportKind = {
   // Names of records, which no input has: the folder is looked at as a whole.
   filesAt: () => [],
   description:
-    "a COSE receipt (RFC 9942) of each record, SEQ.cose, signed with --key, the log's; verify-proof takes one with its record (show --format record)",
+    "a COSE receipt (RFC 9942) of each record, as SEQ.cose; needs --key, the log's. Verify with verify-proof --entry (show --format record writes the record)",
   further: [SIGNING_KEY],
   write: async (job) => {
     const { key } = job.options as { readonly key?: string };
@@ -33,7 +33,7 @@ export const RECEIPTS: ExportKind = {
       beyond === 0
         ? []
         : [
-            `${count(beyond, 'selected record')} after that checkpoint left out, as nothing proves them yet (northroot checkpoint)`,
+            `${count(beyond, 'selected record')} left out: no checkpoint covers them yet (northroot checkpoint)`,
           ];
     const broken = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: broken, or out of place`];
     const made = `${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`;

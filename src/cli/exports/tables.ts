@@ -19,7 +19,7 @@ export const CSV: ExportKind = {
   flags: '--csv <folder>',
   target: 'folder',
   filesAt: (path) => CSV_FILES.map((name) => join(path, name)),
-  description: 'a folder of CSV files: events, meters (every amount), and what was verified',
+  description: 'a folder of CSV files: events, meters (all amounts), and the verification result',
   write: (job) =>
     writeTables(job, (source, options) =>
       writeFolderThrough(job.path, CSV_FILES, (sinks) =>
@@ -40,7 +40,7 @@ export const PARQUET: ExportKind = {
   flags: '--parquet <folder>',
   target: 'folder',
   filesAt: (path) => PARQUET_FILES.map((name) => join(path, name)),
-  description: 'a folder of two Parquet files: events, and meters (every amount)',
+  description: 'a folder of Parquet files: events, and meters (all amounts)',
   write: (job) =>
     writeTables(job, (source, options) =>
       writeFolderThrough(job.path, PARQUET_FILES, (sinks) =>

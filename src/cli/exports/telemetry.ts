@@ -8,7 +8,7 @@ import { exportTo } from './export-to.js';
 export const OCSF: ExportKind = {
   flags: '--ocsf <file>',
   target: 'file',
-  description: 'OCSF API Activity events with agent and delegation, one JSON object a line',
+  description: 'OCSF API Activity events with agent and delegation, one JSON object per line',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => ({
       ...(await exportOcsf(ledger, sink, options)),
