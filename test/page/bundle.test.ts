@@ -31,7 +31,6 @@ describe('verifying a bundle', () => {
       let pauses = 0;
       const told: number[] = [];
       const engine = new Engine({
-        crypto: undefined,
         inflate: (packed) => Promise.resolve(packed),
         now: () => (time += 100),
         pause: () => {

@@ -25,7 +25,7 @@ import {
 } from './document.js';
 import { type Guide, notCheckedText } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { count, grouped } from './words.js';
+import { count, deniedOf, groupDigits, grouped, ranOf } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
 const MAX_ROWS = 50;
@@ -837,8 +837,7 @@ function those(n: number, noun: string, one: string, many: string): string {
 
 function amountText(amount: string): string {
   if (amount.length > MAX_AMOUNT) return `${amount.slice(0, MAX_AMOUNT - 1)}…`;
-  const [, sign = '', whole = amount, rest = ''] = /^(-?)(\d+)(\.\d+)?$/.exec(amount) ?? [];
-  return `${sign}${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}${rest}`;
+  return groupDigits(amount);
 }
 
 function amountCell(amount: string): Line {
@@ -883,19 +882,11 @@ function indentOf(grant: ActivityGrant, byId: ReadonlyMap<string, ActivityGrant>
   return '– '.repeat(depth);
 }
 
-function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
-  return success + failure + unknown;
-}
-
 function hasActed(totals: ActivityTotals): boolean {
   const { verdicts, executions, open, meters } = totals;
   const asked =
     deniedOf(totals) + executions.blocked + executions.released + open.authorizations + open.starts;
   return ranOf(totals) + asked + verdicts.violation + verdicts.invalid + meters.length > 0;
-}
-
-function deniedOf({ grants, actions }: ActivityTotals): number {
-  return grants.denied + actions.denied;
 }
 
 function wrongOf(counts: ActivityTotals | undefined): number {

@@ -1,6 +1,8 @@
 /** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
 
-import type { ReportJson } from '../../../../format/schema/generated/types.js';
+import { printable } from '../../../../base/bytes/printable.js';
+import type { ActivityMeter, ReportJson } from '../../../../format/schema/generated/types.js';
+import { ranOf } from '../../../text/words.js';
 import { type Granter, type Overview, UNAUTHORIZED } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { type Child, h } from '../dom.js';
@@ -9,6 +11,7 @@ import { entries, muted, restItem, section } from '../parts.js';
 import { count, counted, countsText, grouped, listOf, sizeText } from '../words.js';
 import { excessWords, signersIn, whoseWords } from './excess.js';
 import { missingAnswer } from './missing.js';
+import { amountText, listSpenders, listSpent } from './spent.js';
 
 /** Whose word signatures are judged by. */
 export const TRUST_WORDS = {
@@ -167,32 +170,37 @@ function answer(
   );
 }
 
-function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview): Child[] {
+function spentAnswer({ report, activity, kinds }: Overview): Child[] {
   if (kinds.execution === 0) return [h('p', 'Nothing: no execution is recorded.')];
+  const spent = listSpent(activity.totals.meters);
   const units = spent.slice(0, 4);
-  const names = spenders.filter(({ executions }) => executions > 0).map(({ principal }) => principal);
-  const of = (part: 'unauthorized' | 'violation' | 'invalid' | 'estimated' | 'unstated'): string =>
+  const spenders = listSpenders(activity);
+  const names = spenders.filter(({ totals }) => ranOf(totals) > 0).map(({ principal }) => principal);
+  const sumsOf = (part: (meter: ActivityMeter) => string | undefined): string =>
     listOf(
-      spent.flatMap(({ unit, [part]: sum }) =>
-        sum === undefined ? [] : [`${sum} ${unit === 'calls' && sum === '1' ? 'call' : unit}`],
-      ),
+      spent.flatMap((meter) => {
+        const sum = part(meter);
+        const unit = meter.unit === 'calls' && sum === '1' ? 'call' : printable(meter.unit);
+        return sum === undefined ? [] : [`${amountText(sum)} ${unit}`];
+      }),
     );
+  const estimated = sumsOf(({ basis }) => basis.estimated);
+  const unstated = sumsOf(({ basis }) => basis.unstated);
   const wrong = [
-    [of('unauthorized'), 'authorized by nothing'],
-    [of('violation'), 'by records in violation'],
-    [of('invalid'), 'by invalid records'],
+    [sumsOf((meter) => meter.unauthorized), 'authorized by nothing'],
+    [sumsOf((meter) => meter.in_violation), 'by records in violation'],
+    [sumsOf((meter) => meter.in_invalid), 'by invalid records'],
   ].filter(([sum]) => sum !== '');
   return [
     h(
       'ul',
       { class: 'amounts' },
-      units.map(({ unit, total }) => h('li', h('b', { class: 'number' }, total), ` ${unit}`)),
+      units.map(({ unit, spent: sum }) =>
+        h('li', h('b', { class: 'number' }, amountText(sum)), ` ${printable(unit)}`),
+      ),
       spent.length > units.length && restItem(`and ${spent.length - units.length} more units`),
     ),
-    h(
-      'p',
-      `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
-    ),
+    h('p', `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}.`),
     wrong.length > 0 && [
       h('p', 'Of this:'),
       h(
@@ -202,16 +210,16 @@ function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview
     ],
     report.verdict === 'invalid' &&
       h('p', 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
-    of('estimated') !== '' && muted(`Only estimated: ${of('estimated')}.`),
-    of('unstated') !== '' &&
-      muted(`Not said to be measured, reported, billed or estimated: ${of('unstated')}.`),
+    estimated !== '' && muted(`Only estimated: ${estimated}.`),
+    unstated !== '' && muted(`Not said to be measured, reported, billed or estimated: ${unstated}.`),
   ];
 }
 
 const SHOWN = 4;
 
 function allowedAnswer(overview: Overview): Child[] {
-  const { report, kinds, unauthorizedTotal } = overview;
+  const { report, kinds, activity } = overview;
+  const { unauthorized } = activity.totals.executions;
   const { violation, invalid } = report.counts.by_verdict;
   if (report.verdict === 'undecided') return [h('p', 'Nothing is recorded.')];
   if (report.verdict === 'ok') {
@@ -228,12 +236,12 @@ function allowedAnswer(overview: Overview): Child[] {
   }
   const errors = report.findings.filter(({ severity }) => severity === 'error');
   const broken = errors.filter(
-    ({ class: of, code }) => of === 'invalid' && (unauthorizedTotal === 0 || !UNAUTHORIZED.has(code)),
+    ({ class: of, code }) => of === 'invalid' && (unauthorized === 0 || !UNAUTHORIZED.has(code)),
   );
-  const isNo = unauthorizedTotal + violation > 0;
+  const isNo = unauthorized + violation > 0;
   return [
     h('p', h('strong', isNo ? 'No.' : 'That cannot be said.')),
-    unauthorizedTotal > 0 && unauthorizedView(overview),
+    unauthorized > 0 && unauthorizedView(overview),
     violation > 0 && beyondView(overview),
     broken.length > 0 && [
       h(
@@ -247,7 +255,8 @@ function allowedAnswer(overview: Overview): Child[] {
   ];
 }
 
-function unauthorizedView({ unauthorized, unauthorizedTotal: total }: Overview): Child {
+function unauthorizedView({ unauthorized, activity }: Overview): Child {
+  const total = activity.totals.executions.unauthorized;
   return [
     h('p', `${count(total, 'execution')} ${total === 1 ? 'was' : 'were'} authorized by nothing:`),
     h(
@@ -329,17 +338,22 @@ function granterWords({ signers, grants, delegated, actions, principals }: Grant
   return [h('strong', who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
 }
 
-function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refused }: Overview): Child[] {
-  const total = refusedActions + refusedGrants;
+function refusedAnswer({ activity, refused }: Overview): Child[] {
+  const { grants, actions, executions } = activity.totals;
+  const { blocked } = executions;
+  const total = grants.denied + actions.denied;
   if (total + blocked === 0) return [h('p', 'Nothing.')];
-  const what = counted([refusedActions, 'action'], [refusedGrants, 'grant']);
+  const what = counted([actions.denied, 'action'], [grants.denied, 'grant']);
+  const codes = new Map<string, number>();
+  for (const { decision, decision_code: code, count: n } of activity.decisions)
+    if (decision === 'deny') codes.set(code, (codes.get(code) ?? 0) + n);
   return [
     what.length > 0 && h('p', `${listOf(what)} denied.`),
-    refusals.length > 0 &&
+    codes.size > 0 &&
       h(
         'p',
         `Why: ${listOf(
-          refusals.map(({ code, count: n }) => `${code} (${n})`),
+          [...codes].sort(([, a], [, b]) => b - a).map(([code, n]) => `${printable(code)} (${n})`),
           3,
         )}.`,
       ),
