@@ -6,7 +6,6 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Stretch } from '../../proof/bundle/bundle-file.js';
 import { type BundleExport, exportBundle } from '../../proof/bundle/export-bundle.js';
 import type { RecordSelection } from '../../rules/selection.js';
-import { warnOfNothing } from '../empty-selection.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
@@ -52,8 +51,7 @@ export const BUNDLE: ExportKind = {
         createdAt: flags.createdAt,
       }),
     );
-    warnOfNothing(job.context.terminal, made.unmatched, made.selected, selection);
-    return sayWritten(job, describe(made, signer !== undefined), made.report);
+    return sayWritten({ ...job, selection }, describe(made, signer !== undefined), made);
   },
 };
 

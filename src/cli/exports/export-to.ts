@@ -5,7 +5,6 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { ExportOptions, ExportPass } from '../../log/read/write-records.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
-import type { Report } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { usageError } from '../command-error.js';
 import type { ExitStatus } from '../context.js';
@@ -14,7 +13,7 @@ import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 
 /** What an export gave, and how what it wrote is counted. */
-export interface Exported extends ExportPass {
+interface Exported extends ExportPass {
   /** In the singular. */
   readonly what: string;
   /** Selected records of which nothing could be written. */
@@ -22,40 +21,34 @@ export interface Exported extends ExportPass {
   /** What is said of those; default: not readable. */
   readonly why?: string;
   /** What else is to be said of what was written. */
-  readonly also?: string;
+  readonly also?: string | undefined;
 }
 
-/** @param run - The library's function, given the ledger, where to write and how to verify. */
-export async function exportTo(
-  job: ExportJob,
-  run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
-): Promise<ExitStatus> {
+/** The library's function, given the ledger, where to write and how to verify. */
+export type ExportRun = (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>;
+
+export async function exportTo(job: ExportJob, run: ExportRun): Promise<ExitStatus> {
   const { context, ledger, path } = job;
   const source = await openLedger(ledger);
-  const {
-    report,
-    selected,
-    unmatched,
-    skipped = 0,
-    what,
-    why = 'not readable',
-    also,
-  } = await writeTarget(context.terminal, path, (sink) => run(source, sink, verificationOptions(job)));
+  const exported = await writeTarget(context.terminal, path, (sink) =>
+    run(source, sink, verificationOptions(job)),
+  );
+  const { selected, skipped = 0, what, why = 'not readable', also } = exported;
   const left = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: ${why}`];
   const more = also === undefined ? [] : [also];
-  warnOfNothing(context.terminal, unmatched, selected, job.selection);
-  return sayWritten(job, [count(selected - skipped, what), ...left, ...more], report);
+  return sayWritten(job, [count(selected - skipped, what), ...left, ...more], exported);
 }
 
-/** Says what was written, and what the ledger is; gives the status of that. */
+/** Says what was written, and the verdict on the ledger; returns the verdict's exit status. */
 export function sayWritten(
-  { context, path }: ExportJob,
+  { context, path, selection }: ExportJob,
   parts: readonly string[],
-  { verdict, exit_status: status }: Report,
+  { report, selected, unmatched }: Pick<ExportPass, 'report' | 'selected' | 'unmatched'>,
 ): ExitStatus {
-  const words = [...parts, `the ledger's verdict is ${verdict}`].join('; ');
+  warnOfNothing(context.terminal, unmatched, selected, selection);
+  const words = [...parts, `the ledger's verdict is ${report.verdict}`].join('; ');
   context.terminal.say(`${printable(path)}: ${words}`);
-  return status;
+  return report.exit_status;
 }
 
 /** `1 record`, `2 records`. */

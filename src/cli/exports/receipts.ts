@@ -22,21 +22,20 @@ export const RECEIPTS: ExportKind = {
     const checkpoint = heldNote(job, '--receipts');
     const signer = await readSigner(job.context.terminal, key);
     const source = await openLedger(job.ledger);
-    const { receipts, skipped, beyond, treeSize, report } = await writeFilesThrough(job.path, (place) =>
+    const made = await writeFilesThrough(job.path, (place) =>
       exportReceipts(source, ({ name, bytes }) => place(name, bytes), {
         ...provenOptions(job),
         checkpoint,
         signer,
       }),
     );
-    const later =
-      beyond === 0
-        ? []
-        : [
-            `${count(beyond, 'selected record')} left out: no checkpoint covers them yet (northroot checkpoint)`,
-          ];
-    const broken = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: broken, or out of place`];
-    const made = `${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`;
-    return sayWritten(job, [made, ...later, ...broken], report);
+    const { receipts, skipped, beyond, treeSize } = made;
+    const parts = [`${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`];
+    if (beyond > 0)
+      parts.push(
+        `${count(beyond, 'selected record')} left out: no checkpoint covers them yet (northroot checkpoint)`,
+      );
+    if (skipped > 0) parts.push(`${count(skipped, 'record')} left out: broken, or out of place`);
+    return sayWritten(job, parts, made);
   },
 };

@@ -8,7 +8,6 @@ import { exportCsv, type TableExport } from '../../out/export/table/csv-tables.j
 import { exportParquet } from '../../out/export/table/parquet-tables.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { ExitStatus } from '../context.js';
-import { warnOfNothing } from '../empty-selection.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
 
@@ -54,7 +53,6 @@ async function writeTables(
   run: (source: LedgerSource, options: ExportOptions) => Promise<TableExport>,
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
-  const { report, selected, meterRows, unmatched } = await run(source, verificationOptions(job));
-  warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
-  return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
+  const made = await run(source, verificationOptions(job));
+  return sayWritten(job, [`${count(made.selected, 'event')}, ${count(made.meterRows, 'amount')}`], made);
 }

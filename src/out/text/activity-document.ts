@@ -9,7 +9,7 @@ import type {
   ActivityTotals,
 } from '../../format/schema/generated/types.js';
 import { shortId } from './accounts.js';
-import { describeEnd, describeLoss, describeMissing } from './activity-missing.js';
+import { describeEnd, describeLoss, describeMissing } from './missing.js';
 import { documentMarkdown } from './document-markdown.js';
 import { documentText } from './document-text.js';
 import {
@@ -323,7 +323,7 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
     ? 'pinned by your trust policy'
     : trust === 'policy'
       ? 'some of them known only by the ledger, under your trust policy'
-      : "self-declared: the ledger's own claim, which nobody vouches for";
+      : "self-declared: the ledger's own claim, which no trust policy confirms";
   const signed: Line =
     keys.size === 0
       ? [`No signature on the ${grants.length === 1 ? 'grant' : count(grants.length, 'grant')} counts.`]

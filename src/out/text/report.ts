@@ -29,7 +29,7 @@ const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as cons
 /** The keys by which signatures were judged. */
 export const TRUST_WORDS = {
   policy: 'pinned: the keys of your trust policy',
-  'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
+  'self-declared': "self-declared: the ledger's own keys, which no trust policy confirms",
   none: 'none: no keys are known, and signatures were not checked',
 } as const;
 

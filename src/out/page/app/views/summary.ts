@@ -16,7 +16,7 @@ import { amountText, listSpenders, listSpent } from './spent.js';
 /** Whose word signatures are judged by. */
 export const TRUST_WORDS = {
   policy: 'the keys of the trust policy that was given',
-  'self-declared': "the ledger's own keys, which nobody vouches for",
+  'self-declared': "the ledger's own keys, which no trust policy confirms",
   none: 'no keys at all: signatures were not checked',
 } as const;
 
