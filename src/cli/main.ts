@@ -47,10 +47,10 @@ import { exitStatusFor } from './exit-status.js';
 import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
 
-/** What a shell gives for a program that a signal ended is so much more than the signal's number. */
+/** A shell adds this to the number of the signal that ended a program. */
 const SIGNALLED = 128;
 
-/** What waits so long after a signal is given up: it waits for somebody else, such as for a reader of its output. */
+/** How long after a signal a command may still wait, such as for a reader of its output. */
 const GRACE_MS = 1_000;
 
 const REFERENCE = 'Values and reference:';
@@ -90,7 +90,7 @@ export async function main(args: readonly string[]): Promise<number> {
     process.once(signal, () => {
       interrupted ||= SIGNALLED + constants.signals[signal];
       interrupt.abort();
-      // As where nobody listens: to exit would be to wait, for a thread that opens a pipe which nobody writes to, say.
+      // By the signal: an exit could wait for a thread, such as one that opens a pipe without a writer.
       const giveUp = (): void => {
         if (endsInItsTime) return;
         process.removeAllListeners(signal);

@@ -96,12 +96,6 @@ export function pastInstant(text: string): string {
   }
 }
 
-/** A request key. */
-export function requestKey(text: string): string {
-  if (/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected 1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3.');
-}
-
 /** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
 export function assertSpan(since: string | undefined, until: string | undefined): void {
   if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
@@ -127,29 +121,31 @@ export function assertPatterns({
   }
 }
 
-/** A principal. */
-export function principalId(text: string): string {
-  if (isPrincipalId(text)) return text;
-  throw new InvalidArgumentError('Expected human:, service:, agent: or org: and a name, such as agent:a1.');
+function textThat(isValid: (text: string) => boolean, expected: string): (text: string) => string {
+  return (text) => {
+    if (isValid(text)) return text;
+    throw new InvalidArgumentError(`Expected ${expected}.`);
+  };
 }
 
-/** The type of an extension event. */
-export function extensionType(text: string): string {
-  if (/^x\.[A-Za-z0-9_.:/-]{1,126}$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected a type that begins with x. such as x.journal.');
-}
-
-/** A tool's name. */
-export function toolName(text: string): string {
-  if (isToolName(text)) return text;
-  throw new InvalidArgumentError('Expected a tool name such as fs.read.');
-}
-
+export const principalId = textThat(
+  isPrincipalId,
+  'human:, service:, agent: or org: and a name, such as agent:a1',
+);
+export const toolName = textThat(isToolName, 'a tool name such as fs.read');
+export const extensionType = textThat(
+  (text) => /^x\.[A-Za-z0-9_.:/-]{1,126}$/.test(text),
+  'a type that begins with x. such as x.journal',
+);
+export const requestKey = textThat(
+  (text) => /^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text),
+  '1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3',
+);
 /** A code, as events have it. */
-export function code(text: string): string {
-  if (/^[A-Z0-9_]{1,64}$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected up to 64 capital letters, digits and _, such as TIMEOUT.');
-}
+export const code = textThat(
+  (text) => /^[A-Z0-9_]{1,64}$/.test(text),
+  'up to 64 capital letters, digits and _, such as TIMEOUT',
+);
 
 /** Collects `unit=amount[,unit=amount…]`, however often the option is given. */
 export function meterList(text: string, previous: readonly Meter[] = []): Meter[] {
@@ -215,7 +211,6 @@ export function repeatable(flags: string, description: string): Option {
   return new Option(flags, `${description} (repeatable)`).argParser(collect);
 }
 
-/** `--format text|json`. */
 export function textOrJson(description = 'output format'): Option {
   return new Option('--format <format>', description).choices(['text', 'json']).default('text');
 }

@@ -60,7 +60,7 @@ export class Terminal {
   /**
    * Ends the output.
    *
-   * @throws NorthrootError `OUTPUT_FAILED` when a result could not be written, for another reason than that nobody reads it.
+   * @throws NorthrootError `OUTPUT_FAILED` when a result could not be written, unless its reader is gone.
    */
   finish(): void {
     this.#clearProgress();

@@ -99,7 +99,6 @@ function anchorFile(text: string): string {
   return text;
 }
 
-/** A baseline, where one is asked for. */
 export async function readBaseline(path: string | undefined): Promise<Baseline | undefined> {
   return path === undefined ? undefined : parseBaseline(await readSmallFile(path, MAX_BASELINE_BYTES));
 }

@@ -17,7 +17,6 @@ import { openInput, STDIN } from '../input.js';
 /** The longest text of one event, in bytes: white space included, so more than a record may have. */
 const MAX_EVENT_TEXT_BYTES = 1024 * 1024;
 
-/** One event of the input. */
 export interface InputEvent {
   /** The input's name and the line that the event begins in. */
   readonly place: string;

@@ -79,7 +79,7 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   return WORST.find((status) => statuses.includes(status)) ?? 0;
 }
 
-/** An option that no kind takes would change nothing, and whoever gave it would believe that it did. */
+/** Refuses an option that would have no effect. */
 function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions): void {
   const taken = new Set(kinds.flatMap(({ further = [] }) => further.map(([flags]) => flags)));
   for (const [flags] of EXPORT_KINDS.flatMap(({ further = [] }) => further)) {
@@ -87,7 +87,7 @@ function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions
     const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
     const [option = ''] = flags.split(' ');
     throw usageError(
-      `${option} is for none of the exports that are asked for`,
+      `${option} is for none of the requested exports`,
       `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
     );
   }

@@ -2,14 +2,13 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { defined } from '../../base/defined.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { shortenDigestText } from '../../base/value/digest.js';
-import { matchesPrincipalPattern } from '../../base/value/principal.js';
-import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
-import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
-import { matchesToolPattern } from '../../base/value/tool.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
+import { list, object, quantityText, string } from '../../out/text/json.js';
+import { matchesSelection } from '../../rules/selection.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
@@ -156,29 +155,28 @@ function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   const { type, principal, tool, since, until, verdict } = options;
   assertSpan(since, until);
   assertPatterns({ principal, tool });
-  return (record) => {
-    const { event } = record;
-    const time = text(event['occurred_at']);
-    const name = toolOf(event);
+  return ({ event, verdict: own }) => {
+    const subject = {
+      occurredAt: string(event['occurred_at']),
+      principalId: string(event['principal_id']),
+      toolName: toolOf(event),
+      eventId: undefined,
+      grantIds: [],
+    };
     if (type !== undefined && event['event_type'] !== type) return false;
-    if (principal !== undefined && !matchesPrincipalPattern(principal, text(event['principal_id'])))
-      return false;
-    if (tool !== undefined && (name === undefined || !matchesToolPattern(tool, name))) return false;
-    if ((since !== undefined || until !== undefined) && !isTimestamp(time)) return false;
-    if (since !== undefined && compareTimestamps(time, since) < 0) return false;
-    if (until !== undefined && compareTimestamps(time, until) >= 0) return false;
-    return verdict === undefined || record.verdict === verdict;
+    if (verdict !== undefined && own !== verdict) return false;
+    return matchesSelection(subject, defined({ principal, tool, since, until }));
   };
 }
 
 function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
   const columns = [
     String(seq).padStart(6),
-    text(event['occurred_at']).padEnd(24),
+    string(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
-    text(event['event_type']).padEnd(13),
+    string(event['event_type']).padEnd(13),
     shortenDigestText(eventId, 10),
-    text(event['principal_id']).padEnd(20),
+    string(event['principal_id']).padEnd(20),
     summarise(event),
   ];
   return printable(columns.filter((column) => column !== '').join('  '), 400).trimEnd();
@@ -189,16 +187,16 @@ function summarise(event: JsonObject): string {
   const tool = toolOf(event) ?? '';
   switch (event['event_type']) {
     case 'authorization':
-      return `${text(event['decision'])} ${text(object(event['authorization'])['kind'])} ${tool} ${text(event['decision_code'])}`.replace(
+      return `${string(event['decision'])} ${string(object(event['authorization'])['kind'])} ${tool} ${string(event['decision_code'])}`.replace(
         / +/g,
         ' ',
       );
     case 'execution':
-      return `${tool} ${text(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
+      return `${tool} ${string(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
     case 'genesis':
-      return text(event['origin']);
+      return string(event['origin']);
     case 'key':
-      return summariseKey(text(event['action']), object(event['key']));
+      return summariseKey(string(event['action']), object(event['key']));
     default:
       return '';
   }
@@ -207,35 +205,18 @@ function summarise(event: JsonObject): string {
 /** What becomes of a key: its name, its roles, and in whose name it signs. */
 function summariseKey(action: string, key: JsonObject): string {
   const { keyid, name, roles, principals } = key;
-  const list = (values: JsonValue | undefined): string =>
-    Array.isArray(values) ? values.map((value) => text(value)).join(',') : '';
-  const named = name === undefined ? '' : ` (${text(name)})`;
-  return `${action} ${text(keyid).slice(0, 12)}${named} ${list(roles)} for ${list(principals)}`;
+  const joined = (values: JsonValue | undefined): string => list(values).map(string).join(',');
+  const named = name === undefined ? '' : ` (${string(name)})`;
+  return `${action} ${string(keyid).slice(0, 12)}${named} ${joined(roles)} for ${joined(principals)}`;
 }
 
 function amounts(vector: JsonValue | undefined): string {
-  if (!Array.isArray(vector)) return '';
-  return vector
-    .map((meter) => {
-      const { unit, amount } = object(meter);
-      try {
-        return `${text(unit)}=${formatQuantity(amount as unknown as Quantity)}`;
-      } catch {
-        return `${text(unit)}=?`;
-      }
-    })
+  return list(vector)
+    .map((meter) => `${string(object(meter)['unit'])}=${quantityText(object(meter)['amount'])}`)
     .join(' ');
 }
 
 function toolOf(event: JsonObject): string | undefined {
   const name = event['tool_name'] ?? object(object(event['authorization'])['action'])['tool_name'];
   return typeof name === 'string' ? name : undefined;
-}
-
-function object(value: JsonValue | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

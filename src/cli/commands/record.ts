@@ -311,7 +311,6 @@ function startNow(): Start {
   return { startedAt: new Date(), ticks: performance.now() };
 }
 
-/** How a command ended. */
 interface CommandEnd {
   readonly status: number;
   /** Why it could not be run. */

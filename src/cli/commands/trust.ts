@@ -124,7 +124,6 @@ async function init(
   return 0;
 }
 
-/** Refuses keys that are not revoked keys of genesis. */
 function assertRevoked(keys: readonly SavedKey[], genesis: GenesisEvent, named: readonly string[]): void {
   const declared = new Set(genesis.keys.map(({ keyid }) => keyid));
   const isOne = (keyid: string): boolean =>

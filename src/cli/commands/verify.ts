@@ -264,7 +264,7 @@ async function verify(
       outcome,
     };
   });
-  // A state with broken evidence is not worth going on from: the ledger may be mended, and must then be read anew.
+  // A state with broken evidence is not saved: a repaired ledger must be read again.
   if (options.state !== undefined && !result.state.hasInvalid) {
     const saved = saveVerification({
       state: result.state,
@@ -285,7 +285,7 @@ function sayBaseline(terminal: Terminal, { baseline }: LazyReport, isOfOther = f
   );
 }
 
-/** What is required may be shown of a part alone: up to where, whoever required it is told. */
+/** Says up to which record a required check was made, if not for all. */
 function sayShown(
   terminal: Terminal,
   { not_checked: list, ledger }: LazyReport,
@@ -299,7 +299,7 @@ function sayShown(
   }
 }
 
-/** Whoever watches a ledger is told whether it was read anew, and what came since. */
+/** Says whether verification was resumed, and how many records are new. */
 function sayResumed(
   terminal: Terminal,
   path: string,
@@ -307,7 +307,7 @@ function sayResumed(
   { state }: VerificationResult,
 ): void {
   const name = printable(path);
-  if (before === undefined) terminal.say(`verified from the beginning: no state to go on from in ${name}`);
+  if (before === undefined) terminal.say(`verified from the beginning: there is no usable state in ${name}`);
   else {
     terminal.say(
       `resumed from ${name}: ${before} records were verified before, ${state.records - before} are new`,
@@ -355,7 +355,7 @@ interface Policies {
 }
 
 /**
- * The verification to go on from, if it leads to the same report as one pass: under the same policies, by the same
+ * The verification to resume, if it leads to the same report as one pass: under the same policies, by the same
  * version, with all the findings that are to be shown.
  */
 async function readSavedVerification(

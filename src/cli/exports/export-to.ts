@@ -72,7 +72,6 @@ export function heldNote({ checkpoints: [held, other] }: ExportJob, flag: string
   throw usageError(`${flag} takes one --checkpoint: the records are proven against it`);
 }
 
-/** How the ledger of an export is verified. */
 export function verificationOptions(job: ExportJob): ExportOptions {
   return { ...provenOptions(job), checkpoints: job.checkpoints };
 }

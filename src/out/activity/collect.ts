@@ -360,7 +360,6 @@ export class ActivityCollector {
     this.#addRun(counted, event, !isLinked || authorization?.decision === 'deny');
   }
 
-  /** An execution that ran. */
   #addRun(counted: Counted, event: ExecutionEvent, isUnauthorized: boolean): void {
     const { record, totals } = counted;
     if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);

@@ -38,7 +38,6 @@ export function escapeCommandMessage(text: string): string {
   return shown(text).replace(/[%\r\n]/g, toPercent);
 }
 
-/** A property of such a command. */
 export function escapeCommandProperty(text: string): string {
   return shown(text).replace(/[%\r\n:,]/g, toPercent);
 }

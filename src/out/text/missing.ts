@@ -17,7 +17,6 @@ export interface Completeness {
   readonly anchors: readonly HeldCheckpoint[];
   /** Whether these are bare events, which have no chain. */
   readonly isBare: boolean;
-  /** How many findings have a code. */
   readonly countOf: (code: string) => number;
 }
 

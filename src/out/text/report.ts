@@ -232,7 +232,6 @@ function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[
   return lines;
 }
 
-/** The findings by baseline. */
 function renderBaseline({ baseline }: LazyReport): string[] {
   if (baseline === undefined) return [];
   const { known, new: fresh, gone, unlisted } = baseline;
@@ -242,7 +241,6 @@ function renderBaseline({ baseline }: LazyReport): string[] {
   return [row('baseline', `${words}${cut}`)];
 }
 
-/** The first bad record. */
 function renderFirstBad(report: LazyReport): string[] {
   const first = findFirstBad(report.findings);
   if (first === undefined) return [];

@@ -60,7 +60,6 @@ export function groupDigits(number: string): string {
   return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
 }
 
-/** How many executions ran. */
 export function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
   return success + failure + unknown;
 }

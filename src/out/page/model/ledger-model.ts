@@ -22,6 +22,7 @@ import type { VerificationResult } from '../../../rules/verify/run-verification.
 import type { VerifyState } from '../../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
 import { ActivityCollector } from '../../activity/collect.js';
+import { signersOf } from '../../export/table/rows.js';
 import { object } from '../../text/json.js';
 import { AccountHistory, type GrantHistory } from './account-history.js';
 import { amount, viewMeters, viewSteps } from './account-views.js';
@@ -45,7 +46,7 @@ import {
   UNAUTHORIZED,
   type Why,
 } from './protocol.js';
-import { type LinePlace, type Located, RecordTable, validSigners } from './record-table.js';
+import { type LinePlace, type Located, RecordTable } from './record-table.js';
 import { TimeAxis } from './time-axis.js';
 import { listFacts } from './words.js';
 
@@ -328,7 +329,7 @@ export class LedgerModel {
       const signatures = this.#records.outcomesNumberAt(ordinal);
       let keyids = keyidsOf.get(signatures);
       if (keyids === undefined) {
-        keyids = validSigners(this.#records.outcomesAt(ordinal)).sort().join();
+        keyids = this.#validSigners(ordinal).sort().join();
         keyidsOf.set(signatures, keyids);
       }
       const key = isGranted ? keyids : NOBODY;
@@ -377,7 +378,7 @@ export class LedgerModel {
         if (group.first.file !== at.file || group.first.line !== at.line) continue;
         const keyids = new Set(group.keyids);
         for (let ordinal = group.begin; ordinal <= group.last && ordinal < this.#records.length; ordinal++) {
-          const signers = validSigners(this.#records.outcomesAt(ordinal));
+          const signers = this.#validSigners(ordinal);
           if (signers.length === keyids.size && signers.every((keyid) => keyids.has(keyid)))
             this.#records.setInvalid(ordinal);
         }
@@ -385,8 +386,12 @@ export class LedgerModel {
     }
   }
 
+  #validSigners(ordinal: number): string[] {
+    return signersOf({ signatures: this.#records.outcomesAt(ordinal) });
+  }
+
   #signersAt(ordinal: number): string[] {
-    return validSigners(this.#records.outcomesAt(ordinal)).map((keyid) => this.#keyName(keyid));
+    return this.#validSigners(ordinal).map((keyid) => this.#keyName(keyid));
   }
 
   #keyName(keyid: string): string {
@@ -396,13 +401,7 @@ export class LedgerModel {
   #signaturesAt(ordinal: number): SignatureView[] {
     return this.#records.outcomesAt(ordinal).map(({ keyid, outcome, code, roles = [] }) => {
       const name = this.#state && nameKey(this.#state, keyid);
-      return {
-        keyid: printable(keyid),
-        name,
-        outcome,
-        code,
-        roles,
-      };
+      return { keyid: printable(keyid), name, outcome, code, roles };
     });
   }
 

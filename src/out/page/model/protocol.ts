@@ -40,7 +40,6 @@ export interface Against {
   readonly now: string | undefined;
 }
 
-/** A bundle to be verified. */
 export interface BundleInputs extends Against {
   readonly name: string;
   readonly bundle: Bytes;
@@ -119,7 +118,6 @@ export interface RowQuery {
   readonly limit: number;
 }
 
-/** Rows, and how many there are. */
 export interface Rows {
   readonly total: number;
   readonly rows: readonly Row[];
@@ -243,7 +241,6 @@ export interface MeterStep {
   readonly after: { readonly used: string; readonly reserved: string; readonly left: string };
 }
 
-/** One signature of a record. */
 export interface SignatureView {
   readonly keyid: string;
   readonly name: string | undefined;
@@ -275,7 +272,6 @@ export interface Why {
   readonly text: string;
 }
 
-/** A granter's key. */
 export interface GranterKey {
   readonly keyid: string;
   readonly name: string | undefined;

@@ -68,33 +68,33 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
 const WORDS = [
   [
     'Authorized, by nothing',
-    'Every execution has to name an earlier record that allowed it. Of one that names none, or a denial, nothing authorized it.',
+    'Every execution must name an earlier record that allowed it. These name none, or a denial.',
   ],
   [
     'In violation',
-    'The record is intact, and what it tells of went beyond what was allowed: over a cap, with another tool, too late.',
+    'The record is intact, but what it reports went beyond what was allowed: over a cap, with another tool, too late.',
   ],
   [
     'Invalid',
-    'The evidence of the record is broken or missing: it was changed, is not signed as it has to be, or names what is not there. It proves nothing.',
+    'The evidence is broken or missing: the record was changed, lacks a required signature, or names a record that is not there. It proves nothing.',
   ],
-  ['Denied', 'A request to which the answer was no. Whoever signed the denial gave it.'],
-  ['Blocked', 'An attempt that was made all the same, and that the denial stopped before it ran.'],
+  ['Denied', 'A request that was refused, by the signer of the denial.'],
+  ['Blocked', 'An attempt that was made anyway, and stopped by the denial before it ran.'],
   [
     'Open',
-    'An action that was allowed and has no execution when the ledger ends: it may still run, or was not recorded.',
+    'An allowed action without an execution at the end of the ledger: it may still run, or was not recorded.',
   ],
   [
     'To seal',
-    'A checkpoint is a signed sum of all records before it: none of them can be changed, moved or left out without its showing. Records after the last checkpoint are not sealed yet, and its own record never is by itself. Whether the end was cut off shows only against a checkpoint that was kept elsewhere.',
+    'A checkpoint is a signed sum of all records before it: none of them can be changed, moved or removed unnoticed. Later records, and that of the checkpoint itself, are not sealed. Only a checkpoint that was kept elsewhere shows whether the end was cut off.',
   ],
   [
     'Self-declared',
-    'The keys are those that the ledger itself names. They show that nothing was changed since, and not who their owners are: a trust policy with keys that you know does.',
+    'The keys are those that the ledger itself names. They show that nothing was changed since, not who their owners are: for that, use a trust policy with keys that you know.',
   ],
   [
     'Basis',
-    'Where an amount comes from: measured by whoever recorded it, reported by a provider, billed, or only estimated. Not stated: the record does not say.',
+    'Where an amount comes from: measured by the recorder, reported by a provider, billed, or only estimated. Not stated: the record does not say.',
   ],
 ] as const;
 
@@ -139,7 +139,7 @@ function agreementView(agreement: Agreement): HTMLElement {
         'p',
         { class: 'agreement other', 'data-agreement': 'other' },
         icon('undecided'),
-        h('span', 'You gave other files than the page came with: the exporter’s report is not about these.'),
+        h('span', 'These are other files than those of the page: the exporter’s report is not about them.'),
       );
   }
 }
@@ -200,7 +200,7 @@ function spentAnswer({ report, activity, kinds }: Overview): Child[] {
       ),
       spent.length > units.length && restItem(`and ${spent.length - units.length} more units`),
     ),
-    h('p', `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}.`),
+    h('p', `By ${listOf(names, 3)}.`),
     wrong.length > 0 && [
       h('p', 'Of this:'),
       h(
@@ -230,7 +230,7 @@ function allowedAnswer(overview: Overview): Child[] {
         h('strong', 'Yes.'),
         kinds.execution === 0
           ? ' Nothing was executed.'
-          : ` ${kinds.execution === 1 ? 'The one execution stands' : `Each of ${all} stands`} under an authorization and within its bounds, or was blocked.`,
+          : ` ${kinds.execution === 1 ? 'The one execution was' : `Each of ${all} was`} authorized and within its bounds, or was blocked.`,
       ),
     ];
   }
@@ -319,7 +319,7 @@ function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
       `${count(brokenGrants, 'grant')} ${brokenGrants === 1 ? 'is' : 'are'} not counted: of ${brokenGrants === 1 ? 'it' : 'them'} the evidence is broken.`,
     );
   if (granters.length === 0)
-    return [h('p', broken === false ? 'Nobody allowed anything here.' : 'That cannot be said.'), broken];
+    return [h('p', broken === false ? 'Nothing was allowed here.' : 'That cannot be said.'), broken];
   const declared = report.trust.mode === 'self-declared';
   return [
     h(
@@ -334,7 +334,7 @@ function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
 
 function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
   const what = counted([grants, 'grant'], [delegated, 'delegated grant'], [actions, 'action']);
-  const who = signers.length === 0 ? 'Nobody' : listOf(signers, 2);
+  const who = signers.length === 0 ? 'No known key' : listOf(signers, 2);
   return [h('strong', who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
 }
 
@@ -360,7 +360,7 @@ function refusedAnswer({ activity, refused }: Overview): Child[] {
     blocked > 0 &&
       h(
         'p',
-        `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made all the same, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
+        `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made anyway, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
       ),
     h(
       'ul',
@@ -392,7 +392,7 @@ export function notCheckedView({ report }: Overview): HTMLElement {
         'To check more, drop a trust policy with the keys that you know, or a checkpoint that you kept, on this page.',
       ),
     muted(
-      'A page cannot vouch for itself: who could change the ledger in it could change its program too. Where that matters, get the ledger, and the verifier or a page, from a source that you trust.',
+      'A page cannot prove itself: anyone who can change its ledger can change its program. If that matters, get the ledger, and the verifier or a page, from a source that you trust.',
     ),
   );
 }
