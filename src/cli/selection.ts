@@ -6,11 +6,13 @@ import { defined } from '../base/defined.js';
 import { isJsonObject } from '../base/json/value.js';
 import { tryReadTime } from '../base/value/when.js';
 import { findRecord, type ReadRecord } from '../log/read/read-records.js';
-import type { RecordSelection } from '../rules/selection.js';
+import type { UnmatchedName } from '../log/read/subject.js';
+import { isWhole, type RecordSelection } from '../rules/selection.js';
 import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
 import { assertPatterns, assertSpan, pastInstant, SINCE } from './options.js';
+import type { Terminal } from './terminal.js';
 
 /** What {@link addSelection} adds. */
 export interface SelectionOptions {
@@ -83,4 +85,20 @@ export async function findGrantRecord(
   const isGrant =
     type === 'authorization' && isJsonObject(authorization) && authorization['kind'] === 'grant';
   return { record, isGrant };
+}
+
+/** Warns of names that no record has, or else of an empty selection. */
+export function warnOfNothing(
+  terminal: Terminal,
+  unmatched: readonly UnmatchedName[],
+  selected: number,
+  selection: RecordSelection,
+): void {
+  for (const { of, pattern, known } of unmatched) {
+    const names = known.map((name) => printable(name)).join(', ');
+    const has = names === '' ? `; it names no ${of}` : `; it has ${names}`;
+    terminal.say(`warning: the ledger never names the ${of} ${printable(pattern)}${has}`);
+  }
+  if (selected > 0 || unmatched.length > 0 || isWhole(selection)) return;
+  terminal.say('warning: no record is selected, so there is nothing of the ledger in what is written');
 }

@@ -243,6 +243,6 @@ export function readPublicHalf(bytes: Uint8Array): PublicKey {
   }
 }
 
-function withNewline(text: string): string {
+export function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
 }

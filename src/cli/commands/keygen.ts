@@ -7,6 +7,7 @@ import { formatPrivateKey, generatePrivateKey, type PrivateKeyForm } from '../..
 import { formatPublicKey } from '../../format/key/public-key.js';
 import { writeNewFile } from '../../log/fs/file-system.js';
 import type { Run } from '../context.js';
+import { withNewline } from './key.js';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];
 
@@ -42,8 +43,4 @@ export function addKeygen(program: Command, run: Run): void {
         return 0;
       }),
     );
-}
-
-function withNewline(text: string): string {
-  return text.endsWith('\n') ? text : `${text}\n`;
 }

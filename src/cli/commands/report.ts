@@ -10,7 +10,6 @@ import { renderActivityHtml } from '../../out/text/activity-html.js';
 import { renderActivity, renderActivityMarkdown } from '../../out/text/activity-document.js';
 import type { Paint } from '../../out/text/paint.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput } from '../input.js';
 import { commandGuide } from '../remedies.js';
 import {
@@ -21,7 +20,7 @@ import {
   targetsOf,
   writeReport,
 } from '../report-output.js';
-import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
+import { addSelection, type SelectionOptions, toSelection, warnOfNothing } from '../selection.js';
 import { assertTargets, filesOf } from '../targets.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 

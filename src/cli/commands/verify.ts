@@ -217,16 +217,7 @@ async function verify(
   const known = new Set(onlyNew ? from?.findings : []);
   const before = from?.state.records;
   const { watch = false } = options;
-  const source =
-    ledger === undefined
-      ? await openPartFiles(merge)
-      : watch
-        ? await followLedger(path, {
-            signal,
-            wholeLines: true,
-            onCaughtUp: () => terminal.say('watching for what is appended, until Ctrl-C'),
-          })
-        : await openLedgerInput(path, context);
+  const source = await openSource(context, ledger, options);
   if (watch) {
     context.endsInItsTime();
     outputs.goLive();
@@ -266,14 +257,23 @@ async function verify(
   });
   // A state with broken evidence is not saved: a repaired ledger must be read again.
   if (options.state !== undefined && !result.state.hasInvalid) {
-    const saved = saveVerification({
-      state: result.state,
-      findings: result.kept,
-      prefix: result.prefix,
-    });
-    await replaceFile(options.state, saved);
+    const { state, kept: findings, prefix } = result;
+    await replaceFile(options.state, saveVerification({ state, findings, prefix }));
   }
   return exitStatus;
+}
+
+/** The ledger, followed with `--watch`; or its parts. */
+async function openSource(
+  context: Context,
+  ledger: string | undefined,
+  { merge = [], watch = false }: VerifyCommandOptions,
+): Promise<LedgerSource> {
+  if (ledger === undefined) return openPartFiles(merge);
+  if (!watch) return openLedgerInput(ledger, context);
+  const { terminal, signal } = context;
+  const onCaughtUp = (): void => terminal.say('watching for new records, until Ctrl-C');
+  return followLedger(ledger, { signal, wholeLines: true, onCaughtUp });
 }
 
 /** What a baseline does not list, it does not acknowledge. */

@@ -8,7 +8,7 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { usageError } from '../command-error.js';
 import type { ExitStatus } from '../context.js';
-import { warnOfNothing } from '../empty-selection.js';
+import { warnOfNothing } from '../selection.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 
