@@ -199,7 +199,7 @@ function describeOption(option: Option): string {
   return new Help().optionDescription(shown);
 }
 
-/** Elsewhere `--json` asks for what is `--format json` here. */
+/** Many programs have `--json` for `--format json`. */
 function formatHint(problem: string): string | undefined {
   const [, format] = /^unknown option '--(json|ndjson|text)'$/.exec(problem) ?? [];
   return format === undefined ? undefined : `(Did you mean --format ${format}?)`;
@@ -217,7 +217,7 @@ function countArguments(program: Command, problem: string): string {
   return `too many arguments: expected ${taken === '' ? 'none' : taken}, found ${found}`;
 }
 
-/** What a wrong use of `command` is answered with, after what is wrong. */
+/** Adds a hint to errors of usage. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`hint: ${name} --help says what is expected`);
   for (const sub of command.commands) pointToHelp(sub, `${name} ${sub.name()}`);

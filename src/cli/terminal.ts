@@ -25,7 +25,7 @@ export class Terminal {
   closed = false;
   /** Where a ledger's own key was looked for, and was not. */
   missingKey: string | undefined;
-  /** The ledger that the command was given, for what is said of it. */
+  /** The ledger argument of the command, for hints. */
   ledger: string | undefined;
   #outputError: Error | undefined;
   #progressAt = performance.now() + FIRST_PROGRESS_MS;

@@ -112,7 +112,7 @@ async function peek(
   return { start, chunks: chunks() };
 }
 
-/** The events of a journal. What is wrong with its frames is told at the event that it keeps from being read. */
+/** The events of a journal. A fault of a frame is reported at its event. */
 async function* readJournalEvents(
   chunks: AsyncIterable<Uint8Array>,
   name: string,

@@ -78,7 +78,7 @@ async function checkpoint(
   const urls = [
     ...new Set([...options.witness, ...(policy?.witnesses ?? []).flatMap(({ url }) => url ?? [])]),
   ];
-  // What is wrong with the command is told of before anything is sealed.
+  // Wrong options are reported before anything is sealed.
   for (const url of urls) submissionUrl(url);
   if (urls.length === 0 && keys.length > 0) {
     throw usageError('there is no witness to ask', 'name it with --witness URL');
@@ -182,7 +182,7 @@ function describeRefused(line: NoteSignature, unknown: readonly NoteSignature[])
     : `refused a line by ${name}+${line.keyId}: it does not count as a cosignature of this checkpoint`;
 }
 
-/** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
+/** Fails if cosignatures are missing; the checkpoint itself was made. */
 function assertCosigned(
   { cosignatures, refused }: AttestResult,
   policy: WitnessPolicy | undefined,

@@ -12,7 +12,7 @@ import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } 
 
 interface ExportOptions extends SelectionOptions, VerifyingOptions, Readonly<Record<string, unknown>> {}
 
-/** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
+/** Of several statuses the worst: broken evidence, then undecided, then a broken bound. */
 const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
 
 export function addExport(program: Command, run: Run): void {

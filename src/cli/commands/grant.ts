@@ -131,7 +131,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
     const found = await viewOf(context, path, undefined, options).findRecord(options.parent);
     parent = found.event as unknown as AuthorizationEvent;
   }
-  // Wrong options are told of before the ledger is waited for.
+  // Wrong options are reported before waiting for the ledger.
   draft(new Date().toISOString(), parent);
   problems.end('grant');
   const { event, signer, appended } = await appendDraft(
@@ -250,7 +250,7 @@ async function readIntent(context: Context, text: string): Promise<JsonValue> {
     ingested,
     'an intent file is JSON; of any other file give northroot digest FILE as --intent-digest',
   );
-  // An intent is an option's value: what is wrong with it is no judgement on evidence.
+  // A fault of an option's value is not one of evidence.
   throw new CommandError(error.code, `${printable(path)}: ${error.message}`, {
     exitStatus: 2,
     cause: error,

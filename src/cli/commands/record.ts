@@ -339,7 +339,7 @@ function outcomeOf(
   };
 }
 
-/** What a run uses: what is measured, which --meter can raise, and what it says besides. */
+/** The use of a run: measured amounts, which --meter can raise, and its other units. */
 function metersOf(elapsed: number, meters: readonly Meter[] = []): Meter[] {
   const measured: Meter[] = [
     { unit: 'calls', amount: { t: 'int', v: '1' } },

@@ -86,7 +86,7 @@ function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string
 }
 
 /**
- * Whether a signature is one of P-256 only its key tells; other tools expect those in DER.
+ * Only the key shows whether a signature is P-256; other tools expect those in DER.
  *
  * @param view - Undefined where the ledger cannot be read again.
  */

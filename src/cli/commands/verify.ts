@@ -179,7 +179,7 @@ async function verify(
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const { maxFindings, merge = [] } = options;
-  // Where there is no ledger, the parts are what is read.
+  // Without a ledger, the parts are read.
   const path = ledger ?? merge[0] ?? '';
   const { trust, witnessPolicy, checkpoints } = await readVerifying(options, terminal);
   const bundle =
