@@ -8,7 +8,7 @@ import { NorthrootError } from '../../../base/error.js';
 import { canonicalBytes } from '../../../base/json/canonicalize.js';
 import { ingestJson } from '../../../base/json/ingest.js';
 import { CANONICAL_PROFILE_ID } from '../../../base/json/profile.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json/value.js';
+import { isJsonObject, type JsonObject } from '../../../base/json/value.js';
 import { digestFromBase64url, isDigest } from '../../../base/value/digest.js';
 import { identifyEvent, identifyPayload } from '../../../format/event/identity.js';
 
