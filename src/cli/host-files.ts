@@ -8,7 +8,7 @@ import { listFiles } from '../log/fs/plain-file.js';
 import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { readInput, STDIN } from './input.js';
-import { collect, instant, timeZone } from './options.js';
+import { instant, repeatable, timeZone } from './options.js';
 
 /** The largest file, in bytes: files are read whole. */
 const MAX_HOST_FILE_BYTES = 512 * 1024 * 1024;
@@ -28,20 +28,13 @@ export interface Aid {
 /** Adds `--aid`, `--occurred-at` and `--time-zone`. */
 export function addHostReading(command: Command): Command {
   return command
-    .option(
-      '--aid <name=path>',
-      'a file that is no traffic but helps to judge it, such as policy-bundle=policy.json; may be given again',
-      collect,
-      [],
+    .addOption(
+      repeatable('--aid <name=path>', 'an auxiliary file, such as policy-bundle=policy.json').default([]),
     )
-    .option(
-      '--occurred-at <time>',
-      'for items that state no time, and that no item with one comes before',
-      instant,
-    )
+    .option('--occurred-at <time>', 'the time of items without one, if none before them has one', instant)
     .option(
       '--time-zone <zone>',
-      'of which zone times are that state no offset: UTC, +02:00 or a name such as Europe/Berlin; without it they are not read (times of litellm are of UTC)',
+      'the zone of times without an offset: UTC, +02:00 or a name such as Europe/Berlin; without it they are not read (litellm: UTC)',
       timeZone,
     );
 }
@@ -76,7 +69,7 @@ export async function filesAt({ terminal }: Context, path: string): Promise<read
 /** Hints at `--time-zone` if times without an offset were skipped. */
 export function hintAtTimeZone({ terminal }: Context, findings: readonly { readonly code: string }[]): void {
   if (!findings.some(({ code }) => code === 'TIME_ZONE_NOT_STATED')) return;
-  terminal.say('hint: times without an offset were not read; --time-zone says of which zone they are');
+  terminal.say('hint: times without an offset were not read; give their zone with --time-zone');
 }
 
 export async function readHostFile(context: Context, path: string): Promise<HostFile> {

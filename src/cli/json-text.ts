@@ -1,9 +1,10 @@
 /**
  * JSON as commands write it. What could move a terminal's cursor or reorder its text is written as a JSON escape: the
- * value stays the same, and a ledger cannot speak to whoever looks at a report of it.
+ * value stays the same, and text of a ledger cannot disguise itself.
  */
 
 import type { ByteSink } from '../base/bytes/byte-sink.js';
+import { jsonEscape } from '../out/export/telemetry/safe-json.js';
 
 /** What `printable` escapes, but for the newlines of the layout. */
 const UNSAFE = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{DI}]|(?! )\p{Zs}|#(?=#\[)/gu;
@@ -23,10 +24,5 @@ const PLAIN = /^[\n -"$-~]*$/;
 
 function escapeUnsafe(json: string): string {
   if (PLAIN.test(json)) return json;
-  return json.replace(UNSAFE, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  );
+  return json.replace(UNSAFE, jsonEscape);
 }

@@ -47,10 +47,10 @@ import { exitStatusFor } from './exit-status.js';
 import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
 
-/** What a shell gives for a program that a signal ended is so much more than the signal's number. */
+/** A shell adds this to the number of the signal that ended a program. */
 const SIGNALLED = 128;
 
-/** What waits so long after a signal is given up: it waits for somebody else, such as for a reader of its output. */
+/** How long after a signal a command may still wait, such as for a reader of its output. */
 const GRACE_MS = 1_000;
 
 const REFERENCE = 'Values and reference:';
@@ -90,7 +90,7 @@ export async function main(args: readonly string[]): Promise<number> {
     process.once(signal, () => {
       interrupted ||= SIGNALLED + constants.signals[signal];
       interrupt.abort();
-      // As where nobody listens: to exit would be to wait, for a thread that opens a pipe which nobody writes to, say.
+      // By the signal: an exit could wait for a thread, such as one that opens a pipe without a writer.
       const giveUp = (): void => {
         if (endsInItsTime) return;
         process.removeAllListeners(signal);
@@ -157,7 +157,7 @@ export function makeProgram(run: Run): Command {
     .description(
       'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',
     )
-    .version(VERSION, '-V, --version', 'say which version this is')
+    .version(VERSION, '-V, --version', 'print the version')
     .option('-q, --quiet', 'suppress informational output')
     .helpOption('-h, --help', 'show this help')
     .commandsGroup(REFERENCE)
@@ -199,7 +199,7 @@ function describeOption(option: Option): string {
   return new Help().optionDescription(shown);
 }
 
-/** Elsewhere `--json` asks for what is `--format json` here. */
+/** Many programs have `--json` for `--format json`. */
 function formatHint(problem: string): string | undefined {
   const [, format] = /^unknown option '--(json|ndjson|text)'$/.exec(problem) ?? [];
   return format === undefined ? undefined : `(Did you mean --format ${format}?)`;
@@ -217,7 +217,7 @@ function countArguments(program: Command, problem: string): string {
   return `too many arguments: expected ${taken === '' ? 'none' : taken}, found ${found}`;
 }
 
-/** What a wrong use of `command` is answered with, after what is wrong. */
+/** Adds a hint to errors of usage. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`hint: ${name} --help says what is expected`);
   for (const sub of command.commands) pointToHelp(sub, `${name} ${sub.name()}`);

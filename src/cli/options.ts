@@ -1,6 +1,6 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { printable } from '../base/bytes/printable.js';
 import { MAX_METERS, type Meter, readAmounts } from '../base/value/meter.js';
 import { isPrincipalId, isPrincipalPattern } from '../base/value/principal.js';
@@ -11,6 +11,12 @@ import type { ResourceRef } from '../format/schema/generated/types.js';
 import { parseTimeZone } from '../hosts/shared/local-time.js';
 import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
 import { usageError } from './command-error.js';
+
+/** Describes `--since`. */
+export const SINCE = 'only events at this time or later: 2026-03-01, a time with Z or an offset, or 7d (ago)';
+
+/** Where an amount comes from (`meter_basis`). */
+export const BASES = ['measured', 'reported', 'estimated', 'billed'] as const;
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -90,12 +96,6 @@ export function pastInstant(text: string): string {
   }
 }
 
-/** A request key. */
-export function requestKey(text: string): string {
-  if (/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected 1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3.');
-}
-
 /** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
 export function assertSpan(since: string | undefined, until: string | undefined): void {
   if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
@@ -121,29 +121,31 @@ export function assertPatterns({
   }
 }
 
-/** A principal. */
-export function principalId(text: string): string {
-  if (isPrincipalId(text)) return text;
-  throw new InvalidArgumentError('Expected human:, service:, agent: or org: and a name, such as agent:a1.');
+function textThat(isValid: (text: string) => boolean, expected: string): (text: string) => string {
+  return (text) => {
+    if (isValid(text)) return text;
+    throw new InvalidArgumentError(`Expected ${expected}.`);
+  };
 }
 
-/** The type of an extension event. */
-export function extensionType(text: string): string {
-  if (/^x\.[A-Za-z0-9_.:/-]{1,126}$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected a type that begins with x. such as x.journal.');
-}
-
-/** A tool's name. */
-export function toolName(text: string): string {
-  if (isToolName(text)) return text;
-  throw new InvalidArgumentError('Expected a tool name such as fs.read.');
-}
-
+export const principalId = textThat(
+  isPrincipalId,
+  'human:, service:, agent: or org: and a name, such as agent:a1',
+);
+export const toolName = textThat(isToolName, 'a tool name such as fs.read');
+export const extensionType = textThat(
+  (text) => /^x\.[A-Za-z0-9_.:/-]{1,126}$/.test(text),
+  'a type that begins with x. such as x.journal',
+);
+export const requestKey = textThat(
+  (text) => /^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text),
+  '1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3',
+);
 /** A code, as events have it. */
-export function code(text: string): string {
-  if (/^[A-Z0-9_]{1,64}$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected up to 64 capital letters, digits and _, such as TIMEOUT.');
-}
+export const code = textThat(
+  (text) => /^[A-Z0-9_]{1,64}$/.test(text),
+  'up to 64 capital letters, digits and _, such as TIMEOUT',
+);
 
 /** Collects `unit=amount[,unit=amount…]`, however often the option is given. */
 export function meterList(text: string, previous: readonly Meter[] = []): Meter[] {
@@ -202,6 +204,15 @@ export function resourceList(text: string, previous: readonly ResourceRef[] = []
   const [, kind = '', reference = ''] = /^([^=]{1,256})=(.{1,1024})$/su.exec(text) ?? [];
   if (kind !== '') return [...previous, { kind, reference }];
   throw new InvalidArgumentError('Expected kind=reference, such as file=/etc/hosts.');
+}
+
+/** An option that may be repeated: its values are collected. */
+export function repeatable(flags: string, description: string): Option {
+  return new Option(flags, `${description} (repeatable)`).argParser(collect);
+}
+
+export function textOrJson(description = 'output format'): Option {
+  return new Option('--format <format>', description).choices(['text', 'json']).default('text');
 }
 
 /** Collects the values of an option that may be given again. */

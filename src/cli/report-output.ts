@@ -20,13 +20,12 @@ export interface ReportOutputOptions<F extends string> {
   readonly output: readonly FormatOutput<F>[];
 }
 
-/** Adds `--format` and `--output`. */
 export function addReportOutput(command: Command, formats: readonly string[]): Command {
   return command
-    .addOption(new Option('--format <format>', 'of the report').choices(formats).default('text'))
+    .addOption(new Option('--format <format>', 'format of the report').choices(formats).default('text'))
     .option(
       '--output <format=path>',
-      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
+      'also write the report to a file, in any of these formats; - is standard output, instead of --format (repeatable)',
       collectOutputs(formats),
       [],
     );
@@ -52,7 +51,6 @@ export function targetsOf(outputs: readonly { readonly path: string }[]): Target
   return outputs.map(({ path }) => ({ path, kind: 'file' }));
 }
 
-/** The format on standard output. */
 export function screenFormat<F extends string>({ format, output }: ReportOutputOptions<F>): F {
   return output.find(({ path }) => path === STDOUT)?.format ?? format;
 }
@@ -70,7 +68,6 @@ export async function writeReport<F extends string>(
   await write({ write: (piece) => terminal.write(piece) }, render(screenFormat(options), terminal.paint));
 }
 
-/** Writes only the files. */
 export async function writeReportFiles<F extends string>(
   { output }: ReportOutputOptions<F>,
   render: (format: F, paint: Paint) => Rendered,

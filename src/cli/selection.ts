@@ -1,4 +1,4 @@
-/** The options that say which records are meant, for every command that takes a part of a ledger. */
+/** The options that select records. */
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../base/bytes/printable.js';
@@ -6,11 +6,13 @@ import { defined } from '../base/defined.js';
 import { isJsonObject } from '../base/json/value.js';
 import { tryReadTime } from '../base/value/when.js';
 import { findRecord, type ReadRecord } from '../log/read/read-records.js';
-import type { RecordSelection } from '../rules/selection.js';
+import type { UnmatchedName } from '../log/read/subject.js';
+import { isWhole, type RecordSelection } from '../rules/selection.js';
 import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
-import { assertPatterns, assertSpan, pastInstant } from './options.js';
+import { assertPatterns, assertSpan, pastInstant, SINCE } from './options.js';
+import type { Terminal } from './terminal.js';
 
 /** What {@link addSelection} adds. */
 export interface SelectionOptions {
@@ -25,16 +27,12 @@ export interface SelectionOptions {
 /** Adds the options to a command. */
 export function addSelection(command: Command): Command {
   return command
-    .option('--principal <pattern>', 'only events of this principal; a final * stands for the rest')
-    .option('--grant <id>', 'only this grant and what is under it: its seq, its id, or a prefix of it')
-    .option('--tool <pattern>', 'only events of this tool; a final * stands for the rest')
-    .option(
-      '--since <time>',
-      'only events that occurred at this time or later, such as 2026-03-01, or 7d for seven days ago',
-      pastInstant,
-    )
-    .option('--until <time>', 'only events that occurred before this time', pastInstant)
-    .option('--last <span>', 'only events of a span that ends now, such as 24h, 7d or 4w', pastSpan);
+    .option('--principal <pattern>', 'only events of this principal; may end in *')
+    .option('--grant <id>', 'only this grant and everything under it (seq, id or id prefix)')
+    .option('--tool <pattern>', 'only events of this tool; may end in *')
+    .option('--since <time>', SINCE, pastInstant)
+    .option('--until <time>', 'only events before this time', pastInstant)
+    .option('--last <span>', 'only events of the last 24h, 7d or 4w', pastSpan);
 }
 
 /** A time is no span: `--last 2026-03-01` could be meant for the day. */
@@ -87,4 +85,20 @@ export async function findGrantRecord(
   const isGrant =
     type === 'authorization' && isJsonObject(authorization) && authorization['kind'] === 'grant';
   return { record, isGrant };
+}
+
+/** Warns of names that no record has, or else of an empty selection. */
+export function warnOfNothing(
+  terminal: Terminal,
+  unmatched: readonly UnmatchedName[],
+  selected: number,
+  selection: RecordSelection,
+): void {
+  for (const { of, pattern, known } of unmatched) {
+    const names = known.map((name) => printable(name)).join(', ');
+    const has = names === '' ? `; it names no ${of}` : `; it has ${names}`;
+    terminal.say(`warning: the ledger never names the ${of} ${printable(pattern)}${has}`);
+  }
+  if (selected > 0 || unmatched.length > 0 || isWhole(selection)) return;
+  terminal.say('warning: no record is selected, so there is nothing of the ledger in what is written');
 }

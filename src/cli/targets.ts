@@ -41,7 +41,7 @@ export function writeTarget<T>(
 
 /**
  * @param inputs - Paths that the command reads.
- * @throws NorthrootError `USAGE` for a target that is read, stands in a folder that is read, is named twice or is not of its kind;
+ * @throws NorthrootError `USAGE` for a target that is read, is in a folder that is read, is named twice or is not of its kind;
  *   `FILE_NOT_FOUND` where the folder of a file is missing.
  */
 export async function assertTargets(

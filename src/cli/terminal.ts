@@ -25,7 +25,7 @@ export class Terminal {
   closed = false;
   /** Where a ledger's own key was looked for, and was not. */
   missingKey: string | undefined;
-  /** The ledger that the command was given, for what is said of it. */
+  /** The ledger argument of the command, for hints. */
   ledger: string | undefined;
   #outputError: Error | undefined;
   #progressAt = performance.now() + FIRST_PROGRESS_MS;
@@ -60,7 +60,7 @@ export class Terminal {
   /**
    * Ends the output.
    *
-   * @throws NorthrootError `OUTPUT_FAILED` when a result could not be written, for another reason than that nobody reads it.
+   * @throws NorthrootError `OUTPUT_FAILED` when a result could not be written, unless its reader is gone.
    */
   finish(): void {
     this.#clearProgress();

@@ -49,11 +49,11 @@ type Format = (typeof FORMATS)[number];
 
 /** What is written to standard output goes out in pieces of about so many characters. */
 const BATCH = 64 * 1024;
-/** Of one code so many findings are told live within that time; the others are counted. */
+/** The most findings of one code that are printed live within that time; the others are counted. */
 const MAX_TOLD = 100;
 const TOLD_WITHIN_MS = 10_000;
 
-/** More findings than this are put away on disk, where only such formats are asked for as can take them one by one. */
+/** More findings than this are spilled to disk, if every requested format can take them one by one. */
 const MAX_IN_MEMORY = 1_000;
 
 /** These need every finding that is listed at once. */
@@ -73,22 +73,24 @@ export interface OutputOptions {
 export function addOutputs(command: Command): Command {
   return command
     .addOption(
-      new Option('--format <format>', 'of the report on standard output').choices(FORMATS).default('text'),
+      new Option('--format <format>', 'format of the report on standard output')
+        .choices(FORMATS)
+        .default('text'),
     )
     .option(
       '--output <format=path>',
-      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
+      'also write the report to a file, in any of these formats; - is standard output, instead of --format (repeatable)',
       collectOutputs(FORMATS),
       [],
     )
     .option(
       '--sarif-anchor <file>',
-      'sarif, github and gitlab point to this file of the repository, and name the place in the ledger in their text',
+      'for sarif, github and gitlab: point to this file of the repository, and name the place in the ledger in the text',
       anchorFile,
     )
     .option(
       '--baseline <report>',
-      'findings that this earlier JSON report lists are acknowledged: only new ones are listed and decide the exit status',
+      'acknowledge the findings of this earlier JSON report: only new ones are listed and decide the exit status',
     );
 }
 
@@ -97,7 +99,6 @@ function anchorFile(text: string): string {
   return text;
 }
 
-/** A baseline, where one is asked for. */
 export async function readBaseline(path: string | undefined): Promise<Baseline | undefined> {
   return path === undefined ? undefined : parseBaseline(await readSmallFile(path, MAX_BASELINE_BYTES));
 }
@@ -118,7 +119,7 @@ export class VerifyOutputs {
   readonly #terminal: Terminal;
   readonly #isDirect: boolean;
   #isLive = false;
-  /** By code, what was told, or would have been, since when. */
+  /** By code, how many findings were printed or left out, since when. */
   readonly #told = new Map<string, { readonly since: number; count: number }>();
   #spool: Spool | undefined;
   #findings: FindingSpool | undefined;
@@ -127,7 +128,7 @@ export class VerifyOutputs {
 
   /**
    * @param isFormatGiven - Whether `--format` was given, and is no default.
-   * @param canSpool - Whether every finding is given to {@link VerifyOutputs.take}, and none stands for another.
+   * @param canSpool - Whether every finding is given to {@link VerifyOutputs.take}, and none is folded under another.
    * @throws NorthrootError `USAGE` for options that contradict each other.
    */
   constructor(terminal: Terminal, options: OutputOptions, isFormatGiven: boolean, canSpool: boolean) {
@@ -153,7 +154,7 @@ export class VerifyOutputs {
   }
 
   /**
-   * Refuses what could not be written, or would replace what is read, before it is verified for long.
+   * Refuses outputs that cannot be written or would replace an input, before the verification.
    *
    * @param inputs - Paths that the command reads.
    * @throws NorthrootError `USAGE`, `FILE_NOT_FOUND`.
@@ -162,7 +163,7 @@ export class VerifyOutputs {
     await assertTargets(targetsOf(this.#files), inputs);
   }
 
-  /** Tells of a finding at once, unless too many of its code came lately. */
+  /** Prints a finding at once, unless there were too many of its code lately. */
   #tell(finding: Finding): void {
     const { code } = finding;
     const now = performance.now();
@@ -176,14 +177,14 @@ export class VerifyOutputs {
     if (told.count <= MAX_TOLD) this.#terminal.say(renderFinding(toFindingJson(finding)).join('\n'));
   }
 
-  /** Says how many of a code were not told. */
+  /** Says how many of a code were not printed. */
   #tellMore(code: string): void {
     const more = (this.#told.get(code)?.count ?? 0) - MAX_TOLD;
     this.#told.delete(code);
     if (more > 0) this.#terminal.say(`… and ${more} more ${code}`);
   }
 
-  /** From here on each finding is told as it is found: in ndjson where that is what standard output has, else on standard error. */
+  /** From here on each finding is printed at once: as ndjson if that goes to standard output, else on standard error. */
   goLive(): void {
     this.#isLive = true;
   }

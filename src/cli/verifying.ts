@@ -5,7 +5,7 @@ import type { TrustPolicy } from '../format/schema/generated/types.js';
 import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
 import type { Anchor } from '../rules/verify/anchors.js';
 import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
-import { collect, instant } from './options.js';
+import { instant, repeatable } from './options.js';
 import type { Terminal } from './terminal.js';
 
 /** The options that {@link addVerifying} adds. */
@@ -19,15 +19,15 @@ export interface VerifyingOptions {
 /** Adds `--trust`, `--witness-policy`, `--checkpoint` and `--now`. */
 export function addVerifying(command: Command): Command {
   return command
-    .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option(
-      '--checkpoint <file>',
-      'a checkpoint that you hold (a signed note): the ledger must extend it, and export proves records against it; may be given again',
-      collect,
-      [],
+    .option('--trust <file>', 'the trust policy: trusted origins and keys, and what must be signed')
+    .option('--witness-policy <file>', 'a C2SP tlog-policy file: logs, witnesses and their quorum')
+    .addOption(
+      repeatable(
+        '--checkpoint <file>',
+        'a checkpoint that you hold (a signed note): the ledger must extend it, and export proves records against it',
+      ).default([]),
     )
-    .option('--now <time>', 'the time for judging the age of checkpoints (default: the present)', instant);
+    .option('--now <time>', 'the time that the age of checkpoints is judged by (default: now)', instant);
 }
 
 /** The files that {@link readVerifying} reads. */

@@ -392,7 +392,7 @@ describe('why', () => {
       0,
       ['  what       fs.read usd=0.5', '  checks     spend pass', `executed seq 7  ${idOf(doneRun)}`],
     ],
-    ['an open action', '5', 0, ['not executed: it is open, and what it reserves is set aside']],
+    ['an open action', '5', 0, ['not executed: it is open, and its reservation is held']],
     ['a denied action', '6', 0, ['  decision   deny, NOT_NOW', `attempted seq 8  ${idOf(attempt)}`]],
     [
       'a blocked attempt',
@@ -668,7 +668,7 @@ describe('verify --state', () => {
     put('said.jsonl', lines.slice(0, 5));
     words.push(verify('said.jsonl').stderr);
     expect(words).toEqual([
-      expect.stringContaining('no state to go on from in said.jsonl.state'),
+      expect.stringContaining('there is no usable state in said.jsonl.state'),
       expect.stringMatching(/said\.jsonl\.state.* 3 records .* 2 are new/),
     ]);
   });

@@ -50,7 +50,7 @@ describe('prove', () => {
     expect(run.stdout.startsWith('c2sp.org/tlog-proof@v1\nextra ')).toBe(true);
     expect(run.stdout).toContain(`\nindex 3\n`);
     expect(run.stdout).toContain(`\n\n${ORIGIN}\n7\n`);
-    expect(run.stderr).toContain(`seq 3 stands in the checkpoint of 7 records of ${ORIGIN}`);
+    expect(run.stderr).toContain(`seq 3 is in the checkpoint of 7 records of ${ORIGIN}`);
   });
 
   it('writes it to a new file', () => {

@@ -10,8 +10,8 @@ import { expect, it } from 'vitest';
 import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
 import { EXPORT_KINDS } from '../../src/cli/exports/kinds.js';
 import { makeProgram } from '../../src/cli/main.js';
-import { renderCommandReference, renderManPage } from '../../src/cli/man-page.js';
 import { hasProgram } from '../cli/runner.js';
+import { renderCommandReference, renderManPage } from './manual.js';
 
 const PATH = 'man/northroot.1';
 const program = makeProgram(() => Promise.resolve());

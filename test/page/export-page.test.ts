@@ -2,10 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isExact, NativeSignatures, type HostCrypto } from '../../src/out/page/model/native-signatures.js';
-import { runVerification } from '../../src/rules/verify/run-verification.js';
-import { bytesSource } from '../bytes-source.js';
-import { CASES, fixtureBytes, FIXTURES, optionsOf } from '../fixtures/cases.js';
+import { CASES, FIXTURES } from '../fixtures/cases.js';
 import { Workshop } from '../cli/runner.js';
 import { makeDemo } from './demo.js';
 import { ledgerIn, makePage } from './support.js';
@@ -59,57 +56,5 @@ describe('exportPage', () => {
     for (const kind of ['--html', '--dsse', '--bundle'])
       expect(shop.run(['export', ledger, kind, `out${kind}`, ...policy]).status).toBe(status);
     expect(shop.run(['export', ledger, '--dsse', 'without']).status).not.toBe(status);
-  });
-});
-
-describe('signatures by the host', () => {
-  const subtle = crypto.subtle as unknown as HostCrypto;
-
-  it('are taken from one that decides by the cofactorless equation alone', async () => {
-    expect(await isExact(subtle)).toBe(true);
-    expect(
-      await isExact({ ...subtle, importKey: () => Promise.resolve({}), verify: () => Promise.resolve(true) }),
-    ).toBe(false);
-    expect(
-      await isExact({
-        importKey: () => Promise.reject(new Error('no')),
-        verify: () => Promise.resolve(true),
-      }),
-    ).toBe(false);
-  });
-
-  it('give the findings that each backend gives, also where the host was asked for other bytes', async () => {
-    const some = CASES.filter(
-      ({ ledger }) => /signature|multi|p256|agent-run/.test(ledger) && ledger.endsWith('.jsonl'),
-    );
-    expect(some.length).toBeGreaterThan(5);
-    for (const fixture of some) {
-      const native = new NativeSignatures(subtle);
-      const bytes = fixtureBytes(fixture.ledger);
-      const lines = bytes
-        .toString('latin1')
-        .split('\n')
-        .map((line) => Buffer.from(`${line}\n`, 'latin1'));
-      const source = {
-        ...bytesSource(bytes, fixture.ledger),
-        segments: (async function* () {
-          yield {
-            file: fixture.ledger,
-            firstSeq: undefined,
-            chunks: (async function* () {
-              for (const line of lines.slice(0, -1)) {
-                await native.prepare(line);
-                yield line;
-              }
-            })(),
-          };
-          await Promise.resolve();
-        })(),
-      };
-      const result = await runVerification(source, { ...optionsOf(fixture), backend: native.backend });
-      expect(result.findings.map(({ code }) => code)).toEqual(fixture.findings.map(({ code }) => code));
-      if (fixture.ledger === 'ledgers/agent-run.jsonl' && fixture.trust === undefined)
-        expect(native.used).toBeGreaterThan(0);
-    }
   });
 });

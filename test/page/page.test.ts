@@ -290,15 +290,6 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
     await open.page.close();
   });
 
-  it('gives the same verdicts where the browser has no Web Cryptography', async () => {
-    const open = await browser.open(demoPage, {
-      first:
-        'delete Crypto.prototype.subtle; globalThis.Worker = class { constructor() { throw new Error("refused"); } };',
-    });
-    expect(await open.done()).toEqual({ verdict: 'violation', exitStatus: '3', agreement: 'same' });
-    await open.page.close();
-  });
-
   describe('shows hostile texts as texts', () => {
     it('in every part of the page, and runs, loads and obeys none of them', async () => {
       const { html } = await makePage(hostileLedger(HOSTILE_STRINGS));

@@ -48,7 +48,6 @@ export async function openOnPage(
   bytes: Buffer,
 ): Promise<{ readonly engine: Engine; readonly overview: Overview }> {
   const engine = new Engine({
-    crypto: undefined,
     inflate: (packed) => Promise.resolve(packed),
     now: () => 0,
     pause: undefined,

@@ -140,5 +140,5 @@ test('a grant above an event names who signed it', async () => {
   expect(known.text).toContain('measured');
   const unknown = await told(agent);
   expect(unknown.history.grants[0]?.signers).toEqual([]);
-  expect(unknown.text).toContain('nobody who is known');
+  expect(unknown.text).toContain('no known and entitled key');
 });

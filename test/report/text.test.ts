@@ -38,7 +38,7 @@ test('names who signed each grant, and says when nobody known did', async () => 
   expect(signed.trust.signers[0]).toMatchObject({ keyid: chief.publicKey.keyid, name: 'the chief' });
   expect(renderReport(signed)).toContain(`signed by ${chief.publicKey.keyid} (the chief)`);
   const forged = await verify(ledger({ event: first, signers: [chief] }, { event: grant, signers: [agent] }));
-  expect(renderReport(forged)).toContain('signed by nobody who is known');
+  expect(renderReport(forged)).toContain('signed by no known and entitled key');
 });
 
 test('a finding says which record it is about, and how that is shown', async () => {

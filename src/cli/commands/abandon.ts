@@ -28,16 +28,16 @@ export function addAbandon(program: Command, run: Run): void {
     .command('abandon')
     .summary('settle actions that will not finish')
     .description(
-      'Settles the open actions that northroot budget lists, and writes a line for each. An action that was not started is released: its reservation is given back. A started action is recorded with an unknown outcome, and its reservation is charged. northroot record --abandon settles a single one. The exit status is 1 if any could not be settled, such as one that another key must sign.',
+      'Settles open actions (northroot budget lists them) and prints one line for each. An action that was not started is released: its reservation is given back. A started action is recorded with the outcome unknown, and its reservation is charged. To settle a single action, use northroot record --abandon. Exits with 1 if any action could not be settled, for example because another key must sign.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--expired', 'release the actions that have expired and were not started')
+    .option('--expired', 'release expired actions that were not started')
     .option(
       '--older-than <span>',
-      'settle every action allowed or started longer ago than this, such as 90s, 30m, 2h or 7d; use it only if nothing of that age is still running',
+      'settle all actions allowed or started longer ago than 90s, 30m, 2h or 7d; make sure that none is still running',
       spanMs,
     )
-    .option('--grant <id>', 'only what is under this grant: its seq, its id, or a prefix of it')
+    .option('--grant <id>', 'only actions under this grant (seq, id or id prefix)')
     .option('--trust <file>', 'verify the ledger with this trust policy first');
   withSigning(command).action((ledger: string, options: AbandonCommandOptions) =>
     run((context) => abandon(context, ledger, options)),

@@ -14,7 +14,7 @@ import type { ReadRecord } from '../../log/read/read-records.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openInput } from '../input.js';
-import { amountsOf, collect } from '../options.js';
+import { amountsOf, BASES, repeatable } from '../options.js';
 import { viewOf } from '../view.js';
 import { appendDraft, OptionProblems } from './append-draft.js';
 import { type SigningChoice, withSigning } from './ledger-key.js';
@@ -43,31 +43,24 @@ const FLAGS: Readonly<Record<Exclude<keyof AdjustmentOptions, 'source' | 'occurr
 };
 
 const NOTES = `
-A credit gives budget back: only a key with the role authority may sign it, and nobody credits a grant of their own.`;
+A credit gives budget back, so its key must have the role authority. A principal cannot credit its own grant.`;
 
 export function addAdjust(program: Command, run: Run): void {
   const command = program
     .command('adjust')
     .summary('correct what counts as used under a grant')
     .description(
-      'Appends an adjustment: from there on a credit lowers and a debit raises what counts as used under a grant and those that it was delegated from. Rates and concurrency do not see it.',
+      'Appends an adjustment. From then on a credit lowers, and a debit raises, the amount used under a grant and the grants above it. Rates and concurrency are not affected.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--grant <id>', 'the grant: its seq, its id, or a prefix of it; required')
-    .option('--credit <amounts>', 'give back so much, such as usd=0.3; may be given again', collect)
-    .option('--debit <amounts>', 'count so much more; may be given again', collect)
+    .option('--grant <id>', 'the grant (seq, id or id prefix); required')
+    .addOption(repeatable('--credit <amounts>', 'amounts to give back, such as usd=0.3'))
+    .addOption(repeatable('--debit <amounts>', 'amounts to charge'))
     .option('--reason <code>', 'why, such as REFUND; required')
-    .option('--execution <id>', 'the execution that is corrected: its seq, its id, or a prefix of it')
-    .addOption(
-      new Option('--basis <basis>', 'how the amount is known').choices([
-        'measured',
-        'reported',
-        'estimated',
-        'billed',
-      ]),
-    )
+    .option('--execution <id>', 'the execution to correct (seq, id or id prefix)')
+    .addOption(new Option('--basis <basis>', 'how the amount is known').choices(BASES))
     .option('--evidence <file>', 'the bill or credit note; its digest and size are recorded')
-    .option('--principal <id>', 'who adjusts (default: who made the ledger)')
+    .option('--principal <id>', 'who adjusts (default: the creator of the ledger)')
     .addHelpText('after', NOTES);
   withSigning(command).action((ledger: string, options: AdjustCommandOptions) =>
     run((context) => adjust(context, ledger, options)),

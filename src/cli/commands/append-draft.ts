@@ -83,7 +83,7 @@ function patternHint(event: object): string {
   return `key add --for names the principals of the events that the key signs${of}, such as --for ${name}; `;
 }
 
-/** Collects what is wrong with the options of a command, to report it in one error. */
+/** Collects the problems of a command's options, to report them in one error. */
 export class OptionProblems {
   readonly #problems: string[] = [];
 

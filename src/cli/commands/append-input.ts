@@ -17,7 +17,6 @@ import { openInput, STDIN } from '../input.js';
 /** The longest text of one event, in bytes: white space included, so more than a record may have. */
 const MAX_EVENT_TEXT_BYTES = 1024 * 1024;
 
-/** One event of the input. */
 export interface InputEvent {
   /** The input's name and the line that the event begins in. */
   readonly place: string;
@@ -113,7 +112,7 @@ async function peek(
   return { start, chunks: chunks() };
 }
 
-/** The events of a journal. What is wrong with its frames is told at the event that it keeps from being read. */
+/** The events of a journal. A fault of a frame is reported at its event. */
 async function* readJournalEvents(
   chunks: AsyncIterable<Uint8Array>,
   name: string,

@@ -1,6 +1,6 @@
 /**
  * `northroot append`: events in, one a line, from files or a pipe; one result line out for each, once it is on disk. Reading
- * goes on while earlier events are being written, so that a fast pipe is written in groups.
+ * continues while earlier events are being written, so that a fast pipe is written in groups.
  */
 
 import { type Command, Option } from 'commander';

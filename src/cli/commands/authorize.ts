@@ -43,36 +43,29 @@ export function addAuthorize(program: Command, run: Run): void {
     .command('authorize')
     .summary("ask the ledger's grants, and record the decision")
     .description(
-      'Asks whether a principal may call a tool now, by the grants in the ledger and the rules that verify applies, and appends the authorization: allow or deny. Exit status 0 for allow, 3 for deny. With a command after --, its parameters are the command line: nothing is run, northroot record runs it.',
+      'Asks whether a principal may call a tool now. Applies the grants in the ledger and the rules of verify, and appends the decision, allow or deny, as an authorization. With a command after --, the parameters are its command line; nothing is run (northroot record runs it). Exits with 0 for allow, 3 for deny.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument(
-      '[command...]',
-      'after --: the command that is to be run by northroot record; here it is only digested',
-    )
-    .requiredOption('--principal <id>', 'who asks, such as agent:a1', principalId)
-    .requiredOption('--tool <name>', 'the tool, such as fs.read', toolName)
+    .argument('[command...]', 'after --: the command to authorize; it is digested, not run')
+    .requiredOption('--principal <id>', 'the principal that asks, such as agent:a1', principalId)
+    .requiredOption('--tool <name>', 'the tool to call, such as fs.read', toolName)
     .option(
       '--grant <id>',
-      "act under this grant: its seq, its id, or a prefix of it (default: the principal's first that allows it)",
+      'use this grant (seq, id or id prefix; default: the first that allows the action)',
     )
-    .option('--params <file>', 'the parameters, JSON; - for standard input')
-    .option('--params-digest <digest>', 'their digest instead')
-    .option('--intent <file>', 'the intent, JSON (default: the tool and its parameters)')
-    .option('--intent-digest <digest>', 'the digest of the intent, in place of --intent')
-    .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
+    .option('--params <file>', 'the parameters as JSON; - for standard input')
+    .option('--params-digest <digest>', 'the digest of the parameters, instead of --params')
+    .option('--intent <file>', 'the intent as JSON (default: the tool and its parameters)')
+    .option('--intent-digest <digest>', 'the digest of the intent, instead of --intent')
+    .option('--reserve <amounts>', 'the most that may be used, such as usd=0.25,calls=1', meterList)
     .option(
       '--expires <time>',
-      'until when it may be begun, such as 15m, 2h or a time with Z or an offset; what is reserved and not begun by then is given back',
+      'start by then: 15m, 2h, or a time with Z or an offset; after that the reservation is released',
     )
-    .option(
-      '--resource <resource>',
-      'what it will touch, as KIND=REFERENCE, such as file=/etc/hosts',
-      resourceList,
-    )
+    .option('--resource <resource>', 'a resource that it accesses, such as file=/etc/hosts', resourceList)
     .option(
       '--request-key <key>',
-      'your own name for this one request: asked again, it gets the answer that it has, and nothing is recorded',
+      'your name for this request: a repeated request gets the same answer, and nothing more is recorded',
       requestKey,
     );
   withDeciding(command).action((ledger: string, words: string[], options: AuthorizeCommandOptions) =>

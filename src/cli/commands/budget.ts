@@ -1,6 +1,6 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { writeJson } from '../../base/json/write-json.js';
@@ -27,6 +27,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { safeSink } from '../json-text.js';
+import { textOrJson } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
@@ -42,14 +43,14 @@ export function addBudget(program: Command, run: Run): void {
     .command('budget')
     .summary('show what is left of each grant')
     .description(
-      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left; what was allowed and not started, with its age; and what was started and is not recorded, which counts as reserved in the text. northroot abandon settles what nobody will end. The ledger is verified up to there; the exit status is 1 when its evidence is broken, 3 when a bound was.',
+      'Shows the accounts of each grant: per unit the cap and the amounts used, reserved and left. Also lists actions that were allowed and not started, with their age, and actions that were started and not recorded (in text, these count as reserved). northroot abandon settles actions that will not finish. The ledger is verified up to that point: exits with 1 if evidence is broken, 3 if a bound was exceeded.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
-    .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
-    .option('--at <point>', 'after the record of this seq, or at this time; the whole ledger is read for it')
+    .option('--grant <id>', 'only this grant (seq, id or id prefix)')
+    .option('--at <point>', 'after the record with this seq, or at this time; reads the whole ledger')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
-    .addOption(new Option('--format <format>', 'of the accounts').choices(['text', 'json']).default('text'))
+    .addOption(textOrJson())
     .action((ledger: string, options: BudgetOptions) => run((context) => budget(context, ledger, options)));
 }
 

@@ -21,7 +21,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, principalId, seconds } from '../options.js';
+import { principalId, repeatable, seconds } from '../options.js';
 import { NO_INDEX } from '../view.js';
 import { findSigner, notePathOf, writingOptions } from './ledger-key.js';
 
@@ -42,22 +42,22 @@ export function addCheckpoint(program: Command, run: Run): void {
     .command('checkpoint')
     .summary('seal a ledger with a signed checkpoint')
     .description(
-      'Verifies the ledger, appends a checkpoint that covers all its records, signed with a key that has the role checkpoint (Ed25519 or ML-DSA-44; with one of each, the note is hybrid), and writes the signed note to LEDGER.checkpoint too: keep a copy elsewhere, and verify --checkpoint finds whatever is changed or cut off later. With --witness it asks witnesses to cosign, and appends their cosignatures as an attestation; that is the only part that uses the network. Refuses to seal broken evidence.',
+      'Verifies the ledger and appends a checkpoint that covers all its records, signed by a key with the role checkpoint (Ed25519 or ML-DSA-44; with one of each, the note is hybrid). Also writes the signed note to LEDGER.checkpoint. Keep a copy elsewhere: verify --checkpoint then detects later changes and truncation. With --witness, asks witnesses to cosign and appends their cosignatures as an attestation; only this uses the network. Refuses to seal broken evidence.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option(
-      '--key <file>',
-      'private key that signs the note; may be given again. The first that is not ML-DSA-44 signs the record too (default: NORTHROOT_KEY, then LEDGER.key)',
-      collect,
-      [],
+    .addOption(
+      repeatable(
+        '--key <file>',
+        'private key that signs the note; the first that is not ML-DSA-44 signs the record too (default: NORTHROOT_KEY, then LEDGER.key)',
+      ).default([]),
     )
     .option('--note <file>', 'where to write the note (default: LEDGER.checkpoint)')
-    .option('--principal <id>', 'who makes the checkpoint (default: who made the ledger)', principalId)
-    .option('--witness <url>', 'ask the witness with this URL to cosign; may be given again', collect, [])
-    .option('--witness-key <vkey>', 'a key that witnesses cosign with; may be given again', collect, [])
+    .option('--principal <id>', 'who makes the checkpoint (default: the creator of the ledger)', principalId)
+    .addOption(repeatable('--witness <url>', 'ask the witness at this URL to cosign').default([]))
+    .addOption(repeatable('--witness-key <vkey>', 'the public key of a witness').default([]))
     .option(
       '--witness-policy <file>',
-      'a C2SP tlog-policy file: its witnesses are asked and known, and its quorum must be met',
+      'a C2SP tlog-policy file: its witnesses are asked and trusted, and its quorum is required',
     )
     .option('--witness-timeout <seconds>', 'how long to wait for each witness', seconds, 10)
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
@@ -78,7 +78,7 @@ async function checkpoint(
   const urls = [
     ...new Set([...options.witness, ...(policy?.witnesses ?? []).flatMap(({ url }) => url ?? [])]),
   ];
-  // What is wrong with the command is told of before anything is sealed.
+  // Wrong options are reported before anything is sealed.
   for (const url of urls) submissionUrl(url);
   if (urls.length === 0 && keys.length > 0) {
     throw usageError('there is no witness to ask', 'name it with --witness URL');
@@ -182,7 +182,7 @@ function describeRefused(line: NoteSignature, unknown: readonly NoteSignature[])
     : `refused a line by ${name}+${line.keyId}: it does not count as a cosignature of this checkpoint`;
 }
 
-/** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
+/** Fails if cosignatures are missing; the checkpoint itself was made. */
 function assertCosigned(
   { cosignatures, refused }: AttestResult,
   policy: WitnessPolicy | undefined,

@@ -53,7 +53,6 @@ function pathsOf(program: Command): Path[] {
   return [...within, ...paths];
 }
 
-/** The commands that have subcommands. */
 function groupsOf(program: Command): string[] {
   return program.commands.filter(({ commands }) => commands.length > 0).map((command) => command.name());
 }

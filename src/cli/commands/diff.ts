@@ -1,24 +1,25 @@
 /** `northroot diff`: where two ledgers part. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { renderLedgerDiff } from '../../out/text/ledger-diff.js';
 import { diffLedgers } from '../../proof/ledger-diff.js';
 import { usageError } from '../command-error.js';
 import type { Run } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { textOrJson } from '../options.js';
 import { commandGuide } from '../remedies.js';
 
 export function addDiff(program: Command, run: Run): void {
   program
     .command('diff')
-    .summary('show where two ledgers part')
+    .summary('compare two ledgers')
     .description(
-      'Compares two ledgers byte for byte, and shows the first record in which they differ. Exit status: 0 when they are the same or one extends the other, 1 when they forked. Neither is verified.',
+      'Compares two ledgers byte by byte and shows the first record that differs. Neither is verified. Exits with 0 if they are identical or one extends the other, 1 if they forked.',
     )
     .argument('<a>', 'a file or folder; - for standard input')
     .argument('<b>', 'the other one')
-    .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
+    .addOption(textOrJson())
     .action((a: string, b: string, options: { format: 'text' | 'json' }) =>
       run(async (context) => {
         const { terminal, signal } = context;

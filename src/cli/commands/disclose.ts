@@ -1,4 +1,4 @@
-/** `northroot disclose`: attaches contents to a bundle, or holds files against the digests that name them. */
+/** `northroot disclose`: attaches contents to a bundle, or finds the records that name a file. */
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -9,6 +9,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readBundleInput, readInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { textOrJson } from '../options.js';
 
 interface DiscloseOptions {
   readonly content?: readonly string[];
@@ -23,17 +24,15 @@ const MAX_SHOWN = 10;
 export function addDisclose(program: Command, run: Run): void {
   program
     .command('disclose')
-    .summary('show contents that a ledger names by their digests')
+    .summary('attach contents, or look them up by digest')
     .description(
-      'Contents stand outside the ledger, which names them by their SHA-256 digests. With --content attaches files to a bundle, so that verify holds them against the records that name them; the signature of the bundle stays right. With --check says which records of a ledger or bundle name a file. A file fits by its bytes or, of JSON, by its canonical form, also that of {"salt","value"}. Exit status of --check: 0 each file is named, 1 one of them is named by no record.',
+      'A ledger holds SHA-256 digests of contents, not the contents. --content attaches files to a bundle; verify then checks them against the records that name them. The signature of the bundle stays valid. --check lists the records of a ledger or bundle that name a file. A file matches by its bytes or, if it is JSON, by its canonical form, also as {"salt","value"}. With --check, exits with 0 if every file is named, 1 if not.',
     )
     .argument('<path>', 'the bundle; with --check a bundle or a ledger')
     .option('--content <file...>', 'the files to attach')
-    .option('--check <file...>', 'the files to hold against the digests')
-    .option('-o, --out <file>', 'with --content: the bundle to make')
-    .addOption(
-      program.createOption('--format <format>', 'of --check').choices(['text', 'json']).default('text'),
-    )
+    .option('--check <file...>', 'the files to look up')
+    .option('-o, --out <file>', 'with --content: the bundle to write')
+    .addOption(textOrJson('output format of --check'))
     .action((path: string, options: DiscloseOptions) => run((context) => disclose(context, path, options)));
 }
 
@@ -57,7 +56,7 @@ async function disclose(context: Context, path: string, options: DiscloseOptions
   }
   await writeNewFile(out, attachContents(bundle, await readContents(content, context)), 0o644);
   const many = content.length === 1 ? '1 content' : `${content.length} contents`;
-  context.terminal.say(`made ${printable(out)}: ${many} attached; whoever has it can read them`);
+  context.terminal.say(`made ${printable(out)}: ${many} attached, readable by everyone who has the bundle`);
   return 0;
 }
 

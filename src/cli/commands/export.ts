@@ -12,7 +12,7 @@ import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } 
 
 interface ExportOptions extends SelectionOptions, VerifyingOptions, Readonly<Record<string, unknown>> {}
 
-/** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
+/** Of several statuses the worst: broken evidence, then undecided, then a broken bound. */
 const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
 
 export function addExport(program: Command, run: Run): void {
@@ -21,7 +21,7 @@ export function addExport(program: Command, run: Run): void {
       .command('export')
       .summary('write a verified ledger for other tools')
       .description(
-        'Verifies a ledger and writes it, or the records that are selected, in the forms that are asked for; several may be asked for at once. What is written says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+        'Verifies a ledger and writes it, or the selected records, in one or more formats. Each output says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
       )
       .argument('<ledger>', 'the file or folder'),
   );
@@ -79,7 +79,7 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   return WORST.find((status) => statuses.includes(status)) ?? 0;
 }
 
-/** An option that no kind takes would change nothing, and whoever gave it would believe that it did. */
+/** Refuses an option that would have no effect. */
 function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions): void {
   const taken = new Set(kinds.flatMap(({ further = [] }) => further.map(([flags]) => flags)));
   for (const [flags] of EXPORT_KINDS.flatMap(({ further = [] }) => further)) {
@@ -87,7 +87,7 @@ function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions
     const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
     const [option = ''] = flags.split(' ');
     throw usageError(
-      `${option} is for none of the exports that are asked for`,
+      `${option} is for none of the requested exports`,
       `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
     );
   }

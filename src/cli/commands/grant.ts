@@ -1,4 +1,4 @@
-/** `northroot grant`: writes a grant, so that nobody writes bounds as JSON by hand. */
+/** `northroot grant`: appends a grant made from options. */
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -15,7 +15,7 @@ import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput } from '../input.js';
-import { amountsOf, collect } from '../options.js';
+import { amountsOf, repeatable } from '../options.js';
 import { viewOf } from '../view.js';
 import { appendDraft, OptionProblems } from './append-draft.js';
 import { type SigningChoice, withSigning } from './ledger-key.js';
@@ -65,75 +65,47 @@ const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>>
   source: '--source',
 };
 
+const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'];
+
 const NOTES = `
-Who grants is who signs: the key must have the role authority, or, with --parent, be one of
-the delegator's own. The grant's principal is the grantee, in whose name everything under it is done.
+The signer is the grantor: the key must have the role authority or, with --parent, belong to the
+delegator. The principal of a grant is the grantee: everything under the grant is done in its name.
 
-An intent is JSON, recorded by the digest of its canonical bytes. --intent TEXT is the JSON string TEXT
-and --intent @FILE the JSON in a file: northroot digest --json gives the same digest. Given again, the
-intents are one list. Without it the intent is the parent's, or the bounds themselves.
+An intent is JSON, recorded as the digest of its canonical form. --intent TEXT is the JSON string TEXT,
+and --intent @FILE the JSON in a file; northroot digest --json gives the same digest. Several intents
+are one list. The default is the intent of the parent, or else the bounds.
 
-With --parent, what is not said is taken over from the parent: its tools, its units, its limits, its expiry.`;
+With --parent, tools, units, limits and expiry that are not given are those of the parent.`;
 
 export function addGrant(program: Command, run: Run): void {
   const command = program
     .command('grant')
-    .summary('allow a principal some tools, within bounds')
+    .summary('grant a principal tools within bounds')
     .description(
-      'Appends an allowed grant: which tools somebody may call, how much of each unit may be used, until when. Amounts are exact decimals.',
+      'Appends a grant: which tools a principal may call, how much of each unit it may use, and until when. Amounts are exact decimals.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--to <id>', 'who is granted, such as agent:a1; required')
+    .option('--to <id>', 'the grantee, such as agent:a1; required')
     .option('--principal <id>', 'another name for --to')
-    .option(
-      '--tool <pattern>',
-      "a tool such as fs.read, or a pattern such as 'fs.*'; may be given again",
-      collect,
-    )
-    .option(
-      '--cap <amounts>',
-      'the most that may be used of a unit, such as usd=5; may be given again',
-      collect,
-    )
-    .option(
-      '--action-cap <amounts>',
-      'the most that one action may reserve, and one execution use; may be given again',
-      collect,
-    )
-    .option(
-      '--rate <amounts>',
-      'the most within a window, such as usd.per_5h=1 or calls.per_min=10; may be given again',
-      collect,
+    .addOption(repeatable('--tool <pattern>', "a tool such as fs.read, or a pattern such as 'fs.*'"))
+    .addOption(repeatable('--cap <amounts>', 'the most that may be used of a unit, such as usd=5'))
+    .addOption(repeatable('--action-cap <amounts>', 'the most that one action may reserve or use'))
+    .addOption(
+      repeatable('--rate <amounts>', 'the most within a window, such as usd.per_5h=1 or calls.per_min=10'),
     )
     .option('--not-before <time>', 'valid from then on: 10m (from now), or a time')
     .option('--expires <time>', 'valid until then: 30m, 2h or 7d (from now), or a time')
-    .option('--concurrency <n>', 'how many executions may run at a time')
-    .option('--max-depth <n>', 'how many delegated grants may hang below this one, one under the other')
-    .option(
-      '--resource <resource>',
-      'a resource that may be touched, as KIND=REFERENCE; may be given again',
-      collect,
-    )
-    .addOption(
-      new Option('--output-mode <mode>', 'how far outputs may be recorded').choices([
-        'digest_only',
-        'allow_contentref',
-        'allow_inline',
-      ]),
-    )
-    .option('--parent <id>', 'delegate from this grant: its seq, its id, or a prefix of it')
-    .option('--intent <text>', 'what it is for: a text, or @FILE with JSON; may be given again', collect)
-    .option('--intent-digest <digest>', 'the digest of the intent, in place of --intent')
-    .option(
-      '--user-intent <text>',
-      'what the user asked for, of which the intent is a part: a text, or @FILE',
-    )
-    .option('--policy-id <text>', 'who or what decided (default: manual)')
+    .option('--concurrency <n>', 'how many executions may run at the same time')
+    .option('--max-depth <n>', 'how many levels of delegated grants may be below this one')
+    .addOption(repeatable('--resource <resource>', 'a resource that may be accessed, as KIND=REFERENCE'))
+    .addOption(new Option('--output-mode <mode>', 'how outputs may be recorded').choices(OUTPUT_MODES))
+    .option('--parent <id>', 'delegate from this grant (seq, id or id prefix)')
+    .addOption(repeatable('--intent <text>', 'the purpose: a text, or @FILE with JSON'))
+    .option('--intent-digest <digest>', 'the digest of the intent, instead of --intent')
+    .option('--user-intent <text>', "the user's request that the intent is part of: a text, or @FILE")
+    .option('--policy-id <text>', 'the policy or person that decided (default: manual)')
     .option('--policy-digest <digest>', 'the digest of that policy')
-    .option(
-      '--source <text>',
-      'the foreign system that the grant is taken over from, and its id there: SYSTEM=ID',
-    )
+    .option('--source <text>', 'the system that the grant was copied from, and its id there: SYSTEM=ID')
     .addHelpText('after', NOTES);
   withSigning(command).action((ledger: string, options: GrantCommandOptions) =>
     run((context) => grant(context, ledger, options)),
@@ -159,7 +131,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
     const found = await viewOf(context, path, undefined, options).findRecord(options.parent);
     parent = found.event as unknown as AuthorizationEvent;
   }
-  // Wrong options are told of before the ledger is waited for.
+  // Wrong options are reported before waiting for the ledger.
   draft(new Date().toISOString(), parent);
   problems.end('grant');
   const { event, signer, appended } = await appendDraft(
@@ -278,7 +250,7 @@ async function readIntent(context: Context, text: string): Promise<JsonValue> {
     ingested,
     'an intent file is JSON; of any other file give northroot digest FILE as --intent-digest',
   );
-  // An intent is an option's value: what is wrong with it is no judgement on evidence.
+  // A fault of an option's value is not one of evidence.
   throw new CommandError(error.code, `${printable(path)}: ${error.message}`, {
     exitStatus: 2,
     cause: error,

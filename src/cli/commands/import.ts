@@ -73,13 +73,13 @@ export function addImport(program: Command, run: Run): void {
     .command('import')
     .summary('import records of other systems')
     .description(
-      `Reads the files of another system, checks them against that system's own rules, and converts them to authorizations, executions and evidence. With --ledger these are appended; otherwise they go to standard output, ready for append, and the report goes to standard error. Every item of the files is accounted for, and nothing is invented. Importing the same files again adds nothing. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
+      `Reads files of another system, checks them against that system's rules, and converts them to authorizations, executions and evidence. With --ledger, appends these events; otherwise writes them to standard output, ready for append, and the report to standard error. The report accounts for every item, and nothing is invented. Importing the same files again adds nothing. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
     )
-    .argument('<files...>', "the system's files; - for standard input; a folder stands for the files in it")
+    .argument('<files...>', 'files of the system, or folders of them; - for standard input')
     .addOption(new Option('--from <host>', 'the system').choices(HOSTS.map(({ name }) => name)))
     .option('--ledger <path>', 'append to this ledger')
-    .option('--check', 'only report: make no events')
-    .option('--create', 'make the ledger if it does not exist; its genesis has the time of the first record')
+    .option('--check', 'only report: write no events')
+    .option('--create', 'create the ledger if it does not exist, with the time of the first record')
     .option('--origin <name>', "the new ledger's unique name (as with --create)")
     .option(...KEY)
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
@@ -95,9 +95,9 @@ export function addCheck(program: Command, run: Run): void {
     .command('check')
     .summary("check files against another system's rules")
     .description(
-      'Checks files against a published profile of another system and reports what does not conform, with its rules, files and lines. Writes only the report. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks files against a published profile of another system, and reports violations with rule, file and line. Writes only the report. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
-    .argument('<files...>', 'the files; - for standard input; a folder stands for the files in it')
+    .argument('<files...>', 'files, or folders of them; - for standard input')
     .addOption(
       new Option('--as <profile>', 'the profile to check against').choices(CHECKERS.map(({ name }) => name)),
     );
@@ -106,10 +106,10 @@ export function addCheck(program: Command, run: Run): void {
   );
 }
 
-/** Whoever does not say what the files are is told what they could be. */
+/** Refuses a missing host or profile, and lists the known ones. */
 function refuseUnnamed(option: string, known: readonly Pick<Host, 'name' | 'title'>[]): never {
   const all = known.map(({ name, title }) => `${name} (${title})`).join(', ');
-  throw usageError(`${option} is missing: it says what the files are`, `one of ${all}`);
+  throw usageError(`${option} is missing`, `one of ${all}`);
 }
 
 function addReading(command: Command): Command {

@@ -18,7 +18,7 @@ import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { jsonText } from '../json-text.js';
-import { collect, pastInstant, principalId } from '../options.js';
+import { pastInstant, principalId, repeatable } from '../options.js';
 import { readPublicHalf } from './key.js';
 import { assertOneSigning, asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
@@ -47,18 +47,16 @@ export function addInit(program: Command, run: Run): void {
       "the ledger's unique name, a URL without a scheme (default: localhost/ and a random name)",
     )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then a new one)')
-    .option(
-      '--recovery-key <file>',
-      'also declare this key, with the role admin only, to be kept offline: if the first key is lost, it can add another; may be given again',
-      collect,
+    .addOption(
+      repeatable(
+        '--recovery-key <file>',
+        'also declare this key, with the role admin only, to be kept offline: if the first key is lost, it can add another',
+      ),
     )
     .option('--unsigned', 'declare no key and require no signatures')
-    .option(
-      '--require-checkpoints',
-      'require checkpoints: a ledger with records and no checkpoint is invalid',
-    )
+    .option('--require-checkpoints', 'a ledger with records and no checkpoint is invalid')
     .option('--continues <path>', 'the predecessor of this ledger, in its present state')
-    .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
+    .option('--principal <id>', 'who creates the ledger', principalId, 'service:ledger')
     .option(
       '--at <time>',
       'when its history begins, to record the past: 7d (ago), or a time that is not in the future (default: now)',

@@ -1,7 +1,4 @@
-/**
- * `northroot key show` tells of a key in any form that other tools read; `key list` of those of a ledger; `key add` and `key revoke` record that a ledger's keys
- * change from here on.
- */
+/** `northroot key show` shows a key in any format; `key list`, `key add` and `key revoke` are about the keys of a ledger. */
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -27,7 +24,7 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, instant, principalId } from '../options.js';
+import { instant, principalId, repeatable, textOrJson } from '../options.js';
 import { findOwnSigner, keyPathOf, openSigned, type SigningChoice, withSigning } from './ledger-key.js';
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
@@ -49,33 +46,22 @@ export function addKey(program: Command, run: Run): void {
   const key = program
     .command('key')
     .summary("show a key, or change a ledger's keys")
-    .description(
-      "Shows a key's public half, as trust policies and other tools want it; lists a ledger's keys; or records that a key comes to a ledger, or goes.",
-    );
+    .description("Shows a public key in other formats; or lists, adds or revokes a ledger's keys.");
   addShow(key, run);
   addList(key, run);
   withChangeOptions(key.command('add'))
-    .summary('let a ledger know a further key')
+    .summary('add a key to a ledger')
     .description(
-      'Appends a key event: from its position on the key may sign, in its roles and for its principals. Signed with a key that has the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. So an agent gets a key with the role event alone, for itself: it cannot authorize itself, though it may delegate from grants of its own. Somebody who grants gets one with the role authority, for those whom they may grant something, such as agent:*; whose key it is, --name says.',
+      'Appends a key event: from then on the key may sign, in its roles and for its principals. The event must be signed by a key with the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. Give an agent a key with the role event only, for its own principal: it cannot authorize itself, but may delegate its own grants. Give a grantor a key with the role authority, for the principals that it may grant to, such as agent:*; --name says whose key it is.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument(
-      '<public-key>',
-      'a file with the new key, public or private half, in any form that key show reads',
+    .argument('<public-key>', 'a file with the public or private key, in any format that key show reads')
+    .addOption(repeatable('--role <role>', 'event, authority, checkpoint, witness or admin (default: event)'))
+    .addOption(
+      repeatable('--for <pattern>', 'the principals that it signs for; of grants, the grantees (default: *)'),
     )
-    .option(
-      '--role <role>',
-      'event, authority, checkpoint, witness or admin; may be given again (default: event)',
-      collect,
-    )
-    .option(
-      '--for <pattern>',
-      'the principals of the events that it signs, of grants the grantees; may be given again (default: *)',
-      collect,
-    )
-    .option('--name <name>', 'the name of the key; a witness needs the one that it cosigns under')
-    .option('--valid-from <time>', 'not valid before', instant)
+    .option('--name <name>', 'the name of the key; for a witness, the name that it cosigns under')
+    .option('--valid-from <time>', 'not valid before then', instant)
     .option('--valid-until <time>', 'not valid from then on', instant)
     .action((ledger: string, file: string, options: AddOptions) =>
       run(async (context) => {
@@ -84,12 +70,12 @@ export function addKey(program: Command, run: Run): void {
       }),
     );
   withChangeOptions(key.command('revoke'))
-    .summary('take a key from a ledger')
+    .summary("revoke a ledger's key")
     .description(
-      'Appends a key event: from its position on the key signs nothing more. What it signed before stays valid where a checkpoint covers it: make one with northroot checkpoint, before or after. Signed with a key that has the role admin.',
+      'Appends a key event: from then on the key may not sign. What it signed before stays valid where a checkpoint covers it: run northroot checkpoint, before or after. The event must be signed by a key with the role admin.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument('<keyid>', 'the keyid, or the beginning of it (behind -- if that is short and begins with -)')
+    .argument('<keyid>', 'the keyid, or a prefix of it; after -- if it is short and begins with -')
     .action((ledger: string, keyid: string, options: ChangeOptions) =>
       run((context) =>
         change(context, ledger, options, (keys) => ({ action: 'revoke', key: findEntry(keys, keyid) })),
@@ -100,7 +86,7 @@ export function addKey(program: Command, run: Run): void {
 function withChangeOptions(command: Command): Command {
   return withSigning(
     command
-      .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
+      .option('--principal <id>', 'who changes the keys (default: the creator of the ledger)', principalId)
       .option('--reason <text>', 'why'),
   );
 }
@@ -131,30 +117,29 @@ async function change(
   return 0;
 }
 
-/** Every command signs with the key beside the ledger unless it is told another. */
+/** By default, commands sign with the key beside the ledger. */
 async function sayUseless({ terminal }: Context, path: string, revoked: string): Promise<void> {
   const own = await findOwnSigner(terminal, path).catch(() => undefined);
   if (own?.publicKey.keyid !== revoked) return;
   const file = printable(keyPathOf(path));
-  terminal.say(
-    `${file} holds the key that is revoked now: put another in its place, or name one with --key or NORTHROOT_KEY`,
-  );
+  terminal.say(`${file} holds the revoked key: replace it, or name another with --key or NORTHROOT_KEY`);
 }
 
 function newEntry(publicKey: PublicKey, options: AddOptions): Key {
   const { role = [], for: principals = [], name, validFrom, validUntil } = options;
   const roles = role.map((each) => {
     const found = ROLES.find((known) => known === each);
-    if (found === undefined) throw usage(`--role ${printable(each)}: expected one of ${ROLES.join(', ')}`);
+    if (found === undefined)
+      throw usageError(`--role ${printable(each)}: expected one of ${ROLES.join(', ')}`);
     return found;
   });
   for (const pattern of principals) {
     if (!isPrincipalPattern(pattern)) {
-      throw usage(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
+      throw usageError(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
     }
   }
   if (roles.includes('witness') && (name === undefined || !isKeyName(name))) {
-    throw usage('a witness needs the --name that it cosigns under, without white space and "+"');
+    throw usageError('a witness needs the --name that it cosigns under, without white space and "+"');
   }
   return makeKeyEntry(publicKey, {
     roles,
@@ -167,17 +152,14 @@ function findEntry(keys: readonly Key[], keyid: string): Key {
   const found = keys.filter((key) => key.keyid.startsWith(keyid));
   const [key, other] = found;
   if (key === undefined || keyid === '') {
-    throw usage(
+    throw usageError(
       `the ledger has no key ${printable(keyid)} that is not revoked`,
       `it has ${keys.map((each) => each.keyid).join(', ')}`,
     );
   }
-  if (other !== undefined) throw usage(`${printable(keyid)} begins more than one keyid`, 'give more of it');
+  if (other !== undefined)
+    throw usageError(`${printable(keyid)} begins more than one keyid`, 'give more of it');
   return key;
-}
-
-function usage(message: string, hint?: string): NorthrootError {
-  return usageError(message, hint);
 }
 
 function addList(key: Command, run: Run): void {
@@ -185,18 +167,11 @@ function addList(key: Command, run: Run): void {
     .command('list')
     .summary("list a ledger's keys")
     .description(
-      'Lists the keys that count in a ledger, and those that were revoked: their roles, for whom they sign, from which record on, and where and why they were revoked. A key event that no admin signed changes nothing.',
+      'Lists the current and revoked keys of a ledger: their roles, the principals that they sign for, since which record, and where and why they were revoked. A key event without the signature of an admin changes nothing.',
     )
     .argument('<ledger>', 'the file, the folder, a tile tree, or - for standard input')
-    .addOption(
-      new Option('--format <format>', 'text for people, json for programs')
-        .choices(['text', 'json'])
-        .default('text'),
-    )
-    .option(
-      '--trust <file>',
-      "list the keys that this trust policy pins, and the ledger's that follow from them",
-    )
+    .addOption(textOrJson())
+    .option('--trust <file>', "list the keys that this trust policy pins, and the ledger's keys they admit")
     .action((ledger: string, { format, trust }: { format: 'text' | 'json'; trust?: string }) =>
       run(async (context) => {
         const policy = await readTrustPolicy(trust);
@@ -230,13 +205,13 @@ function toJson({ key, since, addedBy, revoked }: ListedKey): object {
 function addShow(key: Command, run: Run): void {
   key
     .command('show')
-    .summary('show the public half of a key')
+    .summary('show a public key')
     .description(
-      'Shows the public half of a key in another form. Reads private and public keys as PKCS#8 or SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or ed25519:… text.',
+      'Shows a public key in another format. Reads private and public keys as PKCS#8 or SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or ed25519:… text.',
     )
     .argument('<file>', 'the key file')
     .addOption(
-      new Option('--form <form>', 'the form to show')
+      new Option('--form <form>', 'the format to show')
         .choices(['entry', 'wire', 'pem', 'openssh', 'vkey', 'cosigner', 'did', 'jwk'])
         .default('entry', 'entry: as genesis and trust policies list it'),
     )
@@ -246,7 +221,7 @@ function addShow(key: Command, run: Run): void {
         const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
         const { form, name } = options;
         if ((form === 'vkey' || form === 'cosigner') && name === undefined) {
-          throw usage(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");
+          throw usageError(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");
         }
         const text =
           form === 'entry'
@@ -268,6 +243,6 @@ export function readPublicHalf(bytes: Uint8Array): PublicKey {
   }
 }
 
-function withNewline(text: string): string {
+export function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
 }

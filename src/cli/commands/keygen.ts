@@ -7,6 +7,7 @@ import { formatPrivateKey, generatePrivateKey, type PrivateKeyForm } from '../..
 import { formatPublicKey } from '../../format/key/public-key.js';
 import { writeNewFile } from '../../log/fs/file-system.js';
 import type { Run } from '../context.js';
+import { withNewline } from './key.js';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];
 
@@ -15,13 +16,13 @@ export function addKeygen(program: Command, run: Run): void {
     .command('keygen')
     .summary('make a private key')
     .description(
-      'Makes a private key. With --out it goes to a new file that only its owner may read, and standard output says what its public half is; otherwise it goes to standard output.',
+      'Makes a private key. With --out, writes it to a new file that only its owner may read, and prints the public key; otherwise prints the private key.',
     )
-    .option('--out <file>', 'the file to make')
+    .option('--out <file>', 'the file to create')
     .addOption(
       new Option(
         '--type <name>',
-        'the algorithm (default: ed25519); ml-dsa-44 signs notes, and no records',
+        'the algorithm (default: ed25519); ml-dsa-44 signs notes, not records',
       ).choices(ALGORITHMS),
     )
     .addOption(new Option('--alg <name>', 'another name for --type').choices(ALGORITHMS).hideHelp())
@@ -42,8 +43,4 @@ export function addKeygen(program: Command, run: Run): void {
         return 0;
       }),
     );
-}
-
-function withNewline(text: string): string {
-  return text.endsWith('\n') ? text : `${text}\n`;
 }

@@ -1,4 +1,4 @@
-/** `northroot index`: the index beside a ledger, made, made anew, and checked. */
+/** `northroot index`: creates, updates or checks the index beside a ledger. */
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -18,11 +18,11 @@ export function addIndex(program: Command, run: Run): void {
     .command('index')
     .summary('make or check the index of a ledger')
     .description(
-      'Makes the index beside a ledger (LEDGER.index/) or brings it up to date, and says how large it is. The index is a cache: it may be removed at any time, and verify never uses it. With --check the ledger is verified anew, and the exit status is 1 when the index has other entries than that gives.',
+      'Creates or updates the index beside a ledger (LEDGER.index/), and prints its size. The index is a cache: it may be deleted at any time, and verify never uses it. With --check, verifies the ledger again and exits with 1 if the index differs.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--check', 'compare every entry with what the ledger gives')
-    .option('--rebuild', 'throw away what is there first')
+    .option('--check', 'compare every entry with the ledger')
+    .option('--rebuild', 'delete the existing index first')
     .option('--trust <file>', 'the index of decisions under this trust policy')
     .action((ledger: string, options: IndexOptions) => run((context) => index(context, ledger, options)));
 }

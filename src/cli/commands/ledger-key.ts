@@ -23,7 +23,7 @@ import { isEmptyLedger } from '../../log/writer/genesis.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { readSigner } from '../input.js';
-import { collect, seconds } from '../options.js';
+import { repeatable, seconds } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type IndexChoice, NO_INDEX } from '../view.js';
 import { describeNotice } from './notices.js';
@@ -66,9 +66,9 @@ export function withSigning(command: Command): Command {
     .option(...LOCK_TIMEOUT)
     .option(
       '--position <file>',
-      'where to keep the last acknowledged position, which the ledger must still contain: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
+      'where to keep the last acknowledged position, to detect a rollback: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
     )
-    .option('--no-position', 'keep none: a ledger that was rolled back is not detected')
+    .option('--no-position', 'keep no position: a rollback of the ledger is not detected')
     .option(...NO_INDEX);
 }
 
@@ -82,10 +82,11 @@ export interface DecidingChoice extends SigningChoice {
 export function withDeciding(command: Command): Command {
   return withSigning(
     command.option('--trust <file>', 'verify the ledger with this trust policy first'),
-  ).option(
-    '--honour-imported <system>',
-    'count grants, actions and credits imported from this system; may be given again (without it they allow nothing)',
-    collect,
+  ).addOption(
+    repeatable(
+      '--honour-imported <system>',
+      'count grants, actions and credits imported from this system; without it they allow nothing',
+    ),
   );
 }
 

@@ -2,18 +2,17 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { defined } from '../../base/defined.js';
+import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { shortenDigestText } from '../../base/value/digest.js';
-import { matchesPrincipalPattern } from '../../base/value/principal.js';
-import { formatQuantity, type Quantity } from '../../base/value/quantity.js';
-import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
-import { matchesToolPattern } from '../../base/value/tool.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
+import { list, object, quantityText, string } from '../../out/text/json.js';
+import { matchesSelection } from '../../rules/selection.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
-import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
+import { assertPatterns, assertSpan, pastInstant, SINCE, wholeNumber } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 interface LogOptions extends IndexChoice {
@@ -30,37 +29,30 @@ interface LogOptions extends IndexChoice {
   readonly format: 'text' | 'ndjson';
 }
 
+const VERDICTS = ['ok', 'denied', 'violation', 'invalid'];
+
 export function addLog(program: Command, run: Run): void {
   program
     .command('log')
     .summary('list records')
     .description(
-      'Lists the records of a ledger in order, all of them or those that match. With --follow it goes on with what is appended meanwhile, by whomever. Nothing is verified unless --verdict or --trust is given.',
+      'Lists the records of a ledger in order, all of them or those that match. With --follow, continues with new records. Nothing is verified unless --verdict or --trust is given.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--type <type>', 'only events of this type')
-    .option('--principal <pattern>', 'only events of this principal; a final * stands for the rest')
-    .option('--tool <pattern>', 'only events about this tool; a final * stands for the rest')
-    .option(
-      '--since <time>',
-      'only events that occurred at this time or later: 2026-03-01, a time with Z or an offset, or 30m, 2h, 7d ago',
-      pastInstant,
-    )
-    .option('--until <time>', 'only events that occurred before this time', pastInstant)
+    .option('--principal <pattern>', 'only events of this principal; may end in *')
+    .option('--tool <pattern>', 'only events about this tool; may end in *')
+    .option('--since <time>', SINCE, pastInstant)
+    .option('--until <time>', 'only events before this time', pastInstant)
     .addOption(
-      new Option('--verdict <verdict>', 'verify, and list only records with this verdict').choices([
-        'ok',
-        'denied',
-        'violation',
-        'invalid',
-      ]),
+      new Option('--verdict <verdict>', 'verify, and list only records with this verdict').choices(VERDICTS),
     )
     .option('--trust <file>', 'verify with this trust policy')
-    .option('-n, --last <n>', 'only the last so many of them', wholeNumber(0))
-    .option('--limit <n>', 'only the first so many of them', wholeNumber(1))
-    .option('-f, --follow', 'go on listing what is appended, until Ctrl-C')
+    .option('-n, --last <n>', 'only the last n of them', wholeNumber(0))
+    .option('--limit <n>', 'only the first n of them', wholeNumber(1))
+    .option('-f, --follow', 'keep listing new records, until Ctrl-C')
     .addOption(
-      new Option('--format <format>', 'text, or ndjson: the records as they stand')
+      new Option('--format <format>', 'text, or ndjson: the bytes of the records')
         .choices(['text', 'ndjson'])
         .default('text'),
     )
@@ -163,29 +155,28 @@ function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   const { type, principal, tool, since, until, verdict } = options;
   assertSpan(since, until);
   assertPatterns({ principal, tool });
-  return (record) => {
-    const { event } = record;
-    const time = text(event['occurred_at']);
-    const name = toolOf(event);
+  return ({ event, verdict: own }) => {
+    const subject = {
+      occurredAt: string(event['occurred_at']),
+      principalId: string(event['principal_id']),
+      toolName: toolOf(event),
+      eventId: undefined,
+      grantIds: [],
+    };
     if (type !== undefined && event['event_type'] !== type) return false;
-    if (principal !== undefined && !matchesPrincipalPattern(principal, text(event['principal_id'])))
-      return false;
-    if (tool !== undefined && (name === undefined || !matchesToolPattern(tool, name))) return false;
-    if ((since !== undefined || until !== undefined) && !isTimestamp(time)) return false;
-    if (since !== undefined && compareTimestamps(time, since) < 0) return false;
-    if (until !== undefined && compareTimestamps(time, until) >= 0) return false;
-    return verdict === undefined || record.verdict === verdict;
+    if (verdict !== undefined && own !== verdict) return false;
+    return matchesSelection(subject, defined({ principal, tool, since, until }));
   };
 }
 
 function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
   const columns = [
     String(seq).padStart(6),
-    text(event['occurred_at']).padEnd(24),
+    string(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
-    text(event['event_type']).padEnd(13),
+    string(event['event_type']).padEnd(13),
     shortenDigestText(eventId, 10),
-    text(event['principal_id']).padEnd(20),
+    string(event['principal_id']).padEnd(20),
     summarise(event),
   ];
   return printable(columns.filter((column) => column !== '').join('  '), 400).trimEnd();
@@ -196,16 +187,16 @@ function summarise(event: JsonObject): string {
   const tool = toolOf(event) ?? '';
   switch (event['event_type']) {
     case 'authorization':
-      return `${text(event['decision'])} ${text(object(event['authorization'])['kind'])} ${tool} ${text(event['decision_code'])}`.replace(
+      return `${string(event['decision'])} ${string(object(event['authorization'])['kind'])} ${tool} ${string(event['decision_code'])}`.replace(
         / +/g,
         ' ',
       );
     case 'execution':
-      return `${tool} ${text(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
+      return `${tool} ${string(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
     case 'genesis':
-      return text(event['origin']);
+      return string(event['origin']);
     case 'key':
-      return summariseKey(text(event['action']), object(event['key']));
+      return summariseKey(string(event['action']), object(event['key']));
     default:
       return '';
   }
@@ -214,35 +205,18 @@ function summarise(event: JsonObject): string {
 /** What becomes of a key: its name, its roles, and in whose name it signs. */
 function summariseKey(action: string, key: JsonObject): string {
   const { keyid, name, roles, principals } = key;
-  const list = (values: JsonValue | undefined): string =>
-    Array.isArray(values) ? values.map((value) => text(value)).join(',') : '';
-  const named = name === undefined ? '' : ` (${text(name)})`;
-  return `${action} ${text(keyid).slice(0, 12)}${named} ${list(roles)} for ${list(principals)}`;
+  const joined = (values: JsonValue | undefined): string => list(values).map(string).join(',');
+  const named = name === undefined ? '' : ` (${string(name)})`;
+  return `${action} ${string(keyid).slice(0, 12)}${named} ${joined(roles)} for ${joined(principals)}`;
 }
 
 function amounts(vector: JsonValue | undefined): string {
-  if (!Array.isArray(vector)) return '';
-  return vector
-    .map((meter) => {
-      const { unit, amount } = object(meter);
-      try {
-        return `${text(unit)}=${formatQuantity(amount as unknown as Quantity)}`;
-      } catch {
-        return `${text(unit)}=?`;
-      }
-    })
+  return list(vector)
+    .map((meter) => `${string(object(meter)['unit'])}=${quantityText(object(meter)['amount'])}`)
     .join(' ');
 }
 
 function toolOf(event: JsonObject): string | undefined {
   const name = event['tool_name'] ?? object(object(event['authorization'])['action'])['tool_name'];
   return typeof name === 'string' ? name : undefined;
-}
-
-function object(value: JsonValue | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-/** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
+/** `northroot prove`: proves that a record is in a ledger, or that the ledger extends an older checkpoint. */
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -23,28 +23,25 @@ interface ProveOptions extends IndexChoice {
 export function addProve(program: Command, run: Run): void {
   program
     .command('prove')
-    .summary('prove that a record stands in a ledger')
+    .summary('prove that a record is in a ledger')
     .description(
-      'Writes a proof (c2sp.org/tlog-proof@v1) that a record stands in a ledger, with the record in it: whoever has that file and the key of the ledger needs nothing else. With --consistency writes a proof that the ledger only grew since an older checkpoint. Signatures are not judged here: northroot verify-proof does. --format cose writes a COSE receipt (RFC 9942) instead, signed by the key of the log: the same proof for tools that read COSE. It does not carry the record, which --entry-out writes beside it; it is not a SCITT transparent statement.',
+      'Writes a proof (c2sp.org/tlog-proof@v1) that a record is in a ledger. The proof contains the record: to verify it, nothing is needed but the public key of the ledger. With --consistency, writes a proof that the ledger extends an older checkpoint. Signatures are not checked; northroot verify-proof does that. With --format cose, writes a COSE receipt (RFC 9942), signed with the key of the log, for tools that read COSE. It does not contain the record, which --entry-out writes; it is not a SCITT transparent statement.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument('[event]', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
-    .option('--checkpoint <note>', "prove under the checkpoint in this file, not under the ledger's last one")
+    .option('--checkpoint <note>', "prove against the checkpoint in this file, not the ledger's last one")
     .option('--consistency <note>', 'prove that the ledger extends the older checkpoint in this file')
-    .option('--out <file>', 'the file to make; standard output without it')
+    .option('--out <file>', 'the file to create (default: standard output)')
     .option(
       '--entry-out <file>',
-      'leave the record out of the proof, and write its line into this file: for COSE receipts, and for records of more than 49,146 bytes, whose proofs some tools cannot read',
+      'write the record to this file instead of the proof: for COSE receipts, and for records of more than 49,146 bytes, whose proofs some tools cannot read',
     )
     .addOption(
-      new Option('--format <format>', 'of the proof of a record')
+      new Option('--format <format>', 'format of the proof of a record')
         .choices(['tlog-proof', 'cose'])
         .default('tlog-proof'),
     )
-    .option(
-      '--key <file>',
-      "for --format cose: the log's private key, ed25519 or p256, which signs the receipt",
-    )
+    .option('--key <file>', "for --format cose: the log's private key, ed25519 or p256")
     .option(...NO_INDEX)
     .action((ledger: string, event: string | undefined, options: ProveOptions) =>
       run((context) => prove(context, ledger, event, options)),
@@ -64,10 +61,10 @@ async function prove(
     throw usageError('expected an event to prove, or --consistency and no event');
   }
   if (options.entryOut !== undefined && options.consistency !== undefined) {
-    throw usageError('--entry-out is of the proof of a record, not of --consistency');
+    throw usageError('--entry-out is for the proof of a record, not for --consistency');
   }
   if (options.format === 'cose' && options.consistency !== undefined) {
-    throw usageError('--format cose is of the proof of a record, not of --consistency');
+    throw usageError('--format cose is for the proof of a record, not for --consistency');
   }
   if ((options.format === 'cose') !== (options.key !== undefined)) {
     throw usageError('--format cose needs --key, the private key of the log, and nothing else does');
@@ -95,7 +92,7 @@ async function prove(
         signer: await readSigner(context.terminal, key),
       });
   if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
-  const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
+  const done = `seq ${index} is in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);
 }
 

@@ -57,26 +57,15 @@ export function addReconcile(program: Command, run: Run): void {
     .command('reconcile')
     .summary('compare a ledger with what other systems recorded')
     .description(
-      'Verifies a ledger and compares it, call by call, with logs, transcripts and usage records of other systems: what both have and agree on, what only one has, what they contradict each other in, and sums of every unit. It says nothing of what nobody recorded. The exit status is 0 where nothing is contradicted, 1 for evidence that is broken, contradictory or missing in the ledger, 3 for something that was not allowed, 2 where nothing could be compared.',
+      'Verifies a ledger and compares it, call by call, with logs, transcripts and usage records of other systems: calls that both have and agree on, calls that only one has, contradictions, and sums of every unit. It cannot show what no system recorded. Exits with 0 if nothing is contradicted, 1 if evidence is broken, contradictory or missing in the ledger, 3 if something was not allowed, 2 if nothing could be compared.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
-    .argument(
-      '<sources...>',
-      'files of other systems, or folders of them, each as HOST=PATH, or as PATH where one host alone takes it for its own',
-    )
-    .addOption(new Option('--from <host>', 'the host of all sources that name none').choices(HOST_NAMES));
+    .argument('<sources...>', 'files or folders of other systems: HOST=PATH, or PATH if only one host fits')
+    .addOption(new Option('--from <host>', 'the host of sources without HOST=').choices(HOST_NAMES));
   addHostReading(command)
-    .option(
-      '--expect <file>',
-      'what was promised beforehand: tools, counts, a window of time, sequences (JSON)',
-    )
-    .option('--allow-missing', 'what a source executed and the ledger does not have is a warning')
-    .option(
-      '--window <n>',
-      'how many seconds apart calls may be that have no id in common',
-      wholeNumber(0),
-      300,
-    );
+    .option('--expect <file>', 'what was promised: tools, counts, a time window, sequences (JSON)')
+    .option('--allow-missing', 'only warn of executions that a source has and the ledger does not')
+    .option('--window <n>', 'seconds between calls that may match without a common id', wholeNumber(0), 300);
   addReportOutput(addSelection(command), FORMATS).option(
     '--max-listed <n>',
     'the most calls, and the most findings, in the report',
@@ -141,10 +130,10 @@ function render(format: Format, report: ReconcileReport, paint: Paint): string {
   }
 }
 
-/** So much of a file shows which host's it is. */
+/** Enough of a file to recognise its host. */
 const START_BYTES = 65_536;
 
-/** What a host takes for its own and does not begin as a ledger is most likely a source. */
+/** A file that a host recognises, and that does not begin like a ledger, is most likely a source. */
 async function assertLedger(context: Context, path: string): Promise<void> {
   if (path === STDIN || (await kindOfPath(path)) !== 'file') return;
   const file = { name: path, bytes: await readStart(path, START_BYTES, context) };
@@ -158,11 +147,11 @@ async function assertLedger(context: Context, path: string): Promise<void> {
 
 interface Input {
   readonly path: string;
-  /** As the user said; otherwise it is recognised. */
+  /** If named; otherwise it is recognised. */
   readonly host: Host | undefined;
 }
 
-/** The files, in place of folders the files in them; each once. */
+/** All files, including those in folders, each once. */
 async function inputsOf(
   context: Context,
   given: readonly string[],
@@ -194,7 +183,7 @@ function hostOf(name: string | undefined): Host | undefined {
   return name === undefined ? undefined : HOSTS.find((host) => host.name === name);
 }
 
-/** The files of one host are one source: it tells what they repeat of each other. */
+/** The files of one host are one source, so that repetitions among them are found. */
 async function readSources(
   context: Context,
   inputs: readonly Input[],

@@ -37,7 +37,7 @@ import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { hasHint } from '../hints.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { code, instant, meterList, toolName } from '../options.js';
+import { BASES, code, instant, meterList, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -57,7 +57,9 @@ interface RecordOptions extends DecidingChoice {
   readonly endedAt?: string;
 }
 
-/** What a shell gives for a command that it cannot run, or cannot find, or that a signal ended. */
+const OUTCOMES = ['success', 'failure', 'unknown'];
+
+/** Exit statuses of a shell: the command cannot be run, is not found, or was ended by a signal. */
 const NOT_RUN = 126;
 const NOT_FOUND = 127;
 const SIGNALLED = 128;
@@ -67,57 +69,48 @@ export function addRecord(program: Command, run: Run): void {
     .command('record')
     .summary('run a command under an authorization, and record what it used')
     .description(
-      "Runs the command after -- and appends its execution, with time.ms and calls as measured; the exit status is the command's. Before that it appends a start, which others count until the execution is recorded: what is allowed once is run once. A command that may not be executed now is not run: then the exit status is 1, with an error that has a code. Without a command, records what was done elsewhere: --outcome, --meter, --started-at, --ended-at. What was used is recorded as it was, also where it is more than was allowed. What a recorder that was killed has left is run by --resume, or settled by --abandon.",
+      'Runs the command after -- and appends its execution, with time.ms and calls as measured; exits with the status of the command. First appends a start, which counts until the execution is recorded, so that an action that is allowed once runs once. If the command may not run now, it is not run: the exit status is 1, with an error that has a code. Without a command, records what was done elsewhere: --outcome, --meter, --started-at, --ended-at. Use is recorded as it was, even if it is more than was allowed. After a recorder was killed, --resume runs the command it had started, and --abandon settles it.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument('[command...]', 'after --: the command to run')
-    .requiredOption(
-      '--auth <id>',
-      'the authorization: the seq or id of an action or grant, or a prefix of the id',
-    )
-    .option('--tool <name>', 'the tool; needed under a grant', toolName)
+    .requiredOption('--auth <id>', 'the action or grant that authorizes it (seq, id or id prefix)')
+    .option('--tool <name>', 'the tool; required under a grant', toolName)
     .option(
       '--meter <amounts>',
-      'amounts used, such as usd=0.25,tokens.input=10; what is measured can only be raised',
+      'amounts used, such as usd=0.25,tokens.input=10; measured amounts can only be raised',
       meterList,
     )
     .addOption(
       new Option(
         '--basis <basis>',
-        'where the amounts come from: of a command without --meter, measured; else not stated unless given',
-      ).choices(['measured', 'reported', 'estimated', 'billed']),
+        'where the amounts come from (default: measured for a command without --meter, else not stated)',
+      ).choices(BASES),
     )
     .addOption(
       new Option(
         '--unmetered <what>',
-        'what becomes of what was reserved and is not metered: it is charged as estimated use, or released',
+        'reserved units without a meter: charge the reservation as estimated use, or release it',
       )
         .choices(['charge', 'release'])
         .default('charge'),
     )
     .option('--model <name>', 'the model, as its provider calls it')
-    .option('--provider <name>', 'who provides the tool or the model')
-    .addOption(
-      new Option('--outcome <outcome>', 'without a command: how it ended').choices([
-        'success',
-        'failure',
-        'unknown',
-      ]),
-    )
+    .option('--provider <name>', 'the provider of the tool or the model')
+    .addOption(new Option('--outcome <outcome>', 'without a command: how it ended').choices(OUTCOMES))
     .option(
       '--error-code <code>',
-      'without a command: why it failed; ABANDONED gives back what was reserved',
+      'without a command: why it failed; ABANDONED releases the reservation',
       code,
     )
     .option('--started-at <time>', 'without a command: when it started', instant)
     .option('--ended-at <time>', 'without a command: when it ended', instant)
     .option(
       '--resume [start]',
-      'with a command: take over a start whose recorder was killed, and run it now (seq or id of the start where there are several)',
+      'with a command: take over a start whose recorder was killed, and run it (seq or id of the start, if there are several)',
     )
     .option(
       '--abandon [start]',
-      'settle what a recorder that was killed has left: an action that was not started is released; what was started ended unknown, and is charged as reserved, or with --meter as that says',
+      'settle what a killed recorder left: an action that was not started is released; a start is recorded as unknown, charged as reserved, or as --meter says',
     );
   withDeciding(command).action((ledger: string, words: string[], options: RecordOptions) =>
     run((context) => record(context, ledger, words, options)),
@@ -188,14 +181,14 @@ async function claim(
   return permission;
 }
 
-/** Of what was claimed nothing was run: it was begun all the same, so this is no release. */
+/** Ends a claim whose command was not run. It was started, so this is no release. */
 async function giveBack(ledger: Ledger, permission: Permission, { startedAt }: Start): Promise<void> {
   const at = startedAt.toISOString();
   const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABORTED } as const;
   await ledger.append({ event: draftExecution(permission, { startedAt: at, endedAt: at, ...nothing }) });
 }
 
-/** Settles what a recorder that was killed has left. */
+/** Settles what a killed recorder left. */
 async function settle(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const now = new Date().toISOString();
   const id = await resolveAuthorization(ledger, options.auth);
@@ -226,7 +219,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
   });
 }
 
-/** What breaks a bound, other than by what it used, is no execution under the authorization. */
+/** An execution may exceed a bound only by what it used. */
 function permitReported(state: VerifyState, id: string, request: ExecutionRequest): Permission {
   try {
     return findPermission(state, id, request);
@@ -235,12 +228,12 @@ function permitReported(state: VerifyState, id: string, request: ExecutionReques
     if (!isKnown) throw error;
     throw new CommandError(error.code, error.message, {
       cause: error,
-      hint: 'northroot append records what was done all the same',
+      hint: 'northroot append records what was done anyway',
     });
   }
 }
 
-/** Appends an execution that is drafted for its place, and says so. */
+/** Drafts an execution under the write lock, appends it, and reports it. */
 async function recordDone(
   { terminal }: Context,
   ledger: Ledger,
@@ -275,7 +268,7 @@ function describeSpent(
   return [...broken, ...spent];
 }
 
-/** Records a run. Nobody can stop it any more: what was done is to be known. */
+/** Records a run. It cannot be interrupted: what was done must be recorded. */
 async function recordRun(
   { terminal }: Context,
   open: () => Promise<Ledger>,
@@ -295,7 +288,7 @@ async function recordRun(
       await ledger.close();
     }
   } catch (error) {
-    // Evidence is no talk: it is shown even where talk is not wanted.
+    // Evidence is shown even with --quiet.
     terminal.quiet = false;
     terminal.say(jsonText(draft));
     const known = error instanceof NorthrootError ? error : undefined;
@@ -310,7 +303,7 @@ async function recordRun(
 
 interface Start {
   readonly startedAt: Date;
-  /** On the clock that nobody sets. */
+  /** On the monotonic clock. */
   readonly ticks: number;
 }
 
@@ -318,7 +311,6 @@ function startNow(): Start {
   return { startedAt: new Date(), ticks: performance.now() };
 }
 
-/** How a command ended. */
 interface CommandEnd {
   readonly status: number;
   /** Why it could not be run. */
@@ -341,13 +333,13 @@ function outcomeOf(
     meterUsed,
     ...detailsOf(options),
     meterBasisByUnit: measuredBases(basis, metersOf(elapsed), meterUsed),
-    // What was measured here and nothing else needs nobody's word.
+    // All amounts were measured here.
     ...(isMeasured ? { meterBasis: 'measured' as const } : {}),
     ...(status === 0 ? { outcome: 'success' } : { outcome: 'failure', errorCode: `EXIT_${status}` }),
   };
 }
 
-/** What a run uses: what is measured, which --meter can raise, and what it says besides. */
+/** The use of a run: measured amounts, which --meter can raise, and its other units. */
 function metersOf(elapsed: number, meters: readonly Meter[] = []): Meter[] {
   const measured: Meter[] = [
     { unit: 'calls', amount: { t: 'int', v: '1' } },
@@ -394,7 +386,7 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   const isReported = [outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined);
   if (abandon !== undefined) {
     if (command.length === 0 && !isReported && resume === undefined) return;
-    throw usageError('--abandon settles what was begun: of the rest it takes --auth, --tool and --meter');
+    throw usageError('--abandon takes --auth, --tool and --meter, and no command or outcome');
   }
   if (command.length === 0 && resume !== undefined) {
     throw usageError('--resume runs a command: give it after --');
@@ -404,7 +396,7 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   }
   if (command.length > 0 && isReported) {
     throw usageError(
-      'how a command ends and when is seen: --outcome, --error-code, --started-at and --ended-at are for what was done elsewhere',
+      '--outcome, --error-code, --started-at and --ended-at are for what was done elsewhere, not for a command',
     );
   }
 }
@@ -413,7 +405,7 @@ function detailsOf({ basis, model, provider }: RecordOptions): ExecutionDetails 
   return { meterBasis: basis, modelId: model, provider };
 }
 
-/** Once the command was run it is too late to find that what is said of it cannot be recorded. */
+/** Checked before the command runs: afterwards it would be too late. */
 function assertDetails({ model, provider }: RecordOptions): void {
   for (const [flag, details] of [
     ['--model', { modelId: model }],

@@ -14,7 +14,7 @@ export function addSchema(program: Command, run: Run): void {
     .command('schema')
     .summary('write a JSON Schema')
     .description(
-      'Writes the JSON Schema (2020-12) of an event type, record, key, trust policy or report; without a name lists the names.',
+      'Writes the JSON Schema (2020-12) of an event type, record, key, trust policy or report. Without a name, lists the names.',
     )
     .argument('[name]', 'such as authorization or record')
     .action((name: string | undefined) =>
@@ -43,7 +43,7 @@ export function addExplain(program: Command, run: Run): void {
     .command('explain')
     .summary('explain a code of a finding')
     .description(
-      'Says what a code that verify found means, what usually causes it and what to do; without a code lists all.',
+      'Explains a code of verify: its meaning, its usual cause and what to do. Without a code, lists all codes.',
     )
     .argument('[code]', 'such as PREV_MISMATCH')
     .action((code: string | undefined) =>

@@ -1,4 +1,4 @@
-/** `northroot repair`: saves and cuts off what a crash left at a ledger's end. */
+/** `northroot repair`: repairs the end of a ledger after a crash. */
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
@@ -10,7 +10,7 @@ import { describeNotice } from './notices.js';
 export function addRepair(program: Command, run: Run): void {
   program
     .command('repair')
-    .summary("mend a ledger's end after a crash")
+    .summary('repair the end of a ledger after a crash')
     .description(
       'Saves the bytes after the last whole record beside the ledger and cuts them off. Records are never touched: what verify finds elsewhere is evidence and stays.',
     )
@@ -22,7 +22,8 @@ export function addRepair(program: Command, run: Run): void {
           lockTimeoutMs: options.lockTimeout * 1000,
           signal,
         });
-        if (saved === undefined) terminal.say(`${printable(path)} ends as it should: nothing to repair`);
+        if (saved === undefined)
+          terminal.say(`${printable(path)} ends with a whole record: nothing to repair`);
         else terminal.say(describeNotice({ code: 'TORN_TAIL_SAVED', ...saved }));
         const result = saved && {
           saved_to: saved.savedTo,

@@ -10,7 +10,6 @@ import { renderActivityHtml } from '../../out/text/activity-html.js';
 import { renderActivity, renderActivityMarkdown } from '../../out/text/activity-document.js';
 import type { Paint } from '../../out/text/paint.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput } from '../input.js';
 import { commandGuide } from '../remedies.js';
 import {
@@ -21,7 +20,7 @@ import {
   targetsOf,
   writeReport,
 } from '../report-output.js';
-import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
+import { addSelection, type SelectionOptions, toSelection, warnOfNothing } from '../selection.js';
 import { assertTargets, filesOf } from '../targets.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 
@@ -36,15 +35,15 @@ interface ReportOptions extends SelectionOptions, VerifyingOptions, ReportOutput
 export function addReport(program: Command, run: Run): void {
   const command = program
     .command('report')
-    .summary('say what was spent, allowed and refused')
+    .summary('report what was spent, allowed and refused')
     .description(
-      'Verifies a ledger, and says what was spent, allowed, refused, corrected and left open in it or in a part of it: exact sums of every unit, who authorized it, and what cannot be said. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Verifies a ledger and reports what was spent, allowed, refused, corrected and left open in all or part of it: exact sums of every unit, who authorized it, and what is not known. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input');
   addSelection(command).addOption(
     new Option(
       '--by <what>',
-      'sum by this as well; for people by principal where there are several, unless told otherwise',
+      'group by (default, not for csv and json: principal, if there are several)',
     ).choices(ACTIVITY_GROUPINGS),
   );
   addVerifying(addReportOutput(command, FORMATS)).action((ledger: string, options: ReportOptions) =>

@@ -13,7 +13,7 @@ import type { ReadRecord } from '../../log/read/read-records.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect } from '../options.js';
+import { repeatable } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
@@ -29,25 +29,22 @@ export function addShow(program: Command, run: Run): void {
     .command('show')
     .summary('show one record')
     .description(
-      'Shows one record of a ledger, found by its seq, its event id, or any unambiguous prefix of the id. Nothing is verified.',
+      'Shows one record of a ledger, found by its seq, its event id, or an unambiguous prefix of the id. Nothing is verified.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .argument('<record>', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
     .addOption(
       new Option(
         '--format <format>',
-        'text: indented; record: the bytes of the line; event: the canonical bytes of the event; dsse: a DSSE envelope',
+        'text: indented; record: bytes of the line; event: canonical bytes of the event; dsse: DSSE envelope',
       )
         .choices(['text', 'record', 'event', 'dsse'])
         .default('text'),
     )
-    .option(
-      '--key <file>',
-      'with dsse: a public key that signed, where the ledger does not declare it; may be given again',
-      collect,
-      [],
+    .addOption(
+      repeatable('--key <file>', "with dsse: a signer's public key that the ledger does not declare"),
     )
-    .option('--trust <file>', 'with dsse: a trust policy that has such keys')
+    .option('--trust <file>', 'with dsse: a trust policy with such keys')
     .option(...NO_INDEX)
     .action((ledger: string, record: string, options: ShowOptions) =>
       run((context) => show(context, ledger, record, options)),
@@ -89,7 +86,7 @@ function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string
 }
 
 /**
- * Whether a signature is one of P-256 only its key tells; other tools expect those in DER.
+ * Only the key shows whether a signature is P-256; other tools expect those in DER.
  *
  * @param view - Undefined where the ledger cannot be read again.
  */

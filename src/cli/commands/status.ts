@@ -1,12 +1,12 @@
-/** `northroot status`: how a ledger stands, on one screen. */
+/** `northroot status`: the state of a ledger, on one screen. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { writeJson } from '../../base/json/write-json.js';
 import { renderStatus } from '../../out/text/status.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readAnchors, readTrustPolicy } from '../input.js';
 import { safeSink } from '../json-text.js';
-import { collect } from '../options.js';
+import { repeatable, textOrJson } from '../options.js';
 import { commandGuide } from '../remedies.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
@@ -19,19 +19,15 @@ interface StatusOptions extends IndexChoice {
 export function addStatus(program: Command, run: Run): void {
   program
     .command('status')
-    .summary('show how a ledger stands, on one screen')
+    .summary('show the state of a ledger on one screen')
     .description(
-      'Shows what a ledger is and how it stands: origin, period, tip, keys and who may sign, the last checkpoint, what is open, which caps are nearly used up, and what verify would need to say more. The ledger is verified for it, as far as its index has not kept that; the exit status is that of verify.',
+      'Shows the state of a ledger: origin, period, tip, keys and who may sign, the last checkpoint, what is open, which caps are nearly used up, and what was not checked. The ledger is verified, with the help of its index. Exit status as verify.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--trust <file>', 'verify with this trust policy')
-    .option(
-      '--checkpoint <file>',
-      'a checkpoint that you hold, for which the whole ledger is read; may be given again',
-      collect,
-    )
+    .addOption(repeatable('--checkpoint <file>', 'a checkpoint that you hold; the whole ledger is read'))
     .option(...NO_INDEX)
-    .addOption(new Option('--format <format>', 'of the status').choices(['text', 'json']).default('text'))
+    .addOption(textOrJson())
     .action((ledger: string, options: StatusOptions) => run((context) => status(context, ledger, options)));
 }
 

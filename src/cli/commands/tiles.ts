@@ -1,6 +1,6 @@
-/** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or brings one up to date. */
+/** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or updates one. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { toDigestText } from '../../base/value/digest.js';
@@ -12,6 +12,7 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { textOrJson } from '../options.js';
 
 interface TilesOptions {
   readonly out: string;
@@ -24,15 +25,12 @@ export function addTiles(program: Command, run: Run): void {
     .command('tiles')
     .summary('publish a ledger as a tile tree')
     .description(
-      'Writes the tree of a checkpoint as C2SP tlog-tiles, which any server of files can publish: the checkpoint, the hash tiles and the entries. Of a tree that is there only what is missing is written. Who signed the checkpoint is not judged: northroot verify does that.',
+      'Writes the tree of a checkpoint as C2SP tlog-tiles: the checkpoint, the hash tiles and the entries. Any file server can publish it. Of an existing tree, writes only what is missing. Signatures are not checked; northroot verify does that.',
     )
     .argument('<ledger>', 'the file or folder')
-    .requiredOption('--out <folder>', 'the tree; made when it is missing')
-    .option(
-      '--checkpoint <file>',
-      "the checkpoint to publish, a signed note; without it the ledger's last one",
-    )
-    .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
+    .requiredOption('--out <folder>', 'the folder of the tree; created if missing')
+    .option('--checkpoint <file>', "the signed note to publish (default: the ledger's last checkpoint)")
+    .addOption(textOrJson())
     .action((ledger: string, options: TilesOptions) => run((context) => tiles(context, ledger, options)));
 }
 
@@ -71,7 +69,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
     `root     ${root}`,
     `tiles    ${describe(hashTiles)}`,
     `bundles  ${describe(bundles)}`,
-    ...(removed === 0 ? [] : [`removed  ${removed} partial, whose full ones are there`]),
+    ...(removed === 0 ? [] : [`removed  ${removed} partial, replaced by full ones`]),
   ];
   await terminal.write(`${lines.join('\n')}\n`);
   return 0;

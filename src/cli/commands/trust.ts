@@ -1,7 +1,7 @@
-/** `northroot trust init` makes a trust policy of what a ledger declares; `trust show` says what a policy pins. */
+/** `northroot trust init` makes a trust policy from a ledger; `trust show` shows one. */
 
 import { createInterface } from 'node:readline/promises';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../../format/schema/generated/types.js';
@@ -17,39 +17,36 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect } from '../options.js';
+import { repeatable, textOrJson } from '../options.js';
 
 export function addTrust(program: Command, run: Run): void {
   const trust = program
     .command('trust')
     .summary('make or show a trust policy')
-    .description('Makes a trust policy, which says whom verify believes, or shows one.');
+    .description('Makes or shows a trust policy: the keys that verify trusts.');
   trust
     .command('init')
-    .summary('make a trust policy of what a ledger declares')
+    .summary('make a trust policy from a ledger')
     .description(
-      "Shows the ledger's origin and the fingerprints of the keys that its genesis declares, and what key events made of them; asks whether they are those that you were told elsewhere, and writes a policy that pins them. Keys that its admins add or revoke later follow from these. A key that was revoked is not pinned unless told to. The ledger must verify.",
+      "Shows the ledger's origin, the fingerprints of the keys in its genesis, and later key events. Asks whether they match what you were told by another channel, and writes a policy that pins them. Keys that its admins add or revoke later are followed. A revoked key is pinned only on request. The ledger must verify.",
     )
     .argument('<ledger>', 'the file or folder')
     .option('--out <file>', 'where to write the policy (default: standard output)')
-    .option(
-      '--include-revoked <keyid>',
-      'pin this key although it was revoked: what it signed before counts; may be given again',
-      collect,
-      [],
+    .addOption(
+      repeatable(
+        '--include-revoked <keyid>',
+        'pin this revoked key too: what it signed before counts',
+      ).default([]),
     )
-    .option(
-      '--anchor-out <file>',
-      "where to write the note of the ledger's last checkpoint, to hold it to later",
-    )
-    .option('--yes', 'the fingerprints were compared: do not ask')
+    .option('--anchor-out <file>', "where to write the ledger's last checkpoint, for verify --checkpoint")
+    .option('--yes', 'do not ask: the fingerprints were compared')
     .action((path: string, options: InitOptions) => run((context) => init(context, path, options)));
   trust
     .command('show')
     .summary('show what a trust policy pins')
     .description('Shows the origins, keys with their fingerprints, and requirements of a trust policy.')
     .argument('<policy>', 'the file')
-    .addOption(new Option('--format <format>', 'of the output').choices(['text', 'json']).default('text'))
+    .addOption(textOrJson())
     .action((path: string, { format }: { format: 'text' | 'json' }) =>
       run(async ({ terminal }) => {
         const policy = (await readTrustPolicy(path)) as TrustPolicy;
@@ -127,7 +124,6 @@ async function init(
   return 0;
 }
 
-/** Pinning a key that is no revoked key of genesis is a slip, and better told of. */
 function assertRevoked(keys: readonly SavedKey[], genesis: GenesisEvent, named: readonly string[]): void {
   const declared = new Set(genesis.keys.map(({ keyid }) => keyid));
   const isOne = (keyid: string): boolean =>
@@ -136,7 +132,7 @@ function assertRevoked(keys: readonly SavedKey[], genesis: GenesisEvent, named: 
   if (wrong === undefined) return;
   throw usageError(
     `${printable(wrong)} is not a key of genesis that was revoked`,
-    'keys that are not revoked are pinned, and those that key events added follow from who added them',
+    'other keys of genesis are pinned anyway, and keys that were added later are followed',
   );
 }
 
@@ -153,7 +149,7 @@ async function findAnchor(
   return { note: found.note, size: found.checkpoint.size };
 }
 
-/** The genesis of a ledger that verifies by its own keys: what is broken is no ground for trust. */
+/** The genesis of a ledger, which must verify by its own keys. */
 async function readSound(
   path: string,
   context: Context,
@@ -181,22 +177,25 @@ async function readSound(
 async function confirm({ terminal, signal }: Context): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(
-      'no terminal to ask on whether the fingerprints are right',
-      'compare them with what you were told elsewhere, then give --yes',
+      'cannot ask whether the fingerprints are right: there is no terminal',
+      'compare them with what you were told by another channel, then give --yes',
     );
   }
   terminal.say('');
   const line = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await line.question('Are these the keys that you were told of elsewhere? [y/N] ', {
-      signal,
-    });
+    const answer = await line.question(
+      'Do the fingerprints match those that you were told by another channel? [y/N] ',
+      {
+        signal,
+      },
+    );
     if (/^y(?:es)?$/i.test(answer.trim())) return;
   } finally {
     line.close();
   }
   throw new CommandError('NOT_CONFIRMED', 'nothing was written', {
-    hint: "ask the ledger's keeper for the fingerprints, by a way that whoever gave you the file does not control",
+    hint: "ask the ledger's operator for the fingerprints, by another channel than the one that the file came by",
   });
 }
 
@@ -229,13 +228,13 @@ function render({ origins, keys, require = {} }: TrustPolicy): string {
     `origins: ${origins === undefined ? 'any' : origins.map((each) => printable(each)).join(', ')}`,
   ];
   for (const key of keys) lines.push('', ...renderKey(key, origins?.[0]));
-  if (keys.length === 0) lines.push('keys: none, so that no signature is believed');
+  if (keys.length === 0) lines.push('keys: none, so that no signature is trusted');
   const demands = Object.entries(require).map(([name, value]) => `  ${REQUIREMENTS[name] ?? name}: ${value}`);
   if (demands.length > 0) lines.push('', 'demands', ...demands);
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** What key events made of the keys: which were revoked, where and why, and which were added, by whom. */
+/** Later key events: which keys were added or revoked, where, by whom and why. */
 function renderHistory(keys: readonly SavedKey[], policy: TrustPolicy, state: VerifyState): string {
   const pinned = new Set(policy.keys.map(({ keyid }) => keyid));
   const lines: string[] = [];
@@ -245,15 +244,13 @@ function renderHistory(keys: readonly SavedKey[], policy: TrustPolicy, state: Ve
     const records = state.signers.get(key.keyid)?.records ?? 0;
     lines.push('', ...(isPinned ? [`key ${key.keyid}, pinned`] : renderKey(key, policy.origins?.[0])));
     if (addedAt !== undefined)
-      lines.push(
-        `  added       at seq ${addedAt.seq} by ${signersText(addedBy)}: follows from that, not pinned`,
-      );
+      lines.push(`  added       at seq ${addedAt.seq} by ${signersText(addedBy)}: followed, not pinned`);
     if (revokedBy === undefined) continue;
     const reason = revokedBy.reason === undefined ? 'no reason given' : printable(revokedBy.reason);
     lines.push(`  revoked     at seq ${revokedBy.seq} by ${signersText(revokedBy.signers)}: ${reason}`);
     if (addedAt === undefined && !isPinned) {
       lines.push(
-        `  not pinned  so that the ${records} records that it signed are not believed (--include-revoked ${key.keyid} pins it)`,
+        `  not pinned  the ${records} records that it signed are not trusted (--include-revoked ${key.keyid} pins it)`,
       );
     }
   }

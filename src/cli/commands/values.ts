@@ -18,7 +18,7 @@ export function addCanonicalize(program: Command, run: Run): void {
     .command('canonicalize')
     .summary('write JSON as RFC 8785 canonical bytes')
     .description(
-      'Writes the canonical bytes of a JSON text, without a final newline, and says on standard error what was found on the way (the hygiene report). Ambiguous and invalid texts are refused.',
+      'Writes the canonical bytes of a JSON text, without a final newline, and a report on what was found in it (the hygiene report) to standard error. Ambiguous and invalid texts are refused.',
     )
     .argument('[file]', 'the JSON text; - or none for standard input', STDIN)
     .addOption(
@@ -65,9 +65,9 @@ export function addDigest(program: Command, run: Run): void {
 export function addEventId(program: Command, run: Run): void {
   program
     .command('event-id')
-    .summary("write the id that an event's content has")
+    .summary('write the id of an event')
     .description(
-      'Reads one event, or a draft of one, and writes its event_id. The event is checked, and so are the ids that it carries; a draft must say when it occurred and who acted.',
+      'Reads one event or draft, and writes its event_id. The event and the ids in it are checked; a draft must have its time and principal.',
     )
     .argument('[file]', 'the event; - or none for standard input', STDIN)
     .action((file: string) =>

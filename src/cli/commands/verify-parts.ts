@@ -12,7 +12,6 @@ import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';
 import { assertTargets, filesOf, writeTarget } from '../targets.js';
 
-/** Which part of how many. */
 export interface PartNumber {
   readonly part: number;
   readonly of: number;
@@ -28,7 +27,7 @@ export function partNumber(text: string): PartNumber {
   return number;
 }
 
-/** Does one part, and writes it. It says nothing of the ledger: that is for whoever merges. */
+/** Verifies one part, and writes it. The report is made when the parts are merged. */
 export async function writePart(
   context: Context,
   ledger: string,
@@ -53,12 +52,11 @@ export async function writePart(
     for await (const piece of pieces) await sink.write(piece);
   });
   terminal.say(
-    `part ${part} of ${of} of ${printable(ledger)} is in ${printable(target)}; northroot verify --merge takes all parts, and says what they show`,
+    `part ${part} of ${of} of ${printable(ledger)} is in ${printable(target)}; northroot verify --merge reports on all parts`,
   );
   return 0;
 }
 
-/** The ledger that part files are of. */
 export async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
   const source = await openParts(paths.map((path) => ({ name: path, open: () => readFileChunks(path) })));
   return { ...source, openScratch: openScratchFile };

@@ -1,6 +1,6 @@
-/** `northroot verify-proof`: verifies a proof with nothing but a key. */
+/** `northroot verify-proof`: verifies a proof with only a key. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
@@ -25,6 +25,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readInput, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { repeatable, textOrJson } from '../options.js';
 import { commandGuide, statementGuide } from '../remedies.js';
 import type { Terminal } from '../terminal.js';
 
@@ -44,25 +45,23 @@ const VKEY = /^[^+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$/;
 export function addVerifyProof(program: Command, run: Run): void {
   program
     .command('verify-proof')
-    .summary('verify a proof with nothing but a key')
+    .summary('verify a proof with only a key')
     .description(
-      'Verifies a tlog-proof, offline and without the ledger: the signature of the checkpoint, the way from the entry to its root, and, where the entry is a northroot record, the record itself and its signatures. A COSE receipt (RFC 9942) is known by its first byte, and verified with --entry, the record that it is of. Proofs of other logs are verified too; the result says that their entry is not a northroot record. A DSSE envelope is taken for an in-toto statement with the result of a verification (export --in-toto, or the SLSA Verification Summary of another tool): --key is the public key of whoever verified, --ledger the ledger that it must be about, which is not verified again. A statement that does not say PASSED is invalid. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed, or without the entry, nothing is proven.',
+      "Verifies a tlog-proof offline, without the ledger: the signature of the checkpoint, the inclusion of the entry and, if the entry is a northroot record, the record and its signatures. Proofs of other logs are verified too; the result says that their entry is not a northroot record. A COSE receipt (RFC 9942) is detected by its first byte, and needs --entry, its record. A DSSE envelope must hold an in-toto statement with the result of a verification (export --in-toto, or the SLSA Verification Summary of another tool): --key is the verifier's public key, --ledger the ledger that it must be about, which is not verified again. A statement that does not say PASSED is invalid. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed, or without the entry, nothing is proven.",
     )
     .argument('<file>', 'the proof or statement; - for standard input')
     .addOption(
-      new Option(
+      repeatable(
         '--key <key>',
-        "the ledger's public key: a file in any form that keys have, or a vkey; may be given again, for witnesses and signers of events",
-      )
-        .argParser((value: string, previous: readonly string[] = []) => [...previous, value])
-        .conflicts('trust'),
+        'the public key of the ledger, of a witness or of a signer of events: a file in any format, or a vkey',
+      ).conflicts('trust'),
     )
-    .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option('--entry <file>', 'the entry that the proof is of, where the proof does not carry it')
-    .option('--ledger <path>', 'of a statement: the ledger that it must be about, by the hash of its bytes')
+    .option('--trust <file>', 'the trust policy: trusted origins and keys, and what must be signed')
+    .option('--witness-policy <file>', 'a C2SP tlog-policy file: logs, witnesses and their quorum')
+    .option('--entry <file>', 'the entry, if the proof does not contain it')
+    .option('--ledger <path>', 'for a statement: the ledger that it must be about, by the hash of its bytes')
     .option('--consistency <note>', 'the proof is that the ledger extends the older checkpoint in this file')
-    .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
+    .addOption(textOrJson())
     .action((file: string, options: VerifyProofOptions) =>
       run((context) => runVerifyProof(context, file, options)),
     );
@@ -75,13 +74,13 @@ async function runVerifyProof(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   if (options.entry !== undefined && options.consistency !== undefined) {
-    throw usageError('--entry is of the proof of an entry, not of --consistency');
+    throw usageError('--entry is for the proof of an entry, not for --consistency');
   }
   const bytes = await readInput(file, context);
   assertNotALedger(bytes, file);
   if (isStatement(bytes)) return verifyStatementFile(context, file, bytes, options);
   if (options.ledger !== undefined) {
-    throw usageError('--ledger is of a statement; a proof is verified without the ledger');
+    throw usageError('--ledger is for statements; a proof is verified without the ledger');
   }
   const trust = await readTrust(options, terminal);
   const { consistency, entry } = options;
@@ -115,8 +114,8 @@ async function verifyStatementFile(
   if (wrong !== undefined) {
     const flag = wrong === 'witnessPolicy' ? 'witness-policy' : wrong;
     throw usageError(
-      `--${flag} is of proofs, and this is a DSSE envelope with a statement`,
-      'a statement is verified with --key, the public key of whoever signed it, and --ledger',
+      `--${flag} is for proofs, and this is a DSSE envelope with a statement`,
+      "verify a statement with --key, the signer's public key, and --ledger",
     );
   }
   const { key, ledger } = options;
@@ -130,7 +129,7 @@ async function verifyStatementFile(
   return writeResult(context, result, text, options);
 }
 
-/** Keys of witnesses cosign checkpoints and nothing else. */
+/** Without the keys of witnesses, which cosign only checkpoints. */
 function signersOf(keys: readonly ProofKey[]): PublicKey[] {
   return keys.flatMap((each) => {
     if (each.kind === 'public-key') return [each.key];

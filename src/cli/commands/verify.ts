@@ -67,26 +67,20 @@ export function addVerify(program: Command, run: Run): void {
     .command('verify')
     .summary('check a ledger offline')
     .description(
-      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks a ledger (a file, a folder of segments, a tile tree, or - for standard input) or a bundle (export --bundle). Reads it once, uses no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('[path]', 'the ledger');
   addOutputs(addVerifying(command))
     .option('--predecessor <path>', 'the ledger that this one continues, as its genesis says')
-    .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
+    .option('--max-findings <n>', 'list at most n findings; all are counted', wholeNumber(0), 1_000)
     .option(
       '--since <time>',
-      'list only findings on events that occurred at this time or later, such as 2026-03-01, or 7d for seven days ago',
+      'list only findings on events at this time or later: 2026-03-01, or 7d (ago)',
       pastInstant,
     )
-    .option('--until <time>', 'list only findings on events that occurred before this time', pastInstant)
-    .option(
-      '--principal <pattern>',
-      'list only findings on events of this principal; a final * stands for the rest',
-    )
-    .option(
-      '--grant <id>',
-      'list only findings on this grant and events under it: its seq, its id, or a prefix of it',
-    )
+    .option('--until <time>', 'list only findings on events before this time', pastInstant)
+    .option('--principal <pattern>', 'list only findings on events of this principal; may end in *')
+    .option('--grant <id>', 'list only findings on this grant and events under it (seq, id or id prefix)')
     .addOption(
       new Option('--fail-on <what>', 'the least that makes the exit status other than 0')
         .choices(['invalid', 'violation', 'warning'])
@@ -94,44 +88,41 @@ export function addVerify(program: Command, run: Run): void {
     )
     .option(
       '--require <check>',
-      'end with 2 in place of 0 where this was not checked, such as TRUST or TRUNCATION; may be given again',
+      'exit with 2 instead of 0 if this was not checked, such as TRUST or TRUNCATION (repeatable)',
       requirement,
       [],
     )
     .option(
       '--state <file>',
-      'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
+      'resume from the state in this file, if it exists, and save the new one; reports what is new',
     )
-    .option('--new', 'with --state: list only findings that are new since the state was saved')
+    .option('--new', 'with --state: list only findings since the state was saved')
     .option(
       '--threads <n>',
-      'examine lines in so many threads (default: the processors); the result does not depend on it',
+      'examine lines in n threads (default: one per processor); the result does not depend on it',
       wholeNumber(1, MAX_THREADS),
     )
     .option(
       '--max-memory <size>',
-      'keep ids of events in memory up to this size, such as 64MiB, and further ones in temporary files (default: 96MiB)',
+      'keep event ids in memory up to this size, such as 64MiB, then in temporary files (default: 96MiB)',
       memorySize,
     )
     .addOption(
       new Option(
         '--watch',
-        'go on with what is appended, until Ctrl-C: tells of each finding at once, and reports at the end',
+        'continue with new records until Ctrl-C: prints each finding at once, and a report at the end',
       ).conflicts(['state', 'baseline', 'merge']),
     )
     .addOption(
-      new Option(
-        '--part <i/n>',
-        'do only part i of n, and write it to --out: signatures are verified, and nothing is reported',
-      )
+      new Option('--part <i/n>', 'verify only the signatures of part i of n, and write the result to --out')
         .argParser(partNumber)
         .conflicts([...OPTIONS_OF_REPORTS, 'merge']),
     )
-    .option('--out <file>', 'with --part: where the part is written')
+    .option('--out <file>', 'with --part: the file to write')
     .addOption(
       new Option(
         '--merge <part...>',
-        'in place of a ledger: all parts of it; the report is that of one run, and says that the parts are believed (PARTS)',
+        'instead of a ledger: all its parts; the report is that of one run, and says that the parts are trusted (PARTS)',
       ).conflicts('grant'),
     )
     .action((path: string | undefined, options: VerifyCommandOptions) => {
@@ -188,7 +179,7 @@ async function verify(
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const { maxFindings, merge = [] } = options;
-  // Where there is no ledger, the parts are what is read.
+  // Without a ledger, the parts are read.
   const path = ledger ?? merge[0] ?? '';
   const { trust, witnessPolicy, checkpoints } = await readVerifying(options, terminal);
   const bundle =
@@ -226,16 +217,7 @@ async function verify(
   const known = new Set(onlyNew ? from?.findings : []);
   const before = from?.state.records;
   const { watch = false } = options;
-  const source =
-    ledger === undefined
-      ? await openPartFiles(merge)
-      : watch
-        ? await followLedger(path, {
-            signal,
-            wholeLines: true,
-            onCaughtUp: () => terminal.say('watching for what is appended, until Ctrl-C'),
-          })
-        : await openLedgerInput(path, context);
+  const source = await openSource(context, ledger, options);
   if (watch) {
     context.endsInItsTime();
     outputs.goLive();
@@ -273,16 +255,25 @@ async function verify(
       outcome,
     };
   });
-  // A state with broken evidence is not worth going on from: the ledger may be mended, and must then be read anew.
+  // A state with broken evidence is not saved: a repaired ledger must be read again.
   if (options.state !== undefined && !result.state.hasInvalid) {
-    const saved = saveVerification({
-      state: result.state,
-      findings: result.kept,
-      prefix: result.prefix,
-    });
-    await replaceFile(options.state, saved);
+    const { state, kept: findings, prefix } = result;
+    await replaceFile(options.state, saveVerification({ state, findings, prefix }));
   }
   return exitStatus;
+}
+
+/** The ledger, followed with `--watch`; or its parts. */
+async function openSource(
+  context: Context,
+  ledger: string | undefined,
+  { merge = [], watch = false }: VerifyCommandOptions,
+): Promise<LedgerSource> {
+  if (ledger === undefined) return openPartFiles(merge);
+  if (!watch) return openLedgerInput(ledger, context);
+  const { terminal, signal } = context;
+  const onCaughtUp = (): void => terminal.say('watching for new records, until Ctrl-C');
+  return followLedger(ledger, { signal, wholeLines: true, onCaughtUp });
 }
 
 /** What a baseline does not list, it does not acknowledge. */
@@ -294,7 +285,7 @@ function sayBaseline(terminal: Terminal, { baseline }: LazyReport, isOfOther = f
   );
 }
 
-/** What is required may be shown of a part alone: up to where, whoever required it is told. */
+/** Says up to which record a required check was made, if not for all. */
 function sayShown(
   terminal: Terminal,
   { not_checked: list, ledger }: LazyReport,
@@ -308,7 +299,7 @@ function sayShown(
   }
 }
 
-/** Whoever watches a ledger is told whether it was read anew, and what came since. */
+/** Says whether verification was resumed, and how many records are new. */
 function sayResumed(
   terminal: Terminal,
   path: string,
@@ -316,7 +307,7 @@ function sayResumed(
   { state }: VerificationResult,
 ): void {
   const name = printable(path);
-  if (before === undefined) terminal.say(`verified from the beginning: no state to go on from in ${name}`);
+  if (before === undefined) terminal.say(`verified from the beginning: there is no usable state in ${name}`);
   else {
     terminal.say(
       `resumed from ${name}: ${before} records were verified before, ${state.records - before} are new`,
@@ -364,7 +355,7 @@ interface Policies {
 }
 
 /**
- * The verification to go on from, if it leads to the same report as one pass: under the same policies, by the same
+ * The verification to resume, if it leads to the same report as one pass: under the same policies, by the same
  * version, with all the findings that are to be shown.
  */
 async function readSavedVerification(

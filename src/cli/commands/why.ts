@@ -1,11 +1,12 @@
 /** `northroot why`: the history of one event. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { renderEventHistory } from '../../out/text/event-history.js';
 import { usageError } from '../command-error.js';
 import type { Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { textOrJson } from '../options.js';
 import { commandGuide } from '../remedies.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
@@ -21,13 +22,13 @@ export function addWhy(program: Command, run: Run): void {
     .command('why')
     .summary('show the history of one event')
     .description(
-      'Tells of one event what it says, the verdict on it, who decided under which policy, its grants with their accounts before and after, what came of it, and how it is signed. The ledger is verified on the way; the exit status is that of the event.',
+      'Shows the history of one event: what it says, its verdict, who decided under which policy, its grants with their accounts before and after, what followed, and its signatures. The ledger is verified; the exit status is that of the event.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument('<event>', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
-    .addOption(new Option('--format <format>', 'of the history').choices(['text', 'json']).default('text'))
+    .addOption(textOrJson())
     .action((ledger: string, event: string, options: WhyOptions) =>
       run(async (context) => {
         const { terminal } = context;

@@ -34,30 +34,25 @@ export function addWitness(program: Command, run: Run): void {
     .command('witness')
     .summary("serve a witness that cosigns logs' checkpoints")
     .description(
-      'Serves a witness (C2SP tlog-witness): over HTTP it cosigns checkpoints of the logs that it knows, each only when it is shown to extend the one before. Prints its URL on standard output and runs until it is stopped by Ctrl-C or SIGTERM.',
+      'Serves a witness (C2SP tlog-witness) over HTTP. It cosigns checkpoints of the logs that it knows, each only if it is proven to extend the last one. Prints its URL on standard output, and runs until Ctrl-C or SIGTERM.',
     )
-    .requiredOption('--key <file>', "the witness's own Ed25519 or ML-DSA-44 key, used for nothing else")
-    .requiredOption('--name <name>', 'the name under which it cosigns, such as witness.example/w1', keyName)
+    .requiredOption('--key <file>', "the witness's Ed25519 or ML-DSA-44 key; use it for nothing else")
+    .requiredOption('--name <name>', 'the name that it cosigns under, such as witness.example/w1', keyName)
     .requiredOption(
       '--state <folder>',
-      'where it keeps what it has cosigned; made when missing, never to be removed',
+      'the checkpoints that it cosigned; created if missing; never delete it',
     )
     .option(
       '--log <vkey>',
-      'a log that it knows, by its vkey; "ORIGIN VKEY" where the origin is not the name in the vkey; repeat for more',
+      'a log that it knows: a vkey, or "ORIGIN VKEY" if the origin is not the name in the vkey (repeatable)',
       logKeys,
       [],
     )
     .option('--policy <file>', 'a C2SP tlog-policy file: its logs are known too')
-    .option(
-      '--listen <address>',
-      'HOST:PORT where it listens; port 0 takes any that is free',
-      listenAddress,
-      {
-        host: '127.0.0.1',
-        port: 8787,
-      },
-    )
+    .option('--listen <address>', 'HOST:PORT to listen on; port 0 picks a free one', listenAddress, {
+      host: '127.0.0.1',
+      port: 8787,
+    })
     .option('--prefix <path>', 'the path before /add-checkpoint, such as /w1', prefixPath, '')
     .action((options: WitnessCommandOptions) => run((context) => witness(context, options)));
 }
@@ -68,7 +63,7 @@ async function witness(context: Context, options: WitnessCommandOptions): Promis
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
     throw usageError(
-      'a witness needs a log that it knows',
+      'a witness must know at least one log',
       'give --log with the vkey of a log, or --policy with a file that has log lines',
     );
   }
@@ -115,7 +110,7 @@ function tell(terminal: Terminal, event: WitnessEvent): void {
   terminal.say(
     event.kind === 'cosigned'
       ? `cosigned ${place}`
-      : `refused ${place}: signed by the log, but not shown to extend what was cosigned before`,
+      : `refused ${place}: signed by the log, but not proven to extend the last cosigned checkpoint`,
   );
 }
 

@@ -6,7 +6,6 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Stretch } from '../../proof/bundle/bundle-file.js';
 import { type BundleExport, exportBundle } from '../../proof/bundle/export-bundle.js';
 import type { RecordSelection } from '../../rules/selection.js';
-import { warnOfNothing } from '../empty-selection.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
@@ -24,17 +23,16 @@ interface BundleFlags {
 export const BUNDLE: ExportKind = {
   flags: '--bundle <file>',
   target: 'file',
-  description:
-    'a bundle: the records, all that they link to, and what proves them against a checkpoint, in one file that verify takes',
+  description: 'a bundle for verify: the records, those they link to, and proofs against a checkpoint',
   further: [
-    ['--event <id>', 'for --bundle: only this event, by its seq or id; may be given again', collect],
+    ['--event <id>', 'for --bundle: only this event, by its seq or id (repeatable)', collect],
     [
       '--complete <from..to>',
-      'for --bundle: every record of this stretch of seqs; with a selection the others are there as hashes only; may be given again',
+      'for --bundle: all records in this range of seqs; with a selection, the others as hashes only (repeatable)',
       stretch,
     ],
     SIGNING_KEY,
-    ['--created-at <time>', 'for --bundle: when it was made, as it is to say (default: nothing)', instant],
+    ['--created-at <time>', 'for --bundle: the creation time to state (default: none)', instant],
   ],
   write: async (job) => {
     const { context, ledger, path } = job;
@@ -53,8 +51,7 @@ export const BUNDLE: ExportKind = {
         createdAt: flags.createdAt,
       }),
     );
-    warnOfNothing(job.context.terminal, made.unmatched, made.selected, selection);
-    return sayWritten(job, describe(made, signer !== undefined), made.report);
+    return sayWritten({ ...job, selection }, describe(made, signer !== undefined), made);
   },
 };
 
@@ -74,17 +71,15 @@ function describe(made: BundleExport, isSigned: boolean): string[] {
     `${count(selected, 'record')} and ${linked} that they link to`,
     hasCheckpoint
       ? `proven against the checkpoint of ${treeSize} records`
-      : 'which nothing proves: the ledger has no checkpoint (northroot checkpoint)',
+      : 'not proven: the ledger has no checkpoint (northroot checkpoint)',
     ...(hashesOnly === 0
       ? []
       : [
-          `${hashesOnly} as hashes only, of which nobody can say whose they are: without a selection all are there`,
+          `${hashesOnly} as hashes only, which do not show whose they are: without a selection all are included`,
         ]),
     ...(beyond === 0
       ? []
-      : [
-          `${beyond} selected records after that checkpoint are left out, as nothing proves them yet (northroot checkpoint)`,
-        ]),
+      : [`${beyond} selected records left out: no checkpoint covers them yet (northroot checkpoint)`]),
     ...(isSigned ? [] : ['not signed (--key)']),
   ];
 }

@@ -6,7 +6,7 @@ import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
 import type { Context, ExitStatus } from '../context.js';
 
-/** One export that was asked for. */
+/** One requested export. */
 export interface ExportJob {
   readonly context: Context;
   /** The ledger: a path, or `-`. */

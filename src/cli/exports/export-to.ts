@@ -5,16 +5,15 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { ExportOptions, ExportPass } from '../../log/read/write-records.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
-import type { Report } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { usageError } from '../command-error.js';
 import type { ExitStatus } from '../context.js';
-import { warnOfNothing } from '../empty-selection.js';
+import { warnOfNothing } from '../selection.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 
 /** What an export gave, and how what it wrote is counted. */
-export interface Exported extends ExportPass {
+interface Exported extends ExportPass {
   /** In the singular. */
   readonly what: string;
   /** Selected records of which nothing could be written. */
@@ -22,40 +21,34 @@ export interface Exported extends ExportPass {
   /** What is said of those; default: not readable. */
   readonly why?: string;
   /** What else is to be said of what was written. */
-  readonly also?: string;
+  readonly also?: string | undefined;
 }
 
-/** @param run - The library's function, given the ledger, where to write and how to verify. */
-export async function exportTo(
-  job: ExportJob,
-  run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
-): Promise<ExitStatus> {
+/** The library's function, given the ledger, where to write and how to verify. */
+export type ExportRun = (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>;
+
+export async function exportTo(job: ExportJob, run: ExportRun): Promise<ExitStatus> {
   const { context, ledger, path } = job;
   const source = await openLedger(ledger);
-  const {
-    report,
-    selected,
-    unmatched,
-    skipped = 0,
-    what,
-    why = 'not readable',
-    also,
-  } = await writeTarget(context.terminal, path, (sink) => run(source, sink, verificationOptions(job)));
+  const exported = await writeTarget(context.terminal, path, (sink) =>
+    run(source, sink, verificationOptions(job)),
+  );
+  const { selected, skipped = 0, what, why = 'not readable', also } = exported;
   const left = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: ${why}`];
   const more = also === undefined ? [] : [also];
-  warnOfNothing(context.terminal, unmatched, selected, job.selection);
-  return sayWritten(job, [count(selected - skipped, what), ...left, ...more], report);
+  return sayWritten(job, [count(selected - skipped, what), ...left, ...more], exported);
 }
 
-/** Says what was written, and what the ledger is; gives the status of that. */
+/** Says what was written, and the verdict on the ledger; returns the verdict's exit status. */
 export function sayWritten(
-  { context, path }: ExportJob,
+  { context, path, selection }: ExportJob,
   parts: readonly string[],
-  { verdict, exit_status: status }: Report,
+  { report, selected, unmatched }: Pick<ExportPass, 'report' | 'selected' | 'unmatched'>,
 ): ExitStatus {
-  const words = [...parts, `the ledger's verdict is ${verdict}`].join('; ');
+  warnOfNothing(context.terminal, unmatched, selected, selection);
+  const words = [...parts, `the ledger's verdict is ${report.verdict}`].join('; ');
   context.terminal.say(`${printable(path)}: ${words}`);
-  return status;
+  return report.exit_status;
 }
 
 /** `1 record`, `2 records`. */
@@ -66,7 +59,7 @@ export function count(n: number, noun: string): string {
 /** The option of every kind that signs. */
 export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
   '--key <file>',
-  'the private key that signs what is exported',
+  'private key that signs the export',
 ];
 
 /**
@@ -79,7 +72,6 @@ export function heldNote({ checkpoints: [held, other] }: ExportJob, flag: string
   throw usageError(`${flag} takes one --checkpoint: the records are proven against it`);
 }
 
-/** How the ledger of an export is verified. */
 export function verificationOptions(job: ExportJob): ExportOptions {
   return { ...provenOptions(job), checkpoints: job.checkpoints };
 }

@@ -6,7 +6,6 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import { currencyOf } from '../../out/export/table/currencies.js';
 import { exportFocus, type FocusOptions } from '../../out/export/table/focus.js';
 import { usageError } from '../command-error.js';
-import { warnOfNothing } from '../empty-selection.js';
 import type { ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
 
@@ -14,11 +13,11 @@ export const FOCUS: ExportKind = {
   flags: '--focus <file>',
   target: 'files',
   filesAt: (path) => [path, verificationPath(path)],
-  description: 'FOCUS 1.2 cost rows as CSV; what was verified goes to FILE.verification.csv',
+  description: 'FOCUS 1.2 cost rows as CSV; the verification result goes to FILE.verification.csv',
   further: [
     [
       '--currency-unit <unit=code...>',
-      'for --focus: units that are money, such as credits=USD, beside those that are ISO 4217 codes in lower case',
+      'for --focus: units that are money, such as credits=USD; lower-case ISO 4217 codes always are',
     ],
   ],
   write: async (job) => {
@@ -28,15 +27,13 @@ export const FOCUS: ExportKind = {
       currencyUnits: readCurrencyUnits(job.options['currencyUnit']),
     };
     const source = await openLedger(job.ledger);
-    const { rows, withoutCost, report, selected, unmatched } = await writeThrough(path, (costs) =>
+    const made = await writeThrough(path, (costs) =>
       writeThrough(verificationPath(path), (verification) =>
         exportFocus(source, { costs, verification }, options),
       ),
     );
-    const left =
-      withoutCost === 0 ? [] : [`${count(withoutCost, 'execution')} without an amount in a currency`];
-    warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
-    return sayWritten(job, [count(rows, 'cost row'), ...left], report);
+    const left = `${count(made.withoutCost, 'execution')} without an amount in a currency`;
+    return sayWritten(job, [count(made.rows, 'cost row'), ...(made.withoutCost === 0 ? [] : [left])], made);
   },
 };
 

@@ -22,19 +22,12 @@ export const IN_TOTO: ExportKind = {
   flags: '--in-toto <file>',
   target: 'file',
   description:
-    "what verification of the whole ledger found, as an in-toto statement (SLSA's Verification Summary) in a DSSE envelope, signed with --key",
+    'the verification result of the whole ledger, as an in-toto statement (SLSA Verification Summary) in a DSSE envelope; needs --key',
   further: [
     SIGNING_KEY,
-    [
-      '--time-verified <time>',
-      'for --in-toto: when it was verified, as it is to say (default: nothing)',
-      instant,
-    ],
-    ['--verifier-id <uri>', 'for --in-toto: who verified, as a URI (default: northroot as such)'],
-    [
-      '--resource-uri <uri>',
-      'for --in-toto: what was verified, as a URI (default: its bytes by their hash, ni:)',
-    ],
+    ['--time-verified <time>', 'for --in-toto: the verification time to state (default: none)', instant],
+    ['--verifier-id <uri>', 'for --in-toto: the verifier, as a URI (default: northroot)'],
+    ['--resource-uri <uri>', 'for --in-toto: the ledger, as a URI (default: ni: and the hash of its bytes)'],
   ],
   write: async ({ context, ledger, path, trust, witnessPolicy, checkpoints, now, options }) => {
     const { terminal, signal } = context;

@@ -14,7 +14,7 @@ export const RECEIPTS: ExportKind = {
   // Names of records, which no input has: the folder is looked at as a whole.
   filesAt: () => [],
   description:
-    "a COSE receipt (RFC 9942) of each record, SEQ.cose, signed with --key, the log's; verify-proof takes one with its record (show --format record)",
+    "a COSE receipt (RFC 9942) of each record, as SEQ.cose; needs --key, the log's. Verify with verify-proof --entry (show --format record writes the record)",
   further: [SIGNING_KEY],
   write: async (job) => {
     const { key } = job.options as { readonly key?: string };
@@ -22,21 +22,20 @@ export const RECEIPTS: ExportKind = {
     const checkpoint = heldNote(job, '--receipts');
     const signer = await readSigner(job.context.terminal, key);
     const source = await openLedger(job.ledger);
-    const { receipts, skipped, beyond, treeSize, report } = await writeFilesThrough(job.path, (place) =>
+    const made = await writeFilesThrough(job.path, (place) =>
       exportReceipts(source, ({ name, bytes }) => place(name, bytes), {
         ...provenOptions(job),
         checkpoint,
         signer,
       }),
     );
-    const later =
-      beyond === 0
-        ? []
-        : [
-            `${count(beyond, 'selected record')} after that checkpoint left out, as nothing proves them yet (northroot checkpoint)`,
-          ];
-    const broken = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: broken, or out of place`];
-    const made = `${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`;
-    return sayWritten(job, [made, ...later, ...broken], report);
+    const { receipts, skipped, beyond, treeSize } = made;
+    const parts = [`${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`];
+    if (beyond > 0)
+      parts.push(
+        `${count(beyond, 'selected record')} left out: no checkpoint covers them yet (northroot checkpoint)`,
+      );
+    if (skipped > 0) parts.push(`${count(skipped, 'record')} left out: broken, or out of place`);
+    return sayWritten(job, parts, made);
   },
 };

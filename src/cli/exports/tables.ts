@@ -8,7 +8,6 @@ import { exportCsv, type TableExport } from '../../out/export/table/csv-tables.j
 import { exportParquet } from '../../out/export/table/parquet-tables.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { ExitStatus } from '../context.js';
-import { warnOfNothing } from '../empty-selection.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
 
@@ -19,7 +18,7 @@ export const CSV: ExportKind = {
   flags: '--csv <folder>',
   target: 'folder',
   filesAt: (path) => CSV_FILES.map((name) => join(path, name)),
-  description: 'a folder of CSV files: events, meters (every amount), and what was verified',
+  description: 'a folder of CSV files: events, meters (all amounts), and the verification result',
   write: (job) =>
     writeTables(job, (source, options) =>
       writeFolderThrough(job.path, CSV_FILES, (sinks) =>
@@ -40,7 +39,7 @@ export const PARQUET: ExportKind = {
   flags: '--parquet <folder>',
   target: 'folder',
   filesAt: (path) => PARQUET_FILES.map((name) => join(path, name)),
-  description: 'a folder of two Parquet files: events, and meters (every amount)',
+  description: 'a folder of Parquet files: events, and meters (all amounts)',
   write: (job) =>
     writeTables(job, (source, options) =>
       writeFolderThrough(job.path, PARQUET_FILES, (sinks) =>
@@ -54,7 +53,6 @@ async function writeTables(
   run: (source: LedgerSource, options: ExportOptions) => Promise<TableExport>,
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
-  const { report, selected, meterRows, unmatched } = await run(source, verificationOptions(job));
-  warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
-  return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
+  const made = await run(source, verificationOptions(job));
+  return sayWritten(job, [`${count(made.selected, 'event')}, ${count(made.meterRows, 'amount')}`], made);
 }

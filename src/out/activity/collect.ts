@@ -3,6 +3,7 @@
  * counts in the accounts counts here, and what counts in no account is reported apart.
  */
 
+import { defined } from '../../base/defined.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import { isPrincipalId } from '../../base/value/principal.js';
@@ -44,7 +45,6 @@ import type { VerificationResult } from '../../rules/verify/run-verification.js'
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { signersOf } from '../export/table/rows.js';
-import { given } from '../given.js';
 import { Evidence } from './evidence.js';
 import { GrantList } from './grants.js';
 import { type ActivityGrouping, Groups, MAX_GROUPS } from './groups.js';
@@ -281,7 +281,7 @@ export class ActivityCollector {
         .map(({ name, note, relation }) => ({ path: name, tree_size: note.checkpoint.size, relation })),
       seq_gaps: this.#seqGaps,
       chain_breaks: this.#chainBreaks,
-      ...given('period', this.#ledgerPeriod),
+      ...defined({ period: this.#ledgerPeriod }),
     };
   }
 
@@ -291,13 +291,15 @@ export class ActivityCollector {
     return {
       is_whole: isWhole(selection),
       records,
-      ...given('since', selection.since),
-      ...given('until', selection.until),
-      ...given('principal', selection.principal),
-      ...given('tool', selection.tool),
-      ...given('grant_event_id', selection.grantId),
-      ...given('events', selection.eventIds?.size),
-      ...given('period', this.#period),
+      ...defined({
+        since: selection.since,
+        until: selection.until,
+        principal: selection.principal,
+        tool: selection.tool,
+        grant_event_id: selection.grantId,
+        events: selection.eventIds?.size,
+        period: this.#period,
+      }),
       ...(unmatched.length === 0 ? {} : { unmatched }),
     };
   }
@@ -345,7 +347,7 @@ export class ActivityCollector {
         ...placeOf(record, event),
         tool_name: event.tool_name,
         auth_event_id: toDigestText(id),
-        ...given('error_code', event.error_code),
+        ...defined({ error_code: event.error_code }),
       }));
       return;
     }
@@ -358,7 +360,6 @@ export class ActivityCollector {
     this.#addRun(counted, event, !isLinked || authorization?.decision === 'deny');
   }
 
-  /** An execution that ran. */
   #addRun(counted: Counted, event: ExecutionEvent, isUnauthorized: boolean): void {
     const { record, totals } = counted;
     if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
@@ -447,15 +448,15 @@ export class ActivityCollector {
       ...placeOf(record, event),
       direction: event.direction,
       grant_event_id: toDigestText(event.grant_event_id.b64),
-      ...given('grant_seq', record.state.links.grants.get(event.grant_event_id.b64)?.place.seq),
+      ...defined({ grant_seq: record.state.links.grants.get(event.grant_event_id.b64)?.place.seq }),
       ...(execution === undefined
         ? {}
         : {
             execution_event_id: toDigestText(execution),
-            ...given('execution_seq', corrected?.kind === 'execution' ? corrected.seq : undefined),
+            ...defined({ execution_seq: corrected?.kind === 'execution' ? corrected.seq : undefined }),
           }),
       reason: event.reason,
-      ...given('basis', event.meter_basis),
+      ...defined({ basis: event.meter_basis }),
       amounts,
       keyids: signersOf(record),
     }));
@@ -478,7 +479,7 @@ export class ActivityCollector {
         occurred_at: action.occurredAt,
         principal_id: action.principalId,
         tool_name: action.toolName,
-        ...given('grant_event_id', action.grant?.place.eventId),
+        ...defined({ grant_event_id: action.grant?.place.eventId }),
         reserved: reserved.map(([unit, amount]) => ({ unit, amount: formatExactly(amount) })),
       }));
     }
@@ -547,8 +548,7 @@ function keyReader(state: VerifyState): (keyid: string) => ActivityKey {
     const key = state.keyring.find(keyid)?.key;
     return {
       keyid,
-      ...given('name', key?.name),
-      ...given('owner', key && ownerOf(key)),
+      ...defined({ name: key?.name, owner: key && ownerOf(key) }),
       pinned: pinned.has(keyid),
     };
   };

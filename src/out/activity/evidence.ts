@@ -3,7 +3,7 @@
  * or accounts for them, and no sum of the report has them. They are reported apart, by the names that their source gives them.
  */
 
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import { isNegativeQuantity, type Quantity, quantityProblem, toRational } from '../../base/value/quantity.js';
 import {
@@ -144,7 +144,7 @@ function growth(before: Amounts, now: Amounts): Amounts {
 
 /** The amounts of an event, where it has a member `amounts` with names and quantities that are not negative. */
 function amountsOf(value: JsonValue | undefined): Amounts | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const amounts = new Map<string, Rational>();
   for (const [name, stated] of Object.entries(value)) {
     if (!validateQuantity(stated)) continue;
@@ -164,8 +164,4 @@ function spanOf(event: JsonObject): { readonly id: string; readonly parent: stri
 
 function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

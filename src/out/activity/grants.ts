@@ -1,5 +1,6 @@
 /** The grants of an activity report: what their records say, and what was used under those delegated from them. */
 
+import { defined } from '../../base/defined.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import { toRational } from '../../base/value/quantity.js';
@@ -16,7 +17,6 @@ import { balancesOf } from '../../rules/bounds/balance.js';
 import type { Grant } from '../../rules/bounds/grant.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import { given } from '../given.js';
 import { MAX_GROUPS } from './groups.js';
 
 /** Characters of the amounts of the grants that are listed; one grant may exceed it. */
@@ -92,9 +92,11 @@ export class GrantList {
       event_id: eventId,
       occurred_at: grant.occurredAt,
       principal_id: grant.principalId,
-      ...given('parent_event_id', grant.parent?.place.eventId),
-      ...given('not_before', grant.notBefore),
-      ...given('expires_at', grant.expiresAt),
+      ...defined({
+        parent_event_id: grant.parent?.place.eventId,
+        not_before: grant.notBefore,
+        expires_at: grant.expiresAt,
+      }),
       allowed_tools: [...words.tools],
       allowed_tools_total: words.toolsTotal,
       policy_id: words.policyId,

@@ -35,7 +35,6 @@ export class Groups {
     this.by = by;
   }
 
-  /** The totals that an event counts in. */
   totalsOf(event: SelectableEvent): Totals {
     const group = this.#groupOf(keyOf(this.by, event));
     return group === undefined ? (this.others ??= new Totals(this.#budget)) : group.totals;

@@ -59,134 +59,119 @@ export function withoutGroups(activity: ActivityReport): ActivityReport {
 
 /** Most important first. */
 export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: Collected): NotChecked[] {
-  const { report, unread, brokenAnchors, late, decisionsBeyond } = collected;
-  const { grantsBeyond, grantsCut, groupAmountsLeftOut, delegatedLeftOut, principalsBeyond } = collected;
-  const { evidenceBeyond } = collected;
-  const { selection, totals, by, groups = [], others } = activity;
-  const list: NotChecked[] = [];
-  const add = (when: boolean, code: string, message: string): void => {
-    if (when) list.push({ code, message });
-  };
+  const { report, unread, brokenAnchors, late, decisionsBeyond, grantsCut } = collected;
+  const { selection, totals, by, groups = [], others, evidence = [] } = activity;
+  const { since, until, principal, tool, is_whole: isWhole } = selection;
   const { executions, uncounted, amounts_left_out: leftOut = 0 } = totals;
-  const outside = {
-    invalid: report.counts.by_verdict.invalid - totals.verdicts.invalid,
-    violation: report.counts.by_verdict.violation - totals.verdicts.violation,
+  const list: NotChecked[] = [];
+  const add = (applies: boolean, code: string, message: string): void => {
+    if (applies) list.push({ code, message });
   };
+  const addCount = (n: number, code: string, what: string): void => add(n > 0, code, `${what}: ${n}`);
+  const { invalid, violation } = report.counts.by_verdict;
+  const outside = {
+    invalid: invalid - totals.verdicts.invalid,
+    violation: violation - totals.verdicts.violation,
+  };
+  const evidenceRecords = evidence.reduce((all, { records }) => all + records, 0);
+  const evidenceLeftOut = evidence.reduce((all, { left_out: n = 0 }) => all + n, 0);
+  const evidenceBeyond = collected.evidenceBeyond;
   add(
     true,
     'RECORDED_ONLY',
-    'a ledger shows what was recorded in it: what was done and not recorded is not here',
+    'a ledger shows what was recorded in it, and not what was done without a record',
   );
-  add(
-    brokenAnchors > 0,
+  addCount(
+    brokenAnchors,
     'NOT_EXTENDED',
-    `checkpoints kept elsewhere that the ledger does not extend, so that records were cut off, changed or left out: ${brokenAnchors}`,
+    'held checkpoints that the ledger does not extend, so that records were cut off, changed or left out',
   );
+  const part = `${totals.records} of ${report.ledger.records} records`;
   add(
-    !selection.is_whole,
+    !isWhole,
     'SELECTION',
-    `this is a part of the ledger, ${totals.records} of ${report.ledger.records} records; the verdict, and the caps, use and rest of each grant, are those of the whole ledger`,
+    `this is a part of the ledger, ${part}; the verdict, and the caps, use and rest of grants, are those of the whole ledger`,
   );
-  add(
-    !selection.is_whole && outside.invalid + outside.violation > 0,
-    'ELSEWHERE',
-    `records outside this part that are invalid: ${outside.invalid}; in violation: ${outside.violation}`,
-  );
-  add(
-    unread > 0,
+  const elsewhere = `records outside this part that are invalid: ${outside.invalid}; in violation: ${outside.violation}`;
+  add(!isWhole && outside.invalid + outside.violation > 0, 'ELSEWHERE', elsewhere);
+  addCount(
+    unread,
     'UNREADABLE',
-    `records outside this part that cannot be read or are not well-formed, so that nobody can say whether they belong to it: ${unread}`,
+    'records outside this part that are unreadable or not well-formed, and may belong to it',
   );
-  add(
-    uncounted > 0,
+  addCount(
+    uncounted,
     'UNCOUNTED',
-    `records that cannot be read, are not well-formed, or repeat an event, and so are in no sum: ${uncounted}`,
+    'records that are unreadable, not well-formed or repeat an event, and are in no sum',
   );
   add(
     totals.meters.some((meter) => meter.in_invalid !== undefined),
     'INVALID_COUNTED',
-    'what invalid records say that they used is counted, as in the accounts of the grants, so that nothing is hidden by breaking a record; a credit by an invalid record is not',
+    'use stated by invalid records is counted, as in the accounts of grants, so that breaking a record hides nothing; credits of invalid records are not',
   );
-  add(
-    executions.unauthorized > 0,
+  addCount(
+    executions.unauthorized,
     'UNAUTHORIZED_COUNTED',
-    `executions that nothing authorized, whose use is counted here and in no account of a grant: ${executions.unauthorized}`,
+    'executions without an authorization, whose use is counted here and in no account of a grant',
   );
+  if (!isWhole || by !== undefined)
+    addCount(
+      late,
+      'LATE_VERDICTS',
+      'records that only the end of the ledger shows to be invalid, counted here as they were when they were read',
+    );
+  const atEnd = 'what is open or reserved is so at the end of the ledger, not at the end of the period';
+  add(until !== undefined, 'OPEN_AT_THE_END', atEnd);
   add(
-    late > 0 && !(selection.is_whole && by === undefined),
-    'LATE_VERDICTS',
-    `records that only the end of the ledger shows to be invalid, and that are counted here by what they were when they were read: ${late}`,
-  );
-  add(
-    selection.until !== undefined,
-    'OPEN_AT_THE_END',
-    'what is open or reserved is so at the end of the ledger, not at the end of the period',
-  );
-  add(
-    selection.since !== undefined || selection.until !== undefined || by === 'day',
+    since !== undefined || until !== undefined || by === 'day',
     'TIMES',
-    'periods and days (UTC) go by the time at which each record says that it occurred, which its writer set',
+    'periods and days (UTC) go by the time that each record states, which its writer set',
   );
   add(
-    selection.tool !== undefined || by === 'tool',
+    tool !== undefined || by === 'tool',
     'ADJUSTMENTS_BY_TOOL',
-    selection.tool === undefined
-      ? 'an adjustment is with the tool of the execution that it corrects; one that names none is with what has no tool'
-      : 'an adjustment is in this part where it names the execution that it corrects',
+    tool === undefined
+      ? 'an adjustment is with the tool of the execution that it corrects, or without a tool if it names none'
+      : 'an adjustment is in this part if it names the execution that it corrects',
   );
   add(
-    (selection.principal !== undefined || by === 'principal') && selection.tool === undefined,
+    (principal !== undefined || by === 'principal') && tool === undefined,
     'ADJUSTMENTS_BY_PRINCIPAL',
-    'an adjustment is counted for the principal of the execution that it corrects, or else of the grant, whoever made it',
+    'an adjustment counts for the principal of the execution that it corrects, or else of the grant, not for its author',
   );
-  add(
-    others !== undefined,
-    'GROUPS_BEYOND',
-    `more than ${groups.length} groups: what came after is summed together`,
-  );
-  add(
-    leftOut > 0,
+  const rest = `more than ${groups.length} groups: the others are summed together`;
+  add(others !== undefined, 'GROUPS_BEYOND', rest);
+  addCount(
+    leftOut,
     'AMOUNTS_LEFT_OUT',
-    `amounts that are in no sum, as there are too many units, a sum would have had too long a denominator, or too many sums are long: ${leftOut}`,
+    'amounts that are in no sum: there are too many units, a denominator would be too long, or too many sums are long',
   );
-  add(
-    groupAmountsLeftOut > 0,
+  addCount(
+    collected.groupAmountsLeftOut,
     'GROUP_AMOUNTS_LEFT_OUT',
-    `amounts that are in no sum of their group, or of the grants above it, for the same reasons: ${groupAmountsLeftOut}`,
+    'amounts that are in no sum of their group, or of the grants above it, for the same reasons',
   );
-  add(
-    delegatedLeftOut > 0,
+  addCount(
+    collected.delegatedLeftOut,
     'DELEGATED_LEFT_OUT',
-    `amounts that are not in what is listed of a grant as used under those delegated from it, as the sum would have had too long a denominator: ${delegatedLeftOut}`,
+    'amounts that are not in the delegated use of a grant: the denominator would be too long',
   );
-  add(
-    principalsBeyond,
-    'PRINCIPALS_BEYOND',
-    `more than ${MAX_GROUPS} principals ran something: the rest are not counted among them`,
-  );
-  const { evidence = [] } = activity;
-  add(
-    evidence.length > 0,
+  const ran = `more than ${MAX_GROUPS} principals ran something: the others are not counted among them`;
+  add(collected.principalsBeyond, 'PRINCIPALS_BEYOND', ran);
+  addCount(
+    evidenceRecords,
     'EVIDENCE_NOT_ACCOUNTED',
-    `records that state amounts and are no executions, as imports keep what other systems logged: what they say is told apart, and is in no sum and no account: ${evidence.reduce((all, { records }) => all + records, 0)}`,
+    'records that state amounts and are no executions, such as imported logs; they are listed separately, and are in no sum and no account',
   );
-  const evidenceLeftOut = evidence.reduce((all, { left_out: n = 0 }) => all + n, 0);
-  add(
-    evidenceBeyond > 0 || evidenceLeftOut > 0,
-    'EVIDENCE_LEFT_OUT',
-    `amounts of such records that are not told of, as they have too many names or a sum would have had too long a denominator: ${evidenceLeftOut}; records of further types: ${evidenceBeyond}`,
-  );
-  add(grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the rest are not listed`);
-  add(
-    grantsCut > 0,
+  const dropped = `amounts of such records that are not listed, for too many names or too long a denominator: ${evidenceLeftOut}; records of further types: ${evidenceBeyond}`;
+  add(evidenceBeyond + evidenceLeftOut > 0, 'EVIDENCE_LEFT_OUT', dropped);
+  add(collected.grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the others are not listed`);
+  addCount(
+    grantsCut,
     'GRANTS_CUT',
-    `grants that are not listed, as the amounts of all are too long together: ${grantsCut}`,
+    'grants that are not listed, as the amounts of all are too long together',
   );
-  add(
-    decisionsBeyond > 0,
-    'DECISIONS_BEYOND',
-    `decisions by further policies and codes, not told apart: ${decisionsBeyond}`,
-  );
+  addCount(decisionsBeyond, 'DECISIONS_BEYOND', 'decisions by further policies and codes, not listed');
   const cut = [
     ['denied requests', activity.denied.length, totals.grants.denied + totals.actions.denied],
     ['blocked attempts', activity.blocked.length, executions.blocked],
@@ -194,8 +179,7 @@ export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: 
     ['starts', activity.starts.length, totals.open.starts],
     ['adjustments', activity.adjustments.length, totals.adjustments.credits + totals.adjustments.debits],
   ] as const;
-  for (const [what, listed, total] of cut) {
+  for (const [what, listed, total] of cut)
     add(listed < total, 'LIST_CUT', `of ${total} ${what} the first ${listed} are listed`);
-  }
   return list;
 }

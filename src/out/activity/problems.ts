@@ -1,5 +1,6 @@
 /** The problems of an activity report: each code, how many records have it, and the first of them. */
 
+import { defined } from '../../base/defined.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import { isToolName } from '../../base/value/tool.js';
@@ -9,7 +10,6 @@ import { describeFinding } from '../../format/finding/words.js';
 import type { ActivityProblem } from '../../format/schema/generated/types.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
-import { given } from '../given.js';
 import { MAX_GROUPS } from './groups.js';
 import { MAX_LISTED } from './limits.js';
 
@@ -48,11 +48,10 @@ export class Problems {
     problem.first.push({
       file: at.file,
       line: at.line,
-      ...given('seq', seq),
-      ...given('event_id', eventId),
+      ...defined({ seq, event_id: eventId }),
       ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
       ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
-      ...given('over', excessOf(finding)),
+      ...defined({ over: excessOf(finding) }),
       message: describeFinding(finding),
     });
   }
@@ -76,8 +75,7 @@ export class Problems {
       expected: 'the id of an earlier authorization',
       actual: toDigestText(id),
       context: {
-        ...given('principalId', examined?.principalId),
-        ...given('toolName', examined?.toolName),
+        ...defined({ principalId: examined?.principalId, toolName: examined?.toolName }),
       },
     };
     // Of further ids none is looked up again.
@@ -111,5 +109,5 @@ function excessOf({ expected = '', actual = '', related }: Finding): Excess | un
   const [, unit] = /^(\S+) at most /.exec(expected) ?? [];
   const [, amount] = /(\S+) over$/.exec(actual) ?? [];
   if (unit === undefined || amount === undefined) return undefined;
-  return { unit, amount, ...given('grant_event_id', related?.[0]?.eventId) };
+  return { unit, amount, ...defined({ grant_event_id: related?.[0]?.eventId }) };
 }

@@ -29,14 +29,12 @@ const LONG = 1n << 256n;
 
 const PARTS = ['debited', 'credited', 'unauthorized', 'violation', 'invalid', 'reserved'] as const;
 
-/** A part of a sum, or a basis. */
 export type SumPart = Basis | (typeof PARTS)[number];
 
 const ALL_PARTS: readonly SumPart[] = [...BASES, ...PARTS];
 
 /** What there may still be, for all groups together. */
 export interface SumBudget {
-  /** Sums. */
   left: number;
   /** Bytes of long ones. */
   longBytes: number;
@@ -47,7 +45,6 @@ export function startSumBudget(): SumBudget {
   return { left: MAX_SUMS, longBytes: MAX_LONG_SUM_BYTES };
 }
 
-/** The sums of one group. */
 export class Sums {
   leftOut = 0;
   readonly #budget: SumBudget;

@@ -217,7 +217,7 @@ type DecisiveReport = Pick<ReportJson, 'verdict' | 'exit_status' | 'not_checked'
  * 2 in place of 0 where something was not checked that `requireChecks` marks.
  *
  * @param warnings - How many findings are warnings.
- * @param outcome - With a baseline: only new findings count. A ledger without records is undecided all the same.
+ * @param outcome - With a baseline: only new findings count. A ledger without records is undecided anyway.
  */
 export function decideExitStatus(
   report: DecisiveReport,

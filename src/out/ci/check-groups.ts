@@ -2,7 +2,6 @@
 
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 
-/** A group of rules. */
 export interface CheckGroup {
   readonly id: string;
   /** What holds where nothing is found. */

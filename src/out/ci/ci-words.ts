@@ -1,10 +1,10 @@
 /** Words that the formats for CI share. */
 
+import { defined } from '../../base/defined.js';
 import { describeSubject } from '../../format/finding/words.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import { findFirstChanged, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { given } from '../given.js';
 import { count, describeChange, grouped } from '../text/words.js';
 
 /** The path of what was read from a stream, as a file of its own name. */
@@ -50,10 +50,7 @@ export function messageOf(finding: FindingJson, anchor?: string): string {
 function subjectOf(finding: FindingJson): string | undefined {
   const { principal_id: principalId, tool_name: toolName, event_type: eventType, amounts } = finding;
   return describeSubject({
-    ...given('principalId', principalId),
-    ...given('toolName', toolName),
-    ...given('eventType', eventType),
-    ...given('amounts', amounts),
+    ...defined({ principalId, toolName, eventType, amounts }),
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * Outside text in the formats of CI hosts: one function for each. All of them take what `printable` leaves, so that no control,
- * newline or invisible character is left to escape; what is theirs is what a host would take for its own syntax.
+ * newline or invisible character is left to escape; they escape the syntax of their host.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -38,7 +38,6 @@ export function escapeCommandMessage(text: string): string {
   return shown(text).replace(/[%\r\n]/g, toPercent);
 }
 
-/** A property of such a command. */
 export function escapeCommandProperty(text: string): string {
   return shown(text).replace(/[%\r\n:,]/g, toPercent);
 }

@@ -1,20 +1,17 @@
 /** Findings that do not fit in memory: spilled as they are found, and read again in either order. */
 
-import type { Finding } from '../../format/finding/finding.js';
+import { type Finding, rankOf, RANKS } from '../../format/finding/finding.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import { toFindingJson } from '../../rules/report/report.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
 
-/** Where lines are put away, such as a `Spool`. */
+/** Where lines are spilled to, such as a `Spool`. */
 interface LineStore {
   /** Appends a line, which MUST NOT have a newline. */
   add(line: string): void;
   /** All lines in order. May be read more than once. */
   lines(): AsyncIterable<string>;
 }
-
-/** The ranks of findings, worst first: the first character of each line. */
-const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
 
 /** Keeps at most so many findings of each rank, in memory that does not grow with them. */
 export class FindingSpool {
@@ -30,16 +27,11 @@ export class FindingSpool {
 
   /** Adds a finding (`onFinding` of `runVerification`). */
   readonly add = (finding: Finding): void => {
-    const rank = RANKS.indexOf(
-      finding.severity === 'error' && finding.class !== 'none'
-        ? finding.class
-        : finding.severity === 'warning'
-          ? 'warning'
-          : 'info',
-    );
+    const rank = RANKS.indexOf(rankOf(finding));
     const before = this.#counts[rank] as number;
     if (before >= this.#limit) return;
     this.#counts[rank] = before + 1;
+    // The rank is the first character of the line.
     this.#store.add(`${rank}${JSON.stringify(toFindingJson(finding))}`);
   };
 

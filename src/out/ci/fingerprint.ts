@@ -1,5 +1,5 @@
 /**
- * What a finding *is*, as one text: the same wherever its record stands, in whichever file, and however often it is verified. By it
+ * What a finding *is*, as one text: the same wherever its record is, in whichever file, and however often it is verified. By it
  * code scanning, Code Quality and baselines know a finding again.
  */
 

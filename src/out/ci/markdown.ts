@@ -23,7 +23,7 @@ const ACKNOWLEDGED = '🟡';
 
 const TRUST_WORDS = {
   policy: 'the keys of a trust policy',
-  'self-declared': "the ledger's own keys, which nobody vouches for",
+  'self-declared': "the ledger's own keys, which no trust policy confirms",
   none: 'no keys are known: signatures were not checked',
 } as const;
 

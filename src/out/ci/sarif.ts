@@ -7,12 +7,12 @@ import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { VERSION } from '../../base/version.js';
 import { CODE_PAGES, type CodePage } from '../../format/finding/catalog.js';
 import type { FindingJson } from '../../format/schema/generated/types.js';
 import { isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { given } from '../given.js';
 import { count, toTell } from '../text/words.js';
 import { type AnnotationOptions, messageOf, nameOf, placeOf, pointOf, summaryOf } from './ci-words.js';
 import { escapeSarif, shown, toUri } from './escape.js';
@@ -259,7 +259,7 @@ function toResult(
   ];
   return {
     ruleId: code,
-    ...given('ruleIndex', ruleIndex),
+    ...defined({ ruleIndex }),
     level: LEVELS[severity],
     message: { text: escapeSarif(messageOf(finding, anchor)) },
     locations: [{ physicalLocation, ...logicalLocations }],
@@ -273,9 +273,7 @@ function toResult(
     properties: {
       class: of,
       ...(at.pointer === undefined ? {} : { pointer: shown(at.pointer) }),
-      ...given('principal_id', principal),
-      ...given('tool_name', tool),
-      ...given('folded', folded),
+      ...defined({ principal_id: principal, tool_name: tool, folded }),
     },
   };
 }

@@ -36,7 +36,6 @@ const OPTIONS: OptionTypes<ReceiptsOptions> = {
   checkpoint: 'bytes',
 };
 
-/** The receipt of one record. */
 export interface RecordReceipt {
   readonly seq: number;
   /** A name for its file: `17.cose` of seq 17. */
@@ -51,7 +50,6 @@ export interface ReceiptsExport extends ExportPass {
   readonly skipped: number;
   /** Selected records after the tree, of which nothing can be proven yet. */
   readonly beyond: number;
-  /** The size of the tree. */
   readonly treeSize: number;
 }
 
@@ -106,7 +104,6 @@ export async function exportReceipts(
   return { ...pass, selected: places.length + skipped, receipts, skipped, beyond, treeSize: size };
 }
 
-/** The tree that receipts are of. */
 function findTree(
   state: VerifyState,
   tree: NodeStore,

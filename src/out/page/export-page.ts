@@ -11,6 +11,7 @@ import { createDeflateRaw, deflateRawSync } from 'node:zlib';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeBase64 } from '../../base/bytes/encoding.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { fromDist } from '../../base/dist.js';
 import { NorthrootError } from '../../base/error.js';
 import type { FileFault } from '../../base/fault.js';
@@ -26,7 +27,6 @@ import {
   type VerificationResult,
   type VerifyOptions,
 } from '../../rules/verify/run-verification.js';
-import { given } from '../given.js';
 import { CORE_ID, type Embedded, EMBEDDED_ID, type EmbeddedSegment, LEDGER_TYPE } from './embedded.js';
 
 /** What the ledger is verified against; all of it goes into the page. */
@@ -96,13 +96,10 @@ export async function exportPage(
   const embedded: Embedded = {
     paths: report.ledger.paths,
     segments: tapped.segments,
-    ...given('trust', options.trust),
-    ...given('witness_policy', options.witnessPolicy),
+    ...defined({ trust: options.trust, witness_policy: options.witnessPolicy }),
     checkpoints: (options.checkpoints ?? []).map(toNote),
     ...(source.published === undefined ? {} : { published: toNote(source.published) }),
-    ...given('faults', tapped.faults),
-    ...given('growth', result.growth),
-    ...given('now', now),
+    ...defined({ faults: tapped.faults, growth: result.growth, now }),
     report,
   };
   await sink.write(

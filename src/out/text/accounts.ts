@@ -85,9 +85,7 @@ function renderActionCaps({ action_caps: caps = [] }: AccountRow): string[] {
 }
 
 export function renderSigners(keyids: readonly string[], nameOf: NameOfKey): string {
-  return (
-    keyids.map((keyid) => keyText(keyid, nameOf(keyid))).join(', ') || 'nobody who is known and entitled'
-  );
+  return keyids.map((keyid) => keyText(keyid, nameOf(keyid))).join(', ') || 'no known and entitled key';
 }
 
 export function keyText(keyid: string, name: string | undefined): string {

@@ -9,7 +9,7 @@ import type {
   ActivityTotals,
 } from '../../format/schema/generated/types.js';
 import { shortId } from './accounts.js';
-import { describeEnd, describeLoss, describeMissing } from './activity-missing.js';
+import { describeEnd, describeLoss, describeMissing } from './missing.js';
 import { documentMarkdown } from './document-markdown.js';
 import { documentText } from './document-text.js';
 import {
@@ -25,7 +25,7 @@ import {
 } from './document.js';
 import { type Guide, notCheckedText } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { count, grouped } from './words.js';
+import { count, deniedOf, groupDigits, grouped, ranOf } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
 const MAX_ROWS = 50;
@@ -57,7 +57,6 @@ export function renderActivityMarkdown(report: ActivityReport, guide: Guide = {}
   return documentMarkdown(describeActivity(report, guide));
 }
 
-/** The document of a report. */
 export function describeActivity(report: ActivityReport, guide: Guide = {}): Document {
   const { ledger, selection } = report;
   const sections = [
@@ -133,7 +132,6 @@ function headlineOf(report: ActivityReport): Line {
   }
 }
 
-/** Which part of the ledger. */
 function describeSelection({ selection, ledger }: ActivityReport): Line {
   const { principal, tool, grant_event_id: grant, since, until, events } = selection;
   const parts: Line[] = [
@@ -179,22 +177,17 @@ function describeRuns({ selection, totals, principals, principals_total: total }
   const when = period === undefined ? '' : `Between ${timeText(period.first)} and ${timeText(period.last)}, `;
   const named = principals.slice(0, MAX_NAMED);
   const more = total > named.length ? ` and ${grouped(total - named.length)} more` : '';
-  const who: Line = named.length === 0 ? ['nobody'] : [...names(named), more];
-  if (ran === 0)
-    return [
-      when === '' ? 'In these records ' : when,
-      ...who,
-      named.length === 0 ? ' ran anything.' : ' ran nothing.',
-    ];
+  if (ran === 0) return [`${when === '' ? 'In these records ' : when}nothing was run.`];
   const { success, failure, unknown } = totals.executions;
   const outcomes = [
     ...listIf(failure > 0, `${grouped(failure)} failed`),
-    ...listIf(unknown > 0, `of ${grouped(unknown)} nobody recorded the end`),
+    ...listIf(unknown > 0, `${grouped(unknown)} with an unknown outcome`),
   ];
   const how = success === ran ? '' : ` (${outcomes.join(', ')})`;
   return [
     when,
-    ...who,
+    ...names(named),
+    more,
     ` made ${count(ran, 'execution')}${how} and spent `,
     ...listAmounts(totals.meters.map(({ unit, spent }) => ({ unit, amount: spent }))),
     '.',
@@ -278,7 +271,7 @@ function describeBounds(report: ActivityReport): Line {
     report.verdict === 'invalid' ? ' Elsewhere in the ledger something is invalid, see below.' : '';
   if (ranOf(totals) === 0) return [`No bound was exceeded.${elsewhere}`];
   return [
-    `All of it was allowed: an earlier authorization stands for every execution, and every bound was kept.${elsewhere}`,
+    `All of it was allowed: every execution has an earlier authorization, and every bound was kept.${elsewhere}`,
   ];
 }
 
@@ -311,7 +304,7 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
   if (grants.length === 0) {
     return [
       totals.actions.allowed > 0
-        ? 'No grant stands above what was allowed here.'
+        ? 'No grant covers what was allowed here.'
         : 'No grant is among these records.',
     ];
   }
@@ -323,7 +316,7 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
     ? 'pinned by your trust policy'
     : trust === 'policy'
       ? 'some of them known only by the ledger, under your trust policy'
-      : "self-declared: the ledger's own claim, which nobody vouches for";
+      : "self-declared: the ledger's own claim, which no trust policy confirms";
   const signed: Line =
     keys.size === 0
       ? [`No signature on the ${grants.length === 1 ? 'grant' : count(grants.length, 'grant')} counts.`]
@@ -338,14 +331,14 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
       ? [` Of them, ${grouped(unsigned)} ${unsigned === 1 ? 'has' : 'have'} no signature that counts.`]
       : [];
   const self = open.some(({ code }) => code === 'AUTHORITY')
-    ? [' No key with the role authority was known: whoever acted may have issued their own grants.']
+    ? [' No key with the role authority was known: principals may have issued grants to themselves.']
     : [];
   return [...signed, ...without, ...self];
 }
 
 function describeGaps(report: ActivityReport): Line {
   const { ledger, verdict } = report;
-  if (verdict === 'undecided') return ['Nothing can be said of what is missing.'];
+  if (verdict === 'undecided') return ['It is not known whether anything is missing.'];
   const after = ledger.unsealed;
   const sealed =
     ledger.sealed === null
@@ -388,7 +381,7 @@ function describeSpending({ totals: { meters } }: ActivityReport): Section {
   const words =
     meters.length === 0
       ? 'No amount is recorded.'
-      : 'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is used + added − taken off; where it comes from (estimated, reported, …) is told of what was used and added.';
+      : 'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is used + added − taken off; its basis (estimated, reported, …) is given for what was used and added.';
   return { title: 'What was spent', lines: [[words]], tables };
 }
 
@@ -400,7 +393,7 @@ function describeEvidenceOfUse({ evidence = [] }: ActivityReport): Section[] {
   if (all.length === 0) return [];
   const columns = [...texts('type of record'), ...numbers('records'), ...texts('what'), ...numbers('amount')];
   const words =
-    'Amounts that other records state, as imports keep what other systems logged. No authorization stands for them, no grant accounts for them, and none of the sums above has them. Where an execution states the same use, it is in both. A message or span that is stated several times counts once. A part, such as the cached ones of the input, may be within its whole: names are not to be added up.';
+    'Amounts in other records, such as imported logs. They have no authorization, and are in no account of a grant and in no sum above. If an execution states the same use, it is in both. A message or span that is stated several times counts once. A part, such as cached input tokens, may be included in its whole: do not add up different names.';
   const tables = listed(all, { noun: 'amount', columns }, ({ type, records, name, amount, isFirst }) => ({
     cells: [
       ...(isFirst ? [[outside(type)], [grouped(records)]] : [[], []]),
@@ -458,7 +451,7 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
     ...(isWide ? numbers(...units) : [...texts('unit'), ...numbers('spent')]),
   ];
   const words =
-    'What was spent under a delegated grant stands at that grant; where others were delegated from a grant, its second row has the sum with theirs.';
+    'Use under a delegated grant is listed at that grant. The second row of a grant adds the use of the grants delegated from it.';
   return [
     {
       title: `By ${GROUP_WORDS[by]}`,
@@ -479,7 +472,6 @@ function wideRows(units: readonly string[]): GroupRows {
   };
 }
 
-/** A row for each unit. */
 function longRows(name: Line, counts: ActivityTotals | undefined, meters: readonly ActivityMeter[]): Row[] {
   const head = [name, ...countCells(counts)];
   const isBad = wrongOf(counts) > 0;
@@ -552,7 +544,7 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
   ];
   const blockedColumns = [...numbers('seq'), ...texts('time', 'principal', 'tool', 'error code')];
   const words =
-    'Denied: a request to which the answer was no, and whoever signed the denial gave it. Blocked: an attempt that was made all the same, and that the denial stopped before it ran.';
+    'Denied: a request that was refused, by the signer of the denial. Blocked: an attempt that was made anyway, and stopped by the denial before it ran.';
   return {
     title: 'What was refused: denied or blocked',
     lines: [[describeRefused(totals)], ...(denied.length + blocked.length > 0 ? [[words]] : [])],
@@ -767,7 +759,7 @@ function describeEvidence(report: ActivityReport, guide: Guide): Section {
   const { ledger, not_checked: open, limits } = report;
   const period: Line =
     ledger.period === undefined
-      ? ['The ledger says of no record when it occurred.']
+      ? ['No record states a time.']
       : [
           `The ledger has ${count(ledger.records, 'record')}, from ${timeText(ledger.period.first)} to ${timeText(ledger.period.last)} by their own timestamps.`,
         ];
@@ -793,7 +785,7 @@ function describeEvidence(report: ActivityReport, guide: Guide): Section {
 
 function signersLine(signers: readonly ActivityKey[]): Line {
   return signers.length === 0
-    ? ['nobody who counts']
+    ? ['no valid signer']
     : join(
         signers.map((key) => keyLine(key)),
         ', ',
@@ -825,7 +817,6 @@ function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited
   return meters.flatMap(({ unit, [part]: amount }) => (amount === '0' ? [] : [{ unit, amount }]));
 }
 
-/** An item of a list, if it applies. */
 function listIf<T>(applies: boolean, item: T): T[] {
   return applies ? [item] : [];
 }
@@ -837,8 +828,7 @@ function those(n: number, noun: string, one: string, many: string): string {
 
 function amountText(amount: string): string {
   if (amount.length > MAX_AMOUNT) return `${amount.slice(0, MAX_AMOUNT - 1)}…`;
-  const [, sign = '', whole = amount, rest = ''] = /^(-?)(\d+)(\.\d+)?$/.exec(amount) ?? [];
-  return `${sign}${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}${rest}`;
+  return groupDigits(amount);
 }
 
 function amountCell(amount: string): Line {
@@ -883,19 +873,11 @@ function indentOf(grant: ActivityGrant, byId: ReadonlyMap<string, ActivityGrant>
   return '– '.repeat(depth);
 }
 
-function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
-  return success + failure + unknown;
-}
-
 function hasActed(totals: ActivityTotals): boolean {
   const { verdicts, executions, open, meters } = totals;
   const asked =
     deniedOf(totals) + executions.blocked + executions.released + open.authorizations + open.starts;
   return ranOf(totals) + asked + verdicts.violation + verdicts.invalid + meters.length > 0;
-}
-
-function deniedOf({ grants, actions }: ActivityTotals): number {
-  return grants.denied + actions.denied;
 }
 
 function wrongOf(counts: ActivityTotals | undefined): number {

@@ -2,6 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { BundleResult } from '../../format/schema/generated/types.js';
+import { keyText } from './accounts.js';
 import { notCheckedLines } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
 import { renderFinding, TRUST_WORDS, VERDICT_STYLES } from './report.js';
@@ -13,42 +14,23 @@ const MAX_SHOWN = 20;
 const KNOWN_WORDS = {
   'trust-policy': 'a key of your trust policy',
   ledger: "one of the ledger's own keys",
-  nobody: 'a key that nobody vouches for',
+  nobody: 'an unknown key',
 } as const;
 
 const HINTS: Readonly<Record<string, string>> = {
   KEY_UNKNOWN: 'a trust policy or a witness policy makes the key of the log known',
-  CHECKPOINT_MISSING:
-    'nothing proves that these records are in a ledger: a checkpoint must have been made before the bundle',
+  CHECKPOINT_MISSING: 'no checkpoint proves that these records are in a ledger: make one before the bundle',
   BUNDLE_INCOMPLETE: 'the bundle says more than it holds: ask its exporter for another one',
 };
 
 /** The result as lines of text, each ending in `\n`. Everything that comes from the bundle is made printable. */
 export function renderBundleResult(result: BundleResult, file: string, paint: Paint = plainPaint): string {
-  const { verdict, bundle, ledger, trust, counts } = result;
+  const { verdict } = result;
   const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
   const lines = [
     `${head}  ${printable(file)}: ${summarise(result)}`,
     ...renderScope(result),
-    ...(result.scope === 'none'
-      ? []
-      : [
-          row('trust', TRUST_WORDS[trust.mode]),
-          row('signatures', countsText(trust.signatures)),
-          row('verdicts', countsText(counts.by_verdict)),
-          row('events', countsText(counts.by_type)),
-        ]),
-    ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
-    ...(ledger.ledger_id === null ? [] : [row('ledger', ledger.ledger_id)]),
-    ...renderTree(result),
-    ...renderExporter(result),
-    ...(bundle.digest === null ? [] : [row('digest', bundle.digest)]),
-    ...trust.signers.map(({ keyid, name, records, principals }) =>
-      row(
-        'signer',
-        `${keyid}${name === undefined ? '' : ` (${printable(name)})`} signed ${count(records, 'record')} for ${printable(principals.join(', '))}`,
-      ),
-    ),
+    ...bundleRows(result).map(([name, text]) => row(name, text)),
     ...renderContents(result),
     ...renderClaim(result),
     ...notCheckedLines(result.not_checked, paint),
@@ -95,67 +77,78 @@ function renderScope({ scope, records, selection, stretches }: BundleResult): st
     `${count(selected, 'record')} selected`,
     `${grouped(linked)} that they link to`,
     ...(hashes === 0 ? [] : [`${grouped(hashes)} as hashes only`]),
-    ...(beyond === 0 ? [] : [`${grouped(beyond)} left out, which nothing proves yet`]),
+    ...(beyond === 0 ? [] : [`${grouped(beyond)} left out, which no checkpoint covers yet`]),
   ];
   const criteria = selectionText(selection);
   return [
     row('records', parts.join(', ')),
     ...(criteria === '' ? [] : [row('selection', criteria)]),
-    ...stretches.flatMap(renderStretch),
+    ...stretches.map((stretch) => row(...stretchRow(stretch))),
   ];
 }
 
-function renderStretch(stretch: BundleResult['stretches'][number]): string[] {
+/** Whether a stretch of the ledger is complete, and whose its records are. */
+export function stretchRow(stretch: BundleResult['stretches'][number]): LabelledText {
   const { from, to, records, held, claim, principals = [], principals_total: total = 0 } = stretch;
   const name = from === to ? `seq ${from}` : `seq ${from}..${to}`;
   if (claim === 'positions') {
-    return [
-      row(
-        'stretch',
-        `${grouped(held)} of the ${count(records, 'record')} of ${name} are here; ${grouped(records - held)} as hashes only: whose they are, and what they say, cannot be said`,
-      ),
-    ];
+    const words = `${grouped(held)} of the ${count(records, 'record')} of ${name} are here; ${grouped(records - held)} as hashes only, which do not show whose they are or what they say`;
+    return ['stretch', words];
   }
-  const shown = principals.slice(0, MAX_SHOWN);
-  const more = total > shown.length ? [`${grouped(total - shown.length)} more principals`] : [];
-  const whose = [
-    ...shown.map((each) => `${grouped(each.records)} of ${printable(each.principal_id)}`),
-    ...more,
-  ];
-  return [row('complete', `all ${count(records, 'record')} of ${name} are here: ${whose.join(', ')}`)];
+  const whose = principals
+    .slice(0, MAX_SHOWN)
+    .map((each) => `${grouped(each.records)} of ${printable(each.principal_id)}`);
+  if (total > whose.length) whose.push(`${grouped(total - whose.length)} more principals`);
+  return ['complete', `all ${count(records, 'record')} of ${name} are here: ${whose.join(', ')}`];
 }
 
-function renderTree({ tree }: BundleResult): string[] {
+type LabelledText = readonly [label: string, text: string];
+
+/** What the bundle is, who made and signed it, and what its records are. */
+export function bundleRows(result: BundleResult): LabelledText[] {
+  const { scope, bundle, ledger, trust, counts } = result;
+  const { exporter, made_by: madeBy, created_at: createdAt } = bundle;
+  const rows: LabelledText[] = [];
+  if (scope !== 'none') {
+    rows.push(
+      ['trust', TRUST_WORDS[trust.mode]],
+      ['signatures', countsText(trust.signatures)],
+      ['verdicts', countsText(counts.by_verdict)],
+      ['events', countsText(counts.by_type)],
+    );
+  }
+  if (ledger.origin !== null) rows.push(['origin', printable(ledger.origin)]);
+  if (ledger.ledger_id !== null) rows.push(['ledger', ledger.ledger_id]);
+  rows.push(...treeRows(result));
+  if (madeBy !== null) {
+    const when = createdAt === null ? '' : `, at ${printable(createdAt)}, as it says`;
+    rows.push(['made by', `${printable(madeBy)}${when}`]);
+  }
+  if (exporter !== undefined) {
+    const { keyid, name, signature, known_by: by } = exporter;
+    rows.push(['exporter', `${keyText(keyid, name)}: signature ${signature}, ${KNOWN_WORDS[by]}`]);
+  }
+  if (bundle.digest !== null) rows.push(['digest', bundle.digest]);
+  for (const { keyid, name, records, principals } of trust.signers) {
+    const whom = printable(principals.join(', '));
+    rows.push(['signer', `${keyText(keyid, name)} signed ${count(records, 'record')} for ${whom}`]);
+  }
+  return rows;
+}
+
+function treeRows({ tree }: BundleResult): LabelledText[] {
   if (tree === undefined) return [];
   const { tree_size: size, root, has_checkpoint: hasCheckpoint, signers, unknown } = tree;
+  const claimed = hasCheckpoint ? '' : ', as the exporter says: no checkpoint states it';
   return [
-    row(
-      'tree',
-      `${count(size, 'record')}, root ${root}${hasCheckpoint ? '' : ', as the exporter says: no checkpoint states it'}`,
-    ),
-    ...signers.map(({ keyid, name, role }) =>
-      row(role === 'log' ? 'sealed by' : 'witness', `${keyid} as ${printable(name)}`),
+    ['tree', `${count(size, 'record')}, root ${root}${claimed}`],
+    ...signers.map(
+      ({ keyid, name, role }) =>
+        [role === 'log' ? 'sealed by' : 'witness', `${keyid} as ${printable(name)}`] as const,
     ),
     ...(unknown === 0
       ? []
-      : [row('unverified', `${grouped(unknown)} signatures of the checkpoint by unknown keys`)]),
-  ];
-}
-
-function renderExporter({ bundle }: BundleResult): string[] {
-  const { exporter, made_by: madeBy, created_at: createdAt } = bundle;
-  const made = madeBy === null ? [] : [printable(madeBy)];
-  const when = createdAt === null ? [] : [`at ${createdAt}, as it says`];
-  return [
-    ...(made.length === 0 ? [] : [row('made by', [...made, ...when].join(', '))]),
-    ...(exporter === undefined
-      ? []
-      : [
-          row(
-            'exporter',
-            `${exporter.keyid}${exporter.name === undefined ? '' : ` (${printable(exporter.name)})`}: signature ${exporter.signature}, ${KNOWN_WORDS[exporter.known_by]}`,
-          ),
-        ]),
+      : [['unverified', `${grouped(unknown)} signatures of the checkpoint by unknown keys`] as const]),
   ];
 }
 

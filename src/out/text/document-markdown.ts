@@ -3,7 +3,6 @@
 import type { Document, Line, Table } from './document.js';
 import { escapeMarkdown, markdownCode } from './markdown.js';
 
-/** The document's Markdown. */
 export function documentMarkdown({ title, verdict, headline, summary, sections, footer }: Document): string {
   return [
     `# ${markdownLine(title)}`,

@@ -45,7 +45,6 @@ interface Place {
   readonly pointer?: string;
 }
 
-/** Outside text. */
 export function outside(value: string): Piece {
   return { value };
 }
@@ -55,7 +54,6 @@ export function join(lines: readonly Line[], separator: string): Piece[] {
   return lines.flatMap((line, index) => (index === 0 ? [...line] : [separator, ...line]));
 }
 
-/** A section of one table. */
 export function tableSection(
   title: string,
   columns: readonly Column[],
@@ -65,7 +63,6 @@ export function tableSection(
   return { title, lines: [], tables: [{ columns, rows, ...(note === '' ? {} : { note }) }] };
 }
 
-/** A file, and where in it. */
 export function placeText({ file, line, pointer = '' }: Place): string {
   return `${file}${line === undefined ? '' : `:${line}`}${pointer === '' ? '' : ` ${pointer}`}`;
 }
@@ -78,12 +75,10 @@ export function names(values: readonly string[]): Piece[] {
   );
 }
 
-/** Columns of text. */
 export function texts(...heads: readonly string[]): Column[] {
   return heads.map((head) => ({ head }));
 }
 
-/** Columns of numbers. */
 export function numbers(...heads: readonly string[]): Column[] {
   return heads.map((head) => ({ head, isNumber: true }));
 }

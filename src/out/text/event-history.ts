@@ -24,7 +24,7 @@ export function renderEventHistory(history: EventHistory, paint: Paint, guide: G
   const { event, executions, executions_total: total } = history;
   const lines = [
     `${paint('bold', text(event['event_type']))}  seq ${history.seq}  ${history.event_id}  ${paint('bold', paint(VERDICT_STYLES[history.verdict], history.verdict))}`,
-    ...row('stands in', `${printable(history.file)}:${history.line}`),
+    ...row('location', `${printable(history.file)}:${history.line}`),
     ...row('who', text(event['principal_id'])),
     ...row('when', times(event)),
     ...row('follows', digest(event['prev_event_id'])),
@@ -57,7 +57,7 @@ export function renderEventHistory(history: EventHistory, paint: Paint, guide: G
       `${paint('bold', 'started')} seq ${seq}  ${printable(tool)} at ${printable(at)} by recorder ${printable(recorder)}, not recorded yet: it counts as reserved`,
     );
   if (total === 0 && history.starts.length === 0 && isOpen(event))
-    lines.push('', 'not executed: it is open, and what it reserves is set aside');
+    lines.push('', 'not executed: it is open, and its reservation is held');
   if (history.findings.length > 0) {
     lines.push(
       '',
@@ -96,7 +96,7 @@ function decision(event: JsonObject): string[] {
 }
 
 function signatures(all: readonly HistorySignature[]): string[] {
-  if (all.length === 0) return row('signed by', 'nobody');
+  if (all.length === 0) return row('signed by', 'no key');
   return all.flatMap((each, index) => row(index === 0 ? 'signed by' : '', signature(each)));
 }
 
@@ -206,7 +206,6 @@ function renderExecution(
   ];
 }
 
-/** The event in one line. */
 function what(event: JsonObject): string {
   const grant = object(event['authorization']);
   const action = object(grant['action']);

@@ -72,7 +72,7 @@ function commonFolder(files: readonly ImportFile[]): string {
   const [first = '', ...others] = files.map(({ name }) => name);
   let end = first.lastIndexOf('/') + 1;
   while (end > 0 && !others.every((name) => name.startsWith(first.slice(0, end)))) {
-    // From a place before its beginning, `lastIndexOf` looks at the first character all the same.
+    // From a negative place, `lastIndexOf` still looks at the first character.
     end = end === 1 ? 0 : first.lastIndexOf('/', end - 2) + 1;
   }
   return first.slice(0, end);

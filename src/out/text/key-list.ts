@@ -3,7 +3,6 @@
 import { printable } from '../../base/bytes/printable.js';
 import type { KeyList, ListedKey } from '../../rules/report/key-list.js';
 
-/** The list for people. */
 export function renderKeyList({ keys }: KeyList): string {
   if (keys.length === 0) return 'no keys: the ledger declares none\n';
   return keys.map(renderKey).join('\n');

@@ -3,5 +3,4 @@
 /** Wraps text in a terminal style, or returns it unchanged. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
 
-/** No colours. */
 export const plainPaint: Paint = (_style, text) => text;

@@ -96,7 +96,7 @@ export function renderStatementResult(
   const isRefused = problems.length > 0 && problems.every(({ code }) => code === 'NOT_PASSED');
   const broken = isRefused
     ? `the signer does not say that ${subject} PASSED`
-    : 'the statement is broken; what it says is proven by nothing';
+    : 'the statement is broken and proves nothing';
   const listed = (
     name: string,
     value: JsonValue | undefined,
@@ -135,7 +135,7 @@ export function renderStatementResult(
 }
 
 const SIGNER_MISSING: Readonly<Record<string, string>> = {
-  KEY_UNKNOWN: 'give the public key of whoever signed it',
+  KEY_UNKNOWN: "give the signer's public key",
 };
 
 /** A name or a URI, and the digest. */
@@ -150,12 +150,12 @@ function renderHead(
   file: string,
   proven: string,
   paint: Paint,
-  broken = 'the proof is broken; what it says is proven by nothing',
+  broken = 'the proof is broken and proves nothing',
 ): string {
   const words = {
     ok: proven,
     invalid: broken,
-    undecided: 'something is missing that decides it; what it says is not proven',
+    undecided: 'not proven: something is missing',
   };
   const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
   return `${head}  ${printable(file)}: ${words[verdict]}`;

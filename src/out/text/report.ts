@@ -29,7 +29,7 @@ const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as cons
 /** The keys by which signatures were judged. */
 export const TRUST_WORDS = {
   policy: 'pinned: the keys of your trust policy',
-  'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
+  'self-declared': "self-declared: the ledger's own keys, which no trust policy confirms",
   none: 'none: no keys are known, and signatures were not checked',
 } as const;
 
@@ -232,7 +232,6 @@ function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[
   return lines;
 }
 
-/** The findings by baseline. */
 function renderBaseline({ baseline }: LazyReport): string[] {
   if (baseline === undefined) return [];
   const { known, new: fresh, gone, unlisted } = baseline;
@@ -242,7 +241,6 @@ function renderBaseline({ baseline }: LazyReport): string[] {
   return [row('baseline', `${words}${cut}`)];
 }
 
-/** The first bad record. */
 function renderFirstBad(report: LazyReport): string[] {
   const first = findFirstBad(report.findings);
   if (first === undefined) return [];

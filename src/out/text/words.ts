@@ -1,7 +1,7 @@
 /** How the texts of reports write rows and numbers. */
 
 import { printable } from '../../base/bytes/printable.js';
-import type { BundleResult } from '../../format/schema/generated/types.js';
+import type { ActivityTotals, BundleResult } from '../../format/schema/generated/types.js';
 import type { ChangedRecord } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
 
@@ -50,7 +50,23 @@ export function describeChange({ own, consequences }: ChangedRecord): string {
 
 /** With thousands separators, the same in every locale. */
 export function grouped(n: number): string {
-  return String(n).replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return groupDigits(String(n));
+}
+
+/** An exact number with thousands separators in its whole part; other text unchanged. */
+export function groupDigits(number: string): string {
+  const [whole = '', ...rest] = number.split('.');
+  if (!/^-?\d{4,}$/.test(whole)) return number;
+  return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
+}
+
+export function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
+  return success + failure + unknown;
+}
+
+/** How many requests were denied. */
+export function deniedOf({ grants, actions }: ActivityTotals): number {
+  return grants.denied + actions.denied;
 }
 
 /** The largest checkpoint with a relation to the ledger. One of the empty tree says nothing of any ledger. */

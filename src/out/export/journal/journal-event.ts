@@ -8,7 +8,7 @@ import { NorthrootError } from '../../../base/error.js';
 import { canonicalBytes } from '../../../base/json/canonicalize.js';
 import { ingestJson } from '../../../base/json/ingest.js';
 import { CANONICAL_PROFILE_ID } from '../../../base/json/profile.js';
-import type { JsonObject, JsonValue } from '../../../base/json/value.js';
+import { isJsonObject, type JsonObject } from '../../../base/json/value.js';
 import { digestFromBase64url, isDigest } from '../../../base/value/digest.js';
 import { identifyEvent, identifyPayload } from '../../../format/event/identity.js';
 
@@ -39,7 +39,7 @@ export function toJournalPayload(event: object): Uint8Array {
  */
 export function parseJournalEvent(payload: Uint8Array): JournalEvent {
   const { value, issues } = ingestJson(payload);
-  if (value === undefined || !isObject(value)) {
+  if (value === undefined || !isJsonObject(value)) {
     const found = issues[0]?.code ?? 'another JSON value';
     throw new NorthrootError('JOURNAL_MALFORMED', `expected an event as one JSON object, found ${found}`);
   }
@@ -62,8 +62,4 @@ export function parseJournalEvent(payload: Uint8Array): JournalEvent {
   if (!isOwn) return { event: value, eventId, own: undefined };
   const digest = digestFromBase64url(identifyEvent(value).payloadDigest);
   return { event: value, eventId, own: { ...value, payload_digest: { ...digest } } };
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

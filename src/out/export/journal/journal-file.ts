@@ -40,7 +40,6 @@ export function isJournal(bytes: Uint8Array): boolean {
   return MAGIC.every((byte, i) => bytes[i] === byte);
 }
 
-/** The header that a journal begins with. */
 export function formatJournalHeader(): Uint8Array {
   return HEADER.slice();
 }

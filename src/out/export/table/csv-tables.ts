@@ -25,7 +25,6 @@ export interface CsvSinks {
   readonly verification: ByteSink;
 }
 
-/** How many rows each table has. */
 export interface TableExport extends ExportPass {
   readonly meterRows: number;
 }

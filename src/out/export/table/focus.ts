@@ -224,32 +224,23 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
 }
 
 /** Use that counts and is not stated is an estimated cost. */
-function unstatedRows(
-  record: VerifiedRecord,
-  toCurrency: CurrencyLookup,
-  { principalId, toolName, modelId, provider }: Party,
-): FocusRow[] {
+function unstatedRows(record: VerifiedRecord, toCurrency: CurrencyLookup, party: Party): FocusRow[] {
+  const { modelId, toolName } = party;
   return unstatedUse(record).flatMap(({ unit, amount }): FocusRow[] => {
     const currency = toCurrency(unit);
     if (currency === undefined) return [];
     return [
       {
-        ...commonColumns(record, record.examined?.occurredAt ?? '', undefined),
-        ...partyColumns(record, provider),
-        SubAccountId: principalId,
+        ...partRow(record, party),
         ChargeCategory: 'Usage',
         ChargeDescription: `${unit} reserved for ${toolName ?? 'a call'} and not reported`,
         ChargeFrequency: 'Usage-Based',
-        ServiceCategory: categoryOf(modelId),
         ServiceName: modelId ?? toolName ?? 'Other',
         ...costColumns(unit, amount, currency),
         // The call itself is counted where it says what it used.
         ConsumedQuantity: '0',
         ConsumedUnit: 'Calls',
-        x_Counted: 'true',
         ...basisColumns('estimated'),
-        x_ToolName: toolName,
-        x_ModelId: modelId,
       },
     ];
   });
@@ -260,36 +251,41 @@ function adjustmentRows(
   record: VerifiedRecord,
   event: AdjustmentEvent,
   toCurrency: CurrencyLookup,
-  { principalId, toolName, modelId, provider }: Party,
+  party: Party,
 ): FocusRow[] {
+  const { modelId, toolName } = party;
   const counted = countedAmounts(record, event);
   const isCredit = event.direction === 'credit';
-  return event.meters.flatMap((meter, index): FocusRow[] => {
-    const currency = toCurrency(meter.unit);
+  return event.meters.flatMap(({ unit, amount }, index): FocusRow[] => {
+    const currency = toCurrency(unit);
     if (currency === undefined || counted[index] !== true) return [];
+    const exact = toRational(amount);
     return [
       {
-        ...commonColumns(record, event.occurred_at, undefined),
-        ...partyColumns(record, provider),
-        SubAccountId: principalId,
+        ...partRow(record, party),
         ChargeCategory: isCredit ? 'Credit' : 'Adjustment',
-        ChargeDescription: `${event.direction} of ${meter.unit} by ${event.principal_id}: ${event.reason}`,
+        ChargeDescription: `${event.direction} of ${unit} by ${event.principal_id}: ${event.reason}`,
         ChargeFrequency: 'One-Time',
-        ServiceCategory: categoryOf(modelId),
         ServiceName: modelId ?? toolName ?? 'Adjustment',
-        ...costColumns(
-          meter.unit,
-          isCredit ? subtractRationals(ZERO, toRational(meter.amount)) : toRational(meter.amount),
-          currency,
-        ),
-        x_Counted: 'true',
+        ...costColumns(unit, isCredit ? subtractRationals(ZERO, exact) : exact, currency),
         ...basisColumns(event.meter_basis),
-        x_ToolName: toolName,
-        x_ModelId: modelId,
         x_Reason: event.reason,
       },
     ];
   });
+}
+
+/** A row of a charge that counts for another execution's party. */
+function partRow(record: VerifiedRecord, { principalId, toolName, modelId, provider }: Party): FocusRow {
+  return {
+    ...commonColumns(record, record.examined?.occurredAt ?? '', undefined),
+    ...partyColumns(record, provider),
+    SubAccountId: principalId,
+    ServiceCategory: categoryOf(modelId),
+    x_Counted: 'true',
+    x_ToolName: toolName,
+    x_ModelId: modelId,
+  };
 }
 
 function categoryOf(model: string | undefined): string {

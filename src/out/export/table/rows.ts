@@ -276,8 +276,8 @@ function exactly(meters: readonly Meter[] = []): { readonly unit: string; readon
   return meters.map(({ unit, amount }) => ({ unit, amount: toRational(amount) }));
 }
 
-/** The keys whose signatures are right, each once. */
-export function signersOf({ signatures }: VerifiedRecord): string[] {
+/** The keys with valid signatures, each once. */
+export function signersOf({ signatures }: Pick<VerifiedRecord, 'signatures'>): string[] {
   const valid = signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid);
   return [...new Set(valid)];
 }

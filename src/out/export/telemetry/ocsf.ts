@@ -1,6 +1,7 @@
 /** A verified ledger as events of OCSF (Open Cybersecurity Schema Framework): API Activity with the profile of AI operations. */
 
 import type { ByteSink } from '../../../base/bytes/byte-sink.js';
+import { defined } from '../../../base/defined.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { isTimestamp, parseTimestamp } from '../../../base/value/timestamp.js';
 import { VERSION } from '../../../base/version.js';
@@ -9,7 +10,6 @@ import type { WellFormedLine } from '../../../format/record/examine-line.js';
 import type { LedgerInput } from '../../../log/read/verify-ledger.js';
 import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/read/write-records.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
-import { given } from '../../given.js';
 import { describeExport } from '../about.js';
 import { meterRows, signersOf } from '../table/rows.js';
 import { safeJson } from './safe-json.js';
@@ -87,12 +87,12 @@ function toEvent(record: VerifiedRecord, time: number): object {
     time,
     message: `${principal || 'nobody'}: ${activity.name} ${activity.operation}, ${STATUS[activity.status].toLowerCase()}; ${verdict}`,
     status_detail: statusDetail(record),
-    ...given('status_code', activity.code),
+    ...defined({ status_code: activity.code }),
     metadata: {
       version: OCSF_VERSION,
       profiles: ['ai_operation'],
       product: PRODUCT,
-      ...given('log_name', state.origin),
+      ...defined({ log_name: state.origin }),
       ...(id === undefined ? {} : { uid: id, original_event_uid: id }),
       ...(examined?.eventType === undefined ? {} : { event_code: examined.eventType }),
       ...(examined?.seq === undefined ? {} : { sequence: examined.seq }),
@@ -114,13 +114,13 @@ function toEvent(record: VerifiedRecord, time: number): object {
             uid: principal,
             name: principal.slice('agent:'.length),
             type_id: 0,
-            ...given('ai_model', model),
+            ...defined({ ai_model: model }),
           },
         }
       : model === undefined
         ? {}
         : { ai_model: model }),
-    ...given('message_context', context),
+    ...defined({ message_context: context }),
     ...resourcesOf(record),
     enrichments: enrichmentsOf(record, principal, activity),
   };
@@ -229,8 +229,7 @@ function messageContext({ examined }: VerifiedRecord, uid: string | undefined): 
   return {
     uid,
     service: { name: provider },
-    ...given('prompt_tokens', prompt),
-    ...given('completion_tokens', completion),
+    ...defined({ prompt_tokens: prompt, completion_tokens: completion }),
   };
 }
 
@@ -305,7 +304,7 @@ function delegationOf(record: VerifiedRecord, principal: string): Enrichment[] {
       value: principal,
       type: 'delegation',
       desc: 'the grants that the actor acts under, nearest first',
-      data: { grants: grantIds, ...given('grant_event_id', parent) },
+      data: { grants: grantIds, ...defined({ grant_event_id: parent }) },
     },
   ];
 }

@@ -96,46 +96,44 @@ function spanOf(record: VerifiedRecord): Span | undefined {
   if (examined?.type === 'authorization') {
     const { authorization, ...event } = examined.event();
     const isGrant = authorization.kind === 'grant';
-    const at = parseTimestamp(event.occurred_at);
-    return {
-      id: toDigestText(examined.eventId),
-      parent: textOf(authorization.grant_event_id),
-      name: isGrant ? 'grant' : `authorize ${authorization.action.tool_name}`,
-      start: at,
-      end: at,
-      isTimed: false,
-      status: 'unset',
-      attributes: {
-        'northroot.kind': authorization.kind,
-        'northroot.grant_event_id': textOf(authorization.grant_event_id),
-        'northroot.decision': event.decision,
-        'northroot.decision_code': event.decision_code,
-        'northroot.policy_id': event.policy_id,
-        'northroot.policy_digest': textOf(event.policy_digest),
-        ...(isGrant ? {} : { 'gen_ai.tool.name': authorization.action.tool_name }),
-      },
-    };
+    const name = isGrant ? 'grant' : `authorize ${authorization.action.tool_name}`;
+    return instantSpan(event, name, authorization.grant_event_id, {
+      'northroot.kind': authorization.kind,
+      'northroot.grant_event_id': textOf(authorization.grant_event_id),
+      'northroot.decision': event.decision,
+      'northroot.decision_code': event.decision_code,
+      'northroot.policy_id': event.policy_id,
+      'northroot.policy_digest': textOf(event.policy_digest),
+      ...(isGrant ? {} : { 'gen_ai.tool.name': authorization.action.tool_name }),
+    });
   }
-  if (examined?.type === 'adjustment') {
-    const event = examined.event();
-    const at = parseTimestamp(event.occurred_at);
-    return {
-      id: toDigestText(examined.eventId),
-      parent: textOf(event.grant_event_id),
-      name: event.direction,
-      start: at,
-      end: at,
-      isTimed: false,
-      status: 'unset',
-      attributes: {
-        'northroot.grant_event_id': textOf(event.grant_event_id),
-        'northroot.reason': event.reason,
-        'northroot.execution_event_id': textOf(event.execution_event_id),
-        'northroot.meter_basis': event.meter_basis,
-      },
-    };
-  }
-  return undefined;
+  if (examined?.type !== 'adjustment') return undefined;
+  const event = examined.event();
+  return instantSpan(event, event.direction, event.grant_event_id, {
+    'northroot.grant_event_id': textOf(event.grant_event_id),
+    'northroot.reason': event.reason,
+    'northroot.execution_event_id': textOf(event.execution_event_id),
+    'northroot.meter_basis': event.meter_basis,
+  });
+}
+
+function instantSpan(
+  event: { readonly event_id: Digest; readonly occurred_at: string },
+  name: string,
+  grant: Digest | undefined,
+  attributes: Attributes,
+): Span {
+  const at = parseTimestamp(event.occurred_at);
+  return {
+    id: toDigestText(event.event_id.b64),
+    parent: textOf(grant),
+    name,
+    start: at,
+    end: at,
+    isTimed: false,
+    status: 'unset',
+    attributes,
+  };
 }
 
 function executionSpan(record: VerifiedRecord, event: ExecutionEvent): Span {

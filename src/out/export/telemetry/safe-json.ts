@@ -10,10 +10,11 @@ const PLAIN = /^[ -~]*$/;
 export function safeJson(value: unknown): string {
   const text = JSON.stringify(value);
   if (PLAIN.test(text)) return text;
-  return text.replace(UNSAFE, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  );
+  return text.replace(UNSAFE, jsonEscape);
+}
+
+/** A character as escapes in a JSON string, one for each code unit. */
+export function jsonEscape(character: string): string {
+  const escapes = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
+  return escapes.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }

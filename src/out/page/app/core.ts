@@ -2,7 +2,6 @@
 
 import { NorthrootError } from '../../../base/error.js';
 import { Engine } from '../model/engine.js';
-import type { HostCrypto } from '../model/native-signatures.js';
 import type { Bytes } from '../model/protocol.js';
 import type { Answer, Question, Serve } from './messages.js';
 
@@ -42,7 +41,6 @@ async function inflate(bytes: Bytes, size: number): Promise<Blob> {
 const serve: Serve = (port, isAlone) => {
   let told = 0;
   const engine = new Engine({
-    crypto: globalThis.crypto?.subtle as unknown as HostCrypto | undefined,
     inflate,
     now: () => performance.now(),
     pause: isAlone ? undefined : () => new Promise((resolve) => setTimeout(resolve)),

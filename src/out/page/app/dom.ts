@@ -13,17 +13,14 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** What an element is made of: its attributes, where it has any, then its children. */
 type Parts = readonly [Attributes, ...Child[]] | readonly Child[];
 
-/** An element of HTML. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, ...parts: Parts): HTMLElementTagNameMap[K] {
   return fill(document.createElement(tag), parts);
 }
 
-/** An element of SVG. */
 export function s<K extends keyof SVGElementTagNameMap>(tag: K, ...parts: Parts): SVGElementTagNameMap[K] {
   return fill(document.createElementNS(SVG, tag), parts);
 }
 
-/** Replaces the children of an element. */
 export function show(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren();
   append(element, children);

@@ -22,7 +22,6 @@ const KINDS: Readonly<Record<string, FileKind>> = {
   'a signed note': 'checkpoint',
 };
 
-/** What was given. */
 interface GivenFiles extends Omit<Against, 'now'> {
   /** Undefined: none of the files is a ledger's or a bundle. */
   readonly inputs: Inputs | BundleInputs | undefined;

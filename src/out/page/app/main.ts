@@ -47,7 +47,6 @@ interface Outcome {
   readonly verdict: string;
   readonly exit_status: number;
   readonly report?: unknown;
-  /** Of a bundle. */
   readonly bundle?: BundleResult;
   readonly error?: string;
 }

@@ -2,7 +2,6 @@
 
 import type { Methods, Progress } from '../model/protocol.js';
 
-/** A call. */
 export interface Question {
   readonly id: number;
   readonly method: keyof Methods;

@@ -1,6 +1,7 @@
 /** Parts that several views share. */
 
 import { type Child, h } from './dom.js';
+import { count } from './words.js';
 
 /** A section under a heading that a link can point to. */
 export function section(id: string, title: string, ...children: readonly Child[]): HTMLElement {
@@ -34,6 +35,32 @@ export function scroll(label: string, ...children: readonly Child[]): HTMLElemen
 /** The last item of a list that is cut. */
 export function restItem(words: string): HTMLElement {
   return h('li', { class: 'muted' }, words);
+}
+
+/**
+ * A list that shows further items on request.
+ *
+ * @param load - The items from an offset on, and how many there are in all.
+ */
+export function moreList(
+  list: HTMLElement,
+  noun: string,
+  load: (offset: number) => Promise<{ readonly total: number; readonly items: readonly HTMLElement[] }>,
+): { readonly list: HTMLElement; readonly more: HTMLElement } {
+  const more = h('p');
+  const add = async (offset: number): Promise<void> => {
+    const { total, items } = await load(offset);
+    list.append(...items);
+    more.replaceChildren();
+    const end = offset + items.length;
+    if (total === 0) more.append('None.');
+    if (total > end) {
+      const words = `Show more: ${count(total - end, noun)} left`;
+      more.append(h('button', { type: 'button', click: () => void add(end) }, words));
+    }
+  };
+  void add(0);
+  return { list, more };
 }
 
 /** The head of a table. Columns of numbers are marked. */

@@ -3,9 +3,9 @@
 import { printable } from '../../../base/bytes/printable.js';
 import { formatRational } from '../../../base/value/format-rational.js';
 import { compareRationals, type Rational, subtractRationals, ZERO } from '../../../base/value/rational.js';
+import { groupDigits } from '../../text/words.js';
 import type { GrantHistory, Held } from './account-history.js';
 import type { GrantMeter, MeterStep } from './protocol.js';
-import { groupDigits } from './words.js';
 
 const MAX_CURVE_POINTS = 120;
 

@@ -4,7 +4,6 @@ type Numbers = Float64Array | Int32Array | Uint8Array;
 
 const FIRST_ROOM = 1_024;
 
-/** A column of one kind of number. */
 export class Column<T extends Numbers> {
   #values: T;
   readonly #make: (length: number) => T;
@@ -58,7 +57,6 @@ export class Texts {
   }
 }
 
-/** The children of each entry. */
 export class Children {
   readonly #starts: Int32Array;
   readonly #children: Int32Array;

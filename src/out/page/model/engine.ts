@@ -1,7 +1,7 @@
 /** Verifies what the page is given, and answers what it asks about the result. Runs in a worker, or beside the page where there is none. */
 
 import { printable } from '../../../base/bytes/printable.js';
-import { defaultBackend } from '../../../format/signature/default-backend.js';
+import { defined } from '../../../base/defined.js';
 import { refuseOtherFiles } from '../../../log/fs/other-file.js';
 import { MAX_BUNDLE_BYTES } from '../../../proof/bundle/bundle-file.js';
 import { verifyBundle } from '../../../proof/bundle/verify-bundle.js';
@@ -12,20 +12,13 @@ import { runVerification } from '../../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../../rules/verify/state.js';
 import { readWitnessPolicy } from './given-policy.js';
 import { LedgerModel } from './ledger-model.js';
-import { type HostCrypto, isExact, NativeSignatures } from './native-signatures.js';
 import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
-
-/** Bytes that are verified between pauses. The first piece is the first line alone. */
-const PIECE_BYTES = 256 * 1024;
 
 /** Milliseconds between pauses without a worker. */
 const SLICE_MS = 40;
 
-const NEWLINE = 0x0a;
-
 /** The environment of the engine. */
 export interface Host {
-  readonly crypto: HostCrypto | undefined;
   /** Unpacks raw deflate: all of it, or where that is more than `size` bytes, some that are more. */
   inflate(bytes: Bytes, size: number): Promise<Bytes>;
   /** Milliseconds. */
@@ -46,9 +39,8 @@ export class Engine implements Methods {
   /** @throws NorthrootError for policies, checkpoints and ledgers that are none; what the bytes' stream rejects with. */
   async verify(inputs: Inputs): Promise<Overview> {
     this.#model = undefined;
-    const { crypto, now } = this.#host;
+    const { now } = this.#host;
     const begun = now();
-    const native = crypto !== undefined && (await isExact(crypto)) ? new NativeSignatures(crypto) : undefined;
     const starts = new Map<string, number>();
     let end = 0;
     for (const { file, bytes: size } of inputs.segments) {
@@ -62,7 +54,7 @@ export class Engine implements Methods {
       starts,
     );
     const turns = this.#takeTurns();
-    const result = await runVerification(toSource(inputs, bytes, native), {
+    const result = await runVerification(toSource(inputs, bytes), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
       witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
       checkpoints: inputs.checkpoints,
@@ -70,7 +62,6 @@ export class Engine implements Methods {
         ? {}
         : { predecessor: toChunkSource(inputs.predecessor, 'predecessor') }),
       now: inputs.now,
-      backend: native?.backend ?? defaultBackend,
       onFinding: (finding) => model.tell(finding),
       onRecord: (record) => {
         model.add(record);
@@ -78,8 +69,7 @@ export class Engine implements Methods {
       },
       onProgress: (done) => this.#host.onProgress({ bytes: done, size: bytes.size }),
     });
-    const seconds = (now() - begun) / 1_000;
-    const overview = model.finish(result, { seconds, nativeSignatures: native?.used ?? 0 });
+    const overview = model.finish(result, (now() - begun) / 1_000);
     this.#model = model;
     return overview;
   }
@@ -151,13 +141,13 @@ export class Engine implements Methods {
   }
 }
 
-function toSource(inputs: Inputs, bytes: Bytes, native: NativeSignatures | undefined): LedgerSource {
+function toSource(inputs: Inputs, bytes: Bytes): LedgerSource {
   const { published, growth, faults } = inputs;
   return {
     paths: inputs.paths,
     size: bytes.size,
-    segments: segmentsOf(inputs, bytes, native),
-    ...(published === undefined ? {} : { published }),
+    segments: segmentsOf(inputs, bytes),
+    ...defined({ published }),
     findGrowth: () => Promise.resolve(growth),
     ...(faults === undefined ? {} : { findFaults: () => Promise.resolve(faults) }),
   };
@@ -166,53 +156,20 @@ function toSource(inputs: Inputs, bytes: Bytes, native: NativeSignatures | undef
 async function* segmentsOf(
   { segments, isGuess = false }: Inputs,
   bytes: Bytes,
-  native: NativeSignatures | undefined,
 ): AsyncGenerator<Segment, void, void> {
   let start = 0;
   for (const { file, firstSeq, bytes: size } of segments) {
-    const pieces = readPieces(bytes.slice(start, start + size), native);
-    const chunks = refuseOtherFiles(pieces, file, { likely: isGuess });
+    const chunks = refuseOtherFiles(readChunks(bytes.slice(start, start + size)), file, { likely: isGuess });
     start += size;
     yield await Promise.resolve({ file, firstSeq, chunks });
   }
 }
 
-/** The bytes in pieces of whole lines, whose signatures the host has verified. */
-async function* readPieces(
-  bytes: Bytes,
-  native: NativeSignatures | undefined,
-): AsyncGenerator<Uint8Array, void, void> {
-  let rest: Uint8Array = new Uint8Array();
-  let isFirst = true;
+async function* readChunks(bytes: Bytes): AsyncGenerator<Uint8Array, void, void> {
   const reader = bytes.stream().getReader();
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) break;
-    if (value === undefined || value.length === 0) continue;
-    let piece = value;
-    if (rest.length > 0) {
-      piece = new Uint8Array(rest.length + value.length);
-      piece.set(rest);
-      piece.set(value, rest.length);
-    }
-    let start = 0;
-    while (start < piece.length) {
-      const end = isFirst
-        ? piece.indexOf(NEWLINE, start) + 1
-        : piece.lastIndexOf(NEWLINE, Math.min(piece.length, start + PIECE_BYTES) - 1) + 1;
-      if (end <= start) break;
-      isFirst = false;
-      const lines = piece.subarray(start, end);
-      await native?.prepare(lines);
-      yield lines;
-      start = end;
-    }
-    rest = piece.subarray(start);
-    if (rest.length < PIECE_BYTES) continue;
-    // A line that is too long: nothing in it is worth preparing.
-    isFirst = false;
-    yield rest;
-    rest = new Uint8Array();
+    if (done) return;
+    if (value !== undefined) yield value;
   }
-  if (rest.length > 0) yield rest;
 }

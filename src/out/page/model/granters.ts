@@ -5,12 +5,11 @@ import type { JsonObject } from '../../../base/json/value.js';
 import { isPrincipalId } from '../../../base/value/principal.js';
 import { nameOfKey } from '../../../rules/report/accounts.js';
 import { readEventId } from '../../../rules/verify/grant-above.js';
-import type { SignatureOutcome } from '../../../rules/verify/line-result.js';
 import type { VerifyState } from '../../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
+import { signersOf } from '../../export/table/rows.js';
 import { object } from '../../text/json.js';
 import type { Granter, Kind } from './protocol.js';
-import { validSigners } from './record-table.js';
 
 const MAX_GRANTERS = 20;
 
@@ -28,22 +27,18 @@ export class Granters {
 
   /** Counts a grant or an action that was allowed. */
   count(record: VerifiedRecord, kind: Kind, event: JsonObject): void {
-    const { examined, verdict, signatures, state } = record;
+    const { examined, verdict } = record;
     if (examined?.wellFormed !== true || verdict === 'invalid' || examined.type !== 'authorization') return;
     if (examined.event().decision === 'deny') return;
     const isUnder = readEventId(object(event['authorization'])['grant_event_id']) !== undefined;
     // What is allowed under a grant counts for the signers of the grant.
-    if (kind === 'grant') this.#note(state, signatures, isUnder ? 'delegated' : 'grants', record);
-    else if (!isUnder) this.#note(state, signatures, 'actions', record);
+    if (kind === 'grant') this.#note(isUnder ? 'delegated' : 'grants', record);
+    else if (!isUnder) this.#note('actions', record);
   }
 
-  #note(
-    state: VerifyState,
-    signatures: readonly SignatureOutcome[],
-    what: 'grants' | 'delegated' | 'actions',
-    { ordinal, examined }: VerifiedRecord,
-  ): void {
-    const keyids = validSigners(signatures);
+  #note(what: 'grants' | 'delegated' | 'actions', record: VerifiedRecord): void {
+    const { ordinal, examined, state } = record;
+    const keyids = signersOf(record);
     const key = keyids.join();
     let granter = this.#bySigners.get(key);
     if (granter === undefined) {

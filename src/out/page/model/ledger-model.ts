@@ -5,6 +5,7 @@
 
 import { printable } from '../../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../../base/bytes/text.js';
+import { defined } from '../../../base/defined.js';
 import type { JsonObject } from '../../../base/json/value.js';
 import { toDigestText } from '../../../base/value/digest.js';
 import { CODE_PAGES, isFindingCode } from '../../../format/finding/catalog.js';
@@ -21,6 +22,7 @@ import type { VerificationResult } from '../../../rules/verify/run-verification.
 import type { VerifyState } from '../../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
 import { ActivityCollector } from '../../activity/collect.js';
+import { signersOf } from '../../export/table/rows.js';
 import { object } from '../../text/json.js';
 import { AccountHistory, type GrantHistory } from './account-history.js';
 import { amount, viewMeters, viewSteps } from './account-views.js';
@@ -44,16 +46,13 @@ import {
   UNAUTHORIZED,
   type Why,
 } from './protocol.js';
-import { type LinePlace, type Located, RecordTable, validSigners } from './record-table.js';
-import { listRefusals, listSpenders, listSpent } from './spent.js';
+import { type LinePlace, type Located, RecordTable } from './record-table.js';
 import { TimeAxis } from './time-axis.js';
 import { listFacts } from './words.js';
 
 /** The most that is shown at once of each. */
 const PAGE_ROWS = 100;
-const MAX_SPENDERS = 50;
 const MAX_PRINCIPALS = 200;
-const MAX_REFUSALS = 8;
 const REFUSED_SHOWN = 5;
 const UNAUTHORIZED_SHOWN = 5;
 const GRANTS_SHOWN = 10;
@@ -61,12 +60,6 @@ const DELEGATED_SHOWN = 10;
 const TOOLS_SHOWN = 12;
 const MAX_NESTING = 32;
 const MAX_LINKED = 100;
-
-/** What a verification took beside its result. */
-interface Effort {
-  readonly seconds: number;
-  readonly nativeSignatures: number;
-}
 
 /** Records that are under no other, by who signed them. */
 interface RootGroup {
@@ -136,7 +129,7 @@ export class LedgerModel {
   }
 
   /** Completes the model with what only the end shows. */
-  finish(result: VerificationResult, effort: Effort): Overview {
+  finish(result: VerificationResult, seconds: number): Overview {
     const { state, ending } = result;
     this.#state = state;
     for (const { eventId } of listOpenAuthorizations(state)) this.#open.add(eventId);
@@ -148,25 +141,16 @@ export class LedgerModel {
     }
     this.#markUncovered(state, ending.findings);
     const report = buildReport(result);
-    const { totals, groups = [], decisions } = this.#activity.finish(result, report);
-    const spenders = listSpenders(groups);
+    const { totals, groups, decisions } = this.#activity.finish(result, report);
     return {
       report,
       remedies: remediesFor(report.findings),
       quorum: state.witnessPolicy && describeQuorum(state.witnessPolicy),
-      ...effort,
+      seconds,
       bytes: state.bytes,
       warnings: result.warnings,
-      spent: listSpent(totals.meters),
-      spenders: spenders.slice(0, MAX_SPENDERS),
-      spendersTotal: spenders.length,
-      amountsLeftOut: totals.amounts_left_out ?? 0,
+      activity: { totals, ...defined({ groups }), decisions },
       kinds: this.#countKinds(),
-      refusedGrants: totals.grants.denied,
-      refusedActions: totals.actions.denied,
-      blocked: totals.executions.blocked,
-      refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
-      unauthorizedTotal: totals.executions.unauthorized,
       unauthorized: this.#findUnauthorized(),
       ...this.#findRefused(),
       granters: this.#granters.list(),
@@ -345,7 +329,7 @@ export class LedgerModel {
       const signatures = this.#records.outcomesNumberAt(ordinal);
       let keyids = keyidsOf.get(signatures);
       if (keyids === undefined) {
-        keyids = validSigners(this.#records.outcomesAt(ordinal)).sort().join();
+        keyids = this.#validSigners(ordinal).sort().join();
         keyidsOf.set(signatures, keyids);
       }
       const key = isGranted ? keyids : NOBODY;
@@ -394,7 +378,7 @@ export class LedgerModel {
         if (group.first.file !== at.file || group.first.line !== at.line) continue;
         const keyids = new Set(group.keyids);
         for (let ordinal = group.begin; ordinal <= group.last && ordinal < this.#records.length; ordinal++) {
-          const signers = validSigners(this.#records.outcomesAt(ordinal));
+          const signers = this.#validSigners(ordinal);
           if (signers.length === keyids.size && signers.every((keyid) => keyids.has(keyid)))
             this.#records.setInvalid(ordinal);
         }
@@ -402,8 +386,12 @@ export class LedgerModel {
     }
   }
 
+  #validSigners(ordinal: number): string[] {
+    return signersOf({ signatures: this.#records.outcomesAt(ordinal) });
+  }
+
   #signersAt(ordinal: number): string[] {
-    return validSigners(this.#records.outcomesAt(ordinal)).map((keyid) => this.#keyName(keyid));
+    return this.#validSigners(ordinal).map((keyid) => this.#keyName(keyid));
   }
 
   #keyName(keyid: string): string {
@@ -413,13 +401,7 @@ export class LedgerModel {
   #signaturesAt(ordinal: number): SignatureView[] {
     return this.#records.outcomesAt(ordinal).map(({ keyid, outcome, code, roles = [] }) => {
       const name = this.#state && nameKey(this.#state, keyid);
-      return {
-        keyid: printable(keyid),
-        name,
-        outcome,
-        code,
-        roles,
-      };
+      return { keyid: printable(keyid), name, outcome, code, roles };
     });
   }
 

@@ -3,7 +3,7 @@
 import type { FileFault } from '../../../base/fault.js';
 import type { JsonObject } from '../../../base/json/value.js';
 import type { FindingCode } from '../../../format/finding/catalog.js';
-import type { BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
+import type { ActivityReport, BundleResult, FindingJson } from '../../../format/schema/generated/types.js';
 import type { Report } from '../../../rules/report/report.js';
 import type { SourceGrowth, TileFaultCode } from '../../../rules/source/ledger-source.js';
 import type { Role } from '../../../rules/trust/authority.js';
@@ -40,7 +40,6 @@ export interface Against {
   readonly now: string | undefined;
 }
 
-/** A bundle to be verified. */
 export interface BundleInputs extends Against {
   readonly name: string;
   readonly bundle: Bytes;
@@ -119,39 +118,9 @@ export interface RowQuery {
   readonly limit: number;
 }
 
-/** Rows, and how many there are. */
 export interface Rows {
   readonly total: number;
   readonly rows: readonly Row[];
-}
-
-/** An amount of a unit in exact text, and how much of it is only estimated. */
-export interface SpentUnit {
-  readonly unit: string;
-  /** What executions say that they used. */
-  readonly used: string;
-  /** The parts of what was used or debited that are estimated, or without a basis. */
-  readonly estimated: string | undefined;
-  readonly unstated: string | undefined;
-  /** What debits added and credits gave back; undefined where there are none. */
-  readonly debited: string | undefined;
-  readonly credited: string | undefined;
-  /** All together. */
-  readonly total: string;
-  /** Of that what executions say that nothing authorized, and records that are invalid, or in violation. */
-  readonly unauthorized: string | undefined;
-  readonly invalid: string | undefined;
-  readonly violation: string | undefined;
-}
-
-/** What a principal did and used. */
-export interface Spender {
-  readonly principal: string;
-  readonly executions: number;
-  readonly failures: number;
-  readonly blocked: number;
-  readonly refused: number;
-  readonly units: readonly SpentUnit[];
 }
 
 /** Of a grant: one capped unit. */
@@ -219,12 +188,6 @@ export interface Timeline {
   readonly unsealedRecords: number;
 }
 
-/** Why something was refused, and how often. */
-export interface Refusal {
-  readonly code: string;
-  readonly count: number;
-}
-
 /** Signers of grants and actions. */
 export interface Granter {
   /** The names of the keys; empty without a valid signature. */
@@ -249,21 +212,11 @@ export interface Overview {
   readonly quorum: string | undefined;
   readonly seconds: number;
   readonly bytes: number;
-  /** How many signatures were left to the browser's own implementation. */
-  readonly nativeSignatures: number;
   readonly warnings: number;
-  readonly spent: readonly SpentUnit[];
-  readonly spenders: readonly Spender[];
-  readonly spendersTotal: number;
-  /** Amounts that are in no sum, as their fractions grew too long or there are too many units. */
-  readonly amountsLeftOut: number;
+  /** The activity report's sums, by principal. */
+  readonly activity: Pick<ActivityReport, 'totals' | 'groups' | 'decisions'>;
   readonly kinds: Readonly<Record<Kind, number>>;
-  readonly refusedGrants: number;
-  readonly refusedActions: number;
-  readonly blocked: number;
-  readonly refusals: readonly Refusal[];
-  /** How many executions nothing authorized, and the first of them. */
-  readonly unauthorizedTotal: number;
+  /** The first executions that nothing authorized. */
   readonly unauthorized: readonly Row[];
   /** The first records that were refused or blocked. */
   readonly refused: readonly Row[];
@@ -288,7 +241,6 @@ export interface MeterStep {
   readonly after: { readonly used: string; readonly reserved: string; readonly left: string };
 }
 
-/** One signature of a record. */
 export interface SignatureView {
   readonly keyid: string;
   readonly name: string | undefined;
@@ -320,7 +272,6 @@ export interface Why {
   readonly text: string;
 }
 
-/** A granter's key. */
 export interface GranterKey {
   readonly keyid: string;
   readonly name: string | undefined;

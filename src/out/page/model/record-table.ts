@@ -212,7 +212,6 @@ export class RecordTable {
     return isThere ? index : undefined;
   }
 
-  /** The first index that is not before the sought one. */
   #firstFrom(isBefore: (index: number) => boolean): number {
     let low = 0;
     let high = this.length;
@@ -262,9 +261,4 @@ export class RecordTable {
   #textOf(outside: string | undefined): number {
     return this.#texts.numberOf(printable(outside ?? ''));
   }
-}
-
-/** The keys whose signatures are right, each once. */
-export function validSigners(signatures: readonly SignatureOutcome[]): string[] {
-  return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
 }

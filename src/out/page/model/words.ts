@@ -4,6 +4,7 @@ import { printable } from '../../../base/bytes/printable.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { listBases } from '../../../format/event/meter-basis.js';
 import { checkTexts, digest, list, object, quantityText, string } from '../../text/json.js';
+import { groupDigits } from '../../text/words.js';
 import type { Kind } from './protocol.js';
 
 /** The most characters of a text in a table, and in the account of one record. */
@@ -135,13 +136,6 @@ function amounts(vector: JsonValue | undefined): string {
       return `${groupDigits(quantityText(amount))} ${string(unit)}`;
     })
     .join(', ');
-}
-
-/** An exact number's text with thousands separators in its whole part. */
-export function groupDigits(number: string): string {
-  const [whole = '', ...rest] = number.split('.');
-  if (!/^-?\d{4,}$/.test(whole)) return number;
-  return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
 }
 
 function numberText(value: JsonValue | undefined): string {

@@ -1,19 +1,18 @@
 /** The result of a bundle. A selection is never presented as the ledger. */
 
 import { printable } from '../../../../base/bytes/printable.js';
-import type { BundleResult } from '../../../../format/schema/generated/types.js';
+import { bundleRows, stretchRow } from '../../../text/bundle-result.js';
 import { selectionText } from '../../../text/words.js';
 import type { BundleOverview } from '../../model/protocol.js';
-import { type Child, h } from '../dom.js';
+import { h } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { entries, muted, restItem, section } from '../parts.js';
-import { count, countsText, grouped, listOf, sizeText } from '../words.js';
+import { count, grouped, sizeText } from '../words.js';
 import { signersIn } from './excess.js';
 import { findingView } from './findings.js';
 import { TRUST_WORDS } from './summary.js';
 
 const SHOWN = 50;
-const PRINCIPALS_SHOWN = 8;
 const NAMED_SHOWN = 5;
 
 export const BUNDLE_SECTIONS = [
@@ -25,12 +24,6 @@ export const BUNDLE_SECTIONS = [
   ['#events', 'Records'],
   ['#figures', 'Bundle'],
 ] as const;
-
-const KNOWN_WORDS = {
-  'trust-policy': 'a key of the trust policy',
-  ledger: 'one of the ledger’s own keys',
-  nobody: 'a key that nobody vouches for',
-} as const;
 
 /** The sentence that the page of a bundle begins with. */
 export function bundleSentence({ result }: BundleOverview): string {
@@ -123,12 +116,12 @@ export function bundleNotCheckedView({ result }: BundleOverview): HTMLElement {
     h(
       'p',
       isElsewhere
-        ? 'These records are not those of the tree that the bundle names: nothing proves that they stand in a ledger.'
+        ? 'These records are not those of the tree that the bundle names: nothing proves that they are in a ledger.'
         : isProven
           ? 'A checkpoint signed by a known key of the log seals the tree that these records are held against.'
           : tree?.has_checkpoint === true
-            ? 'The checkpoint is signed by no known key of the log: whether these records stand in its ledger is not proven.'
-            : 'No checkpoint is in it: nothing proves that these records stand in a ledger.',
+            ? 'No known key of the log signed the checkpoint: it is not proven that these records are in its ledger.'
+            : 'It contains no checkpoint: nothing proves that these records are in a ledger.',
     ),
     h('h3', 'It says nothing of'),
     entries(
@@ -202,38 +195,21 @@ export function heldView({ result }: BundleOverview): HTMLElement {
           'li',
           `Of ${count(size - records.held - hashes, 'other record')} of the first ${grouped(size)} it holds nothing.`,
         ),
-      beyond > 0 && h('li', `${count(beyond, 'selected record')} left out, which nothing proves yet.`),
+      beyond > 0 && h('li', `${count(beyond, 'selected record')} left out, which no checkpoint covers yet.`),
     ),
     stretches.length > 0 && h('h3', 'Stretches of the ledger'),
     stretches.length > 0 &&
       h(
         'ul',
         { class: 'stretches' },
-        stretches
-          .slice(0, SHOWN)
-          .map((stretch) => h('li', { 'data-claim': stretch.claim }, stretchWords(stretch))),
+        stretches.slice(0, SHOWN).map((stretch) => {
+          const [label, words] = stretchRow(stretch);
+          return h('li', { 'data-claim': stretch.claim }, h('strong', `${label}: `), words);
+        }),
         stretches.length > SHOWN &&
           restItem(`and ${count(stretches.length - SHOWN, 'more stretch', 'more stretches')}`),
       ),
   );
-}
-
-function stretchWords(stretch: BundleResult['stretches'][number]): Child {
-  const { from, to, records, held, claim, principals = [], principals_total: total = 0 } = stretch;
-  const name = from === to ? `#${from}` : `#${from} to #${to}`;
-  if (claim === 'positions') {
-    return [
-      h('strong', `Positions of ${name}: `),
-      `${grouped(held)} of ${count(records, 'record')} are here; ${grouped(records - held)} as hashes only. Whose they are, and what they say, cannot be said: this does not prove that the selection is complete.`,
-    ];
-  }
-  const shown = principals.slice(0, PRINCIPALS_SHOWN);
-  const whose = shown.map((each) => `${grouped(each.records)} of ${printable(each.principal_id)}`);
-  if (total > shown.length) whose.push(`those of ${count(total - shown.length, 'other principal')}`);
-  return [
-    h('strong', `Complete from ${name}: `),
-    `all ${count(records, 'record')} are here${whose.length === 0 ? '' : `: ${listOf(whose, PRINCIPALS_SHOWN + 1)}`}.`,
-  ];
 }
 
 export function contentsView({ result }: BundleOverview): HTMLElement {
@@ -276,40 +252,5 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
 }
 
 export function bundleFiguresView({ result }: BundleOverview): HTMLElement {
-  const { bundle, ledger, tree, trust, counts } = result;
-  const { exporter, created_at: createdAt, made_by: madeBy } = bundle;
-  const signers = tree?.signers ?? [];
-  const rows: [string, string][] = [
-    ['Ledger', printable(ledger.origin ?? 'without an origin')],
-    ['Tree', tree === undefined ? 'none' : `${count(tree.tree_size, 'record')}, root ${tree.root}`],
-    [
-      'Checkpoint',
-      tree?.has_checkpoint === true
-        ? `signed by ${signers.length === 0 ? 'no known key' : listOf(signers.map(({ name, role }) => `${printable(name)} (${role})`))}`
-        : 'none',
-    ],
-    [
-      'Exporter',
-      exporter === undefined
-        ? 'not signed'
-        : `${printable(exporter.name ?? exporter.keyid)}: signature ${exporter.signature}, ${KNOWN_WORDS[exporter.known_by]}`,
-    ],
-    [
-      'Made by',
-      [printable(madeBy ?? 'unknown'), createdAt === null ? '' : `at ${printable(createdAt)}, as it says`]
-        .filter((part) => part !== '')
-        .join(', '),
-    ],
-    ['Digest', bundle.digest ?? 'none'],
-    ['Records here', countsText(counts.by_type)],
-    ['Verdicts', countsText(counts.by_verdict)],
-    ['Signatures', countsText(trust.signatures)],
-    [
-      'Signers',
-      trust.signers
-        .map(({ keyid, name, records }) => `${printable(name ?? keyid)} (${grouped(records)})`)
-        .join(', ') || 'none',
-    ],
-  ];
-  return section('figures', 'The bundle', entries('figures', rows));
+  return section('figures', 'The bundle', entries('figures', bundleRows(result)));
 }

@@ -31,7 +31,7 @@ function viewOf(report: ReportJson): HTMLElement {
       h('strong', printable(String(verdict), 20)),
       ': ',
       h('q', verdictSentence({ report })),
-      ` Made by ${printable(tool.name, 50)} ${printable(tool.version, 50)}. Nothing here vouches for it until the verification above is done.`,
+      ` Made by ${printable(tool.name, 50)} ${printable(tool.version, 50)}. It is not confirmed until the verification above is done.`,
     ),
     errors.length > 0 && [
       h('p', `${count(total, 'finding')}, the worst first:`),

@@ -5,7 +5,7 @@ import type { FindingJson } from '../../../../format/schema/generated/types.js';
 import type { Overview, Remedies } from '../../model/protocol.js';
 import { h } from '../dom.js';
 import { icon, recordLink, type Shape } from '../icons.js';
-import { muted, section } from '../parts.js';
+import { moreList, muted, section } from '../parts.js';
 import { count } from '../words.js';
 import { excessWords, signersIn, type SignersOf, whoseWords } from './excess.js';
 
@@ -14,41 +14,25 @@ const SHOWN = 50;
 export function findingsView({ report, remedies }: Overview): HTMLElement {
   const { findings, findings_total: total } = report;
   const signersOf = signersIn(report);
-  const item = (finding: FindingJson): HTMLElement => h('li', findingView(finding, remedies, signersOf));
-  const list = h('ol', { class: 'findings' }, findings.slice(0, SHOWN).map(item));
-  const more = h('p');
-  let shown = Math.min(SHOWN, findings.length);
-  const tellRest = (): void => {
-    more.replaceChildren();
-    const rest = findings.length - shown;
-    if (rest > 0) {
-      more.append(
-        h(
-          'button',
-          {
-            type: 'button',
-            click: () => {
-              list.append(...findings.slice(shown, shown + SHOWN).map(item));
-              shown = Math.min(findings.length, shown + SHOWN);
-              tellRest();
-            },
-          },
-          `Show more: ${count(rest, 'finding')} left`,
-        ),
-      );
-    } else if (total > findings.length) {
-      more.append(
-        `and ${count(total - findings.length, 'more finding')}, which the report counts and does not list.`,
-      );
-    }
-  };
-  tellRest();
+  const { list, more } = moreList(h('ol', { class: 'findings' }), 'finding', (offset) => {
+    const items = findings
+      .slice(offset, offset + SHOWN)
+      .map((finding) => h('li', findingView(finding, remedies, signersOf)));
+    return Promise.resolve({ total: findings.length, items });
+  });
+  const unlisted = total - findings.length;
   return section(
     'findings',
     'Findings',
     total === 0
       ? h('p', 'None: nothing is wrong with any record.')
-      : [muted(`${count(total, 'finding')}, worst first.`), list, more],
+      : [
+          muted(`${count(total, 'finding')}, worst first.`),
+          list,
+          more,
+          unlisted > 0 &&
+            h('p', `and ${count(unlisted, 'more finding')}, which the report counts and does not list.`),
+        ],
   );
 }
 

@@ -1,34 +1,19 @@
 /** Grants: a bar for each capped unit, the rest over time, and the delegated grants inside. */
 
-import type { GrantMeter, Grants, GrantView, Overview } from '../../model/protocol.js';
+import type { GrantMeter, GrantView, Overview } from '../../model/protocol.js';
 import type { Client } from '../client.js';
 import { h, s } from '../dom.js';
 import { badge, icon, recordLink } from '../icons.js';
-import { muted, scroll, section } from '../parts.js';
+import { moreList, muted, scroll, section } from '../parts.js';
 import { count, listOf, timeText } from '../words.js';
 
 const CURVE = { width: 120, height: 28 };
 
 export function grantsView({ grants, timeline }: Overview, client: Client): HTMLElement {
-  const list = h('div', { class: 'grants' });
-  const more = h('p');
-  let shown = 0;
-  const add = (page: Grants): void => {
-    list.append(...page.grants.map((grant) => grantView(grant, 3)));
-    shown += page.grants.length;
-    const rest = page.total - shown;
-    more.replaceChildren();
-    if (rest > 0) {
-      more.append(
-        h(
-          'button',
-          { type: 'button', click: () => void client.call('grants', { offset: shown }).then(add) },
-          `Show more: ${count(rest, 'grant')} left`,
-        ),
-      );
-    }
-  };
-  add(grants);
+  const { list, more } = moreList(h('div', { class: 'grants' }), 'grant', async (offset) => {
+    const page = offset === 0 ? grants : await client.call('grants', { offset });
+    return { total: page.total, items: page.grants.map((grant) => grantView(grant, 3)) };
+  });
   return section(
     'grants',
     'Grants: what was allowed, and what is left',
@@ -81,7 +66,7 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
     { class: 'grant' },
     h(heading, principal, ' ', recordLink(ordinal), verdict !== 'ok' && [' ', badge(verdict)]),
     muted(
-      `${signers.length === 0 ? 'Signed by nobody' : `Signed by ${listOf(signers, 3)}`}; ${count(executions, 'execution')}; tools ${listOf(tools, 6)}${expiresAt === undefined ? '' : `; until ${timeText(expiresAt)} UTC`}${grant.otherActionCaps.length === 0 ? '' : `; one action at most ${listOf(grant.otherActionCaps)}`}.`,
+      `${signers.length === 0 ? 'Not signed by a known key' : `Signed by ${listOf(signers, 3)}`}; ${count(executions, 'execution')}; tools ${listOf(tools, 6)}${expiresAt === undefined ? '' : `; until ${timeText(expiresAt)} UTC`}${grant.otherActionCaps.length === 0 ? '' : `; one action at most ${listOf(grant.otherActionCaps)}`}.`,
       delegated.length > 0 &&
         ' What was used and reserved here includes that of the grants delegated from it, which stand below.',
     ),

@@ -1,6 +1,8 @@
 /** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
 
-import type { ReportJson } from '../../../../format/schema/generated/types.js';
+import { printable } from '../../../../base/bytes/printable.js';
+import type { ActivityMeter, ReportJson } from '../../../../format/schema/generated/types.js';
+import { ranOf } from '../../../text/words.js';
 import { type Granter, type Overview, UNAUTHORIZED } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { type Child, h } from '../dom.js';
@@ -9,11 +11,12 @@ import { entries, muted, restItem, section } from '../parts.js';
 import { count, counted, countsText, grouped, listOf, sizeText } from '../words.js';
 import { excessWords, signersIn, whoseWords } from './excess.js';
 import { missingAnswer } from './missing.js';
+import { amountText, listSpenders, listSpent } from './spent.js';
 
 /** Whose word signatures are judged by. */
 export const TRUST_WORDS = {
   policy: 'the keys of the trust policy that was given',
-  'self-declared': "the ledger's own keys, which nobody vouches for",
+  'self-declared': "the ledger's own keys, which no trust policy confirms",
   none: 'no keys at all: signatures were not checked',
 } as const;
 
@@ -65,33 +68,33 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
 const WORDS = [
   [
     'Authorized, by nothing',
-    'Every execution has to name an earlier record that allowed it. Of one that names none, or a denial, nothing authorized it.',
+    'Every execution must name an earlier record that allowed it. These name none, or a denial.',
   ],
   [
     'In violation',
-    'The record is intact, and what it tells of went beyond what was allowed: over a cap, with another tool, too late.',
+    'The record is intact, but what it reports went beyond what was allowed: over a cap, with another tool, too late.',
   ],
   [
     'Invalid',
-    'The evidence of the record is broken or missing: it was changed, is not signed as it has to be, or names what is not there. It proves nothing.',
+    'The evidence is broken or missing: the record was changed, lacks a required signature, or names a record that is not there. It proves nothing.',
   ],
-  ['Denied', 'A request to which the answer was no. Whoever signed the denial gave it.'],
-  ['Blocked', 'An attempt that was made all the same, and that the denial stopped before it ran.'],
+  ['Denied', 'A request that was refused, by the signer of the denial.'],
+  ['Blocked', 'An attempt that was made anyway, and stopped by the denial before it ran.'],
   [
     'Open',
-    'An action that was allowed and has no execution when the ledger ends: it may still run, or was not recorded.',
+    'An allowed action without an execution at the end of the ledger: it may still run, or was not recorded.',
   ],
   [
     'To seal',
-    'A checkpoint is a signed sum of all records before it: none of them can be changed, moved or left out without its showing. Records after the last checkpoint are not sealed yet, and its own record never is by itself. Whether the end was cut off shows only against a checkpoint that was kept elsewhere.',
+    'A checkpoint is a signed sum of all records before it: none of them can be changed, moved or removed unnoticed. Later records, and that of the checkpoint itself, are not sealed. Only a checkpoint that was kept elsewhere shows whether the end was cut off.',
   ],
   [
     'Self-declared',
-    'The keys are those that the ledger itself names. They show that nothing was changed since, and not who their owners are: a trust policy with keys that you know does.',
+    'The keys are those that the ledger itself names. They show that nothing was changed since, not who their owners are: for that, use a trust policy with keys that you know.',
   ],
   [
     'Basis',
-    'Where an amount comes from: measured by whoever recorded it, reported by a provider, billed, or only estimated. Not stated: the record does not say.',
+    'Where an amount comes from: measured by the recorder, reported by a provider, billed, or only estimated. Not stated: the record does not say.',
   ],
 ] as const;
 
@@ -136,7 +139,7 @@ function agreementView(agreement: Agreement): HTMLElement {
         'p',
         { class: 'agreement other', 'data-agreement': 'other' },
         icon('undecided'),
-        h('span', 'You gave other files than the page came with: the exporter’s report is not about these.'),
+        h('span', 'These are other files than those of the page: the exporter’s report is not about them.'),
       );
   }
 }
@@ -167,32 +170,37 @@ function answer(
   );
 }
 
-function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview): Child[] {
+function spentAnswer({ report, activity, kinds }: Overview): Child[] {
   if (kinds.execution === 0) return [h('p', 'Nothing: no execution is recorded.')];
+  const spent = listSpent(activity.totals.meters);
   const units = spent.slice(0, 4);
-  const names = spenders.filter(({ executions }) => executions > 0).map(({ principal }) => principal);
-  const of = (part: 'unauthorized' | 'violation' | 'invalid' | 'estimated' | 'unstated'): string =>
+  const spenders = listSpenders(activity);
+  const names = spenders.filter(({ totals }) => ranOf(totals) > 0).map(({ principal }) => principal);
+  const sumsOf = (part: (meter: ActivityMeter) => string | undefined): string =>
     listOf(
-      spent.flatMap(({ unit, [part]: sum }) =>
-        sum === undefined ? [] : [`${sum} ${unit === 'calls' && sum === '1' ? 'call' : unit}`],
-      ),
+      spent.flatMap((meter) => {
+        const sum = part(meter);
+        const unit = meter.unit === 'calls' && sum === '1' ? 'call' : printable(meter.unit);
+        return sum === undefined ? [] : [`${amountText(sum)} ${unit}`];
+      }),
     );
+  const estimated = sumsOf(({ basis }) => basis.estimated);
+  const unstated = sumsOf(({ basis }) => basis.unstated);
   const wrong = [
-    [of('unauthorized'), 'authorized by nothing'],
-    [of('violation'), 'by records in violation'],
-    [of('invalid'), 'by invalid records'],
+    [sumsOf((meter) => meter.unauthorized), 'authorized by nothing'],
+    [sumsOf((meter) => meter.in_violation), 'by records in violation'],
+    [sumsOf((meter) => meter.in_invalid), 'by invalid records'],
   ].filter(([sum]) => sum !== '');
   return [
     h(
       'ul',
       { class: 'amounts' },
-      units.map(({ unit, total }) => h('li', h('b', { class: 'number' }, total), ` ${unit}`)),
+      units.map(({ unit, spent: sum }) =>
+        h('li', h('b', { class: 'number' }, amountText(sum)), ` ${printable(unit)}`),
+      ),
       spent.length > units.length && restItem(`and ${spent.length - units.length} more units`),
     ),
-    h(
-      'p',
-      `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
-    ),
+    h('p', `By ${listOf(names, 3)}.`),
     wrong.length > 0 && [
       h('p', 'Of this:'),
       h(
@@ -202,16 +210,16 @@ function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview
     ],
     report.verdict === 'invalid' &&
       h('p', 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
-    of('estimated') !== '' && muted(`Only estimated: ${of('estimated')}.`),
-    of('unstated') !== '' &&
-      muted(`Not said to be measured, reported, billed or estimated: ${of('unstated')}.`),
+    estimated !== '' && muted(`Only estimated: ${estimated}.`),
+    unstated !== '' && muted(`Not said to be measured, reported, billed or estimated: ${unstated}.`),
   ];
 }
 
 const SHOWN = 4;
 
 function allowedAnswer(overview: Overview): Child[] {
-  const { report, kinds, unauthorizedTotal } = overview;
+  const { report, kinds, activity } = overview;
+  const { unauthorized } = activity.totals.executions;
   const { violation, invalid } = report.counts.by_verdict;
   if (report.verdict === 'undecided') return [h('p', 'Nothing is recorded.')];
   if (report.verdict === 'ok') {
@@ -222,18 +230,18 @@ function allowedAnswer(overview: Overview): Child[] {
         h('strong', 'Yes.'),
         kinds.execution === 0
           ? ' Nothing was executed.'
-          : ` ${kinds.execution === 1 ? 'The one execution stands' : `Each of ${all} stands`} under an authorization and within its bounds, or was blocked.`,
+          : ` ${kinds.execution === 1 ? 'The one execution was' : `Each of ${all} was`} authorized and within its bounds, or was blocked.`,
       ),
     ];
   }
   const errors = report.findings.filter(({ severity }) => severity === 'error');
   const broken = errors.filter(
-    ({ class: of, code }) => of === 'invalid' && (unauthorizedTotal === 0 || !UNAUTHORIZED.has(code)),
+    ({ class: of, code }) => of === 'invalid' && (unauthorized === 0 || !UNAUTHORIZED.has(code)),
   );
-  const isNo = unauthorizedTotal + violation > 0;
+  const isNo = unauthorized + violation > 0;
   return [
     h('p', h('strong', isNo ? 'No.' : 'That cannot be said.')),
-    unauthorizedTotal > 0 && unauthorizedView(overview),
+    unauthorized > 0 && unauthorizedView(overview),
     violation > 0 && beyondView(overview),
     broken.length > 0 && [
       h(
@@ -247,7 +255,8 @@ function allowedAnswer(overview: Overview): Child[] {
   ];
 }
 
-function unauthorizedView({ unauthorized, unauthorizedTotal: total }: Overview): Child {
+function unauthorizedView({ unauthorized, activity }: Overview): Child {
+  const total = activity.totals.executions.unauthorized;
   return [
     h('p', `${count(total, 'execution')} ${total === 1 ? 'was' : 'were'} authorized by nothing:`),
     h(
@@ -310,7 +319,7 @@ function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
       `${count(brokenGrants, 'grant')} ${brokenGrants === 1 ? 'is' : 'are'} not counted: of ${brokenGrants === 1 ? 'it' : 'them'} the evidence is broken.`,
     );
   if (granters.length === 0)
-    return [h('p', broken === false ? 'Nobody allowed anything here.' : 'That cannot be said.'), broken];
+    return [h('p', broken === false ? 'Nothing was allowed here.' : 'That cannot be said.'), broken];
   const declared = report.trust.mode === 'self-declared';
   return [
     h(
@@ -325,28 +334,33 @@ function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
 
 function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
   const what = counted([grants, 'grant'], [delegated, 'delegated grant'], [actions, 'action']);
-  const who = signers.length === 0 ? 'Nobody' : listOf(signers, 2);
+  const who = signers.length === 0 ? 'No known key' : listOf(signers, 2);
   return [h('strong', who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
 }
 
-function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refused }: Overview): Child[] {
-  const total = refusedActions + refusedGrants;
+function refusedAnswer({ activity, refused }: Overview): Child[] {
+  const { grants, actions, executions } = activity.totals;
+  const { blocked } = executions;
+  const total = grants.denied + actions.denied;
   if (total + blocked === 0) return [h('p', 'Nothing.')];
-  const what = counted([refusedActions, 'action'], [refusedGrants, 'grant']);
+  const what = counted([actions.denied, 'action'], [grants.denied, 'grant']);
+  const codes = new Map<string, number>();
+  for (const { decision, decision_code: code, count: n } of activity.decisions)
+    if (decision === 'deny') codes.set(code, (codes.get(code) ?? 0) + n);
   return [
     what.length > 0 && h('p', `${listOf(what)} denied.`),
-    refusals.length > 0 &&
+    codes.size > 0 &&
       h(
         'p',
         `Why: ${listOf(
-          refusals.map(({ code, count: n }) => `${code} (${n})`),
+          [...codes].sort(([, a], [, b]) => b - a).map(([code, n]) => `${printable(code)} (${n})`),
           3,
         )}.`,
       ),
     blocked > 0 &&
       h(
         'p',
-        `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made all the same, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
+        `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made anyway, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
       ),
     h(
       'ul',
@@ -378,7 +392,7 @@ export function notCheckedView({ report }: Overview): HTMLElement {
         'To check more, drop a trust policy with the keys that you know, or a checkpoint that you kept, on this page.',
       ),
     muted(
-      'A page cannot vouch for itself: who could change the ledger in it could change its program too. Where that matters, get the ledger, and the verifier or a page, from a source that you trust.',
+      'A page cannot prove itself: anyone who can change its ledger can change its program. If that matters, get the ledger, and the verifier or a page, from a source that you trust.',
     ),
   );
 }

@@ -5,7 +5,7 @@ import type { GranterKey, GranterNode, Overview, Row } from '../../model/protoco
 import type { Client } from '../client.js';
 import { type Child, h } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
-import { muted, section } from '../parts.js';
+import { moreList, muted, section } from '../parts.js';
 import { count, grouped, listOf } from '../words.js';
 
 /** Up to so many granters are open at first. */
@@ -28,7 +28,7 @@ export function treeView({ report }: Overview, client: Client): HTMLElement {
 function grantersView(client: Client): HTMLElement {
   return listView('granter', async (offset) => {
     const { total, granters } = await client.call('granters', { offset });
-    return { total, nodes: granters.map((granter) => granterView(granter, client, total)) };
+    return { total, items: granters.map((granter) => h('li', granterView(granter, client, total))) };
   });
 }
 
@@ -38,33 +38,12 @@ function branchView(
 ): HTMLElement {
   return listView('record', async (offset) => {
     const { total, rows } = await client.call('branch', { ...below, offset });
-    return { total, nodes: rows.map((row) => nodeView(row, client)) };
+    return { total, items: rows.map((row) => h('li', nodeView(row, client))) };
   });
 }
 
-/** A list that loads its first page now, and more on request. */
-function listView(
-  noun: string,
-  ask: (offset: number) => Promise<{ readonly total: number; readonly nodes: readonly HTMLElement[] }>,
-): HTMLElement {
-  const list = h('ul');
-  const more = h('p');
-  const load = async (offset: number): Promise<void> => {
-    const { total, nodes } = await ask(offset);
-    list.append(...nodes.map((node) => h('li', node)));
-    more.replaceChildren();
-    const rest = total - offset - nodes.length;
-    if (offset === 0 && total === 0) more.append('None.');
-    if (rest > 0)
-      more.append(
-        h(
-          'button',
-          { type: 'button', click: () => void load(offset + nodes.length) },
-          `Show more: ${count(rest, noun)} left`,
-        ),
-      );
-  };
-  void load(0);
+function listView(...[noun, load]: readonly [string, Parameters<typeof moreList>[2]]): HTMLElement {
+  const { list, more } = moreList(h('ul'), noun, load);
   return h('div', { class: 'branch' }, list, more);
 }
 

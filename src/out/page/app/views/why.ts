@@ -105,14 +105,11 @@ function whyView(why: Why, close: HTMLElement): Child {
     part('What it says', factsView(why)),
     part(
       'Who signed it',
-      why.signatures.length === 0 ? h('p', 'Nobody.') : h('ul', why.signatures.map(signatureView)),
+      why.signatures.length === 0 ? h('p', 'No signature.') : h('ul', why.signatures.map(signatureView)),
     ),
     grantsAboveView(why),
     underView(why),
-    part(
-      'The record as it stands',
-      h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The record as it stands' }, why.text),
-    ),
+    part('The record', h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The record' }, why.text)),
   ];
 }
 
@@ -141,7 +138,7 @@ function factsView({ scope, id, file, line, facts, links }: Why): HTMLElement {
             ],
       ),
     ),
-    entry('Stands in', `${file}, line ${line}${ledger}`),
+    entry('Location', `${file}, line ${line}${ledger}`),
     id !== undefined && entry('Id', h('code', id)),
   );
 }

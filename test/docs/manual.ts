@@ -4,8 +4,8 @@
  */
 
 import type { Command, Option } from 'commander';
-import { VERSION } from '../base/version.js';
-import { EXAMPLES, leavesOf } from './examples.js';
+import { VERSION } from '../../src/base/version.js';
+import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
 
 const EXIT_STATUSES = [
   ['0', 'ok'],
