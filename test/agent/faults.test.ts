@@ -10,13 +10,14 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatPrivateKey } from '../../src/format/key/private-key.js';
+import { nodeFileSystem, type FileSystem } from '../../src/log/fs/file-system.js';
 import { FileStore } from '../../src/log/store/file-store.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { IndexCache } from '../../src/log/writer/index-cache.js';
 import type { StateCache } from '../../src/log/writer/state-cache.js';
 import { ed25519Key } from '../key/key-samples.js';
 import { samplePositions, times } from '../slow.js';
-import { FaultyFileSystem, VolatileFileSystem, type Fault } from '../writer/file-systems.js';
+import { FaultyFileSystem, soundFileSystem, VolatileFileSystem, type Fault } from '../writer/file-systems.js';
 import { temporaryFolder } from '../writer/support.js';
 import { act, CAP, expectKept, expectSettled, nothingTold, type Told } from './acting-program.js';
 import { AGENT, filePlace, grant, openLive } from './support.js';
@@ -56,9 +57,14 @@ async function granted(hasIndex = false): Promise<{ copy: (name: string) => stri
   return { copy, grantId };
 }
 
-async function expectRight(path: string, grantId: string, told: Told): Promise<void> {
+async function expectRight(
+  path: string,
+  grantId: string,
+  told: Told,
+  fileSystem: FileSystem = soundFileSystem,
+): Promise<void> {
   await expectKept(path, told);
-  await expectSettled(path, grantId, told);
+  await expectSettled(path, grantId, told, { fileSystem });
   if (!existsSync(`${path}.index`)) return;
   expect((await maintainIndex(path, { check: true })).differences).toEqual([]);
 }
@@ -210,7 +216,7 @@ test('a process that acts is killed at, or in the midst of, an operation', async
       const manner = at % 2 === 0 ? 'before' : 'during';
       // How often the turn is taken depends on time: the last operations may not come.
       if ((await runChild({ path, killAt: at + 1, manner }, told)) === undefined) killed += 1;
-      await expectRight(path, grantId, told);
+      await expectRight(path, grantId, told, nodeFileSystem);
       ran += told.ran.length;
     });
     expect(ran).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { NorthrootError } from '../../src/base/error.js';
 import { repairLedger } from '../../src/log/writer/repair.js';
 import type { Appended, Ledger } from '../../src/log/writer/ledger.js';
 import { times } from '../slow.js';
-import { FaultyFileSystem, OPERATIONS, type Fault } from './file-systems.js';
+import { FaultyFileSystem, OPERATIONS, soundFileSystem, type Fault } from './file-systems.js';
 import {
   draft,
   errorOf,
@@ -121,7 +121,7 @@ async function runScenario(path: string, fault: Fault): Promise<boolean> {
   acknowledged.push(...(await work(path, fileSystem, times(1, 2), 9)));
   await expectNotWorse(path, acknowledged);
 
-  const healthy = await openLedger(path, { segmentBytes: 2_000 });
+  const healthy = await openLedger(path, { segmentBytes: 2_000, fileSystem: soundFileSystem });
   acknowledged.push(await healthy.append({ event: draft(100) }));
   const { size } = healthy;
   await healthy.close();
@@ -241,7 +241,7 @@ describe('repair', () => {
     const folder = temporaryFolder();
     for (let nth = 1; ; nth += 1) {
       const path = join(folder, `${nth}.jsonl`);
-      await (await openLedger(path)).close();
+      await (await openLedger(path, { fileSystem: soundFileSystem })).close();
       const tail = '{"event":{"torn';
       appendFileSync(path, tail);
       const fileSystem = new FaultyFileSystem({
@@ -259,7 +259,7 @@ describe('repair', () => {
       if (codes.length === 0) expect(saved).toHaveLength(1);
       else expect(codes).toEqual(['LINE_TORN']);
       for (const name of saved) expect(statSync(join(folder, name)).size).toBe(tail.length);
-      await repairLedger(path);
+      await repairLedger(path, { fileSystem: soundFileSystem, lockTimeoutMs: 0 });
       await expectSound(path, 1);
       if (!fileSystem.fired) break;
     }
