@@ -111,7 +111,7 @@ async function actFor(lifetime: number, path: string, told: Told, chance?: () =>
 }
 
 describe.each([
-  ['without an index', false, Infinity],
+  ['without an index', false, 64],
   ['with an index', true, 16],
 ])('a program that acts, %s', (_name, hasIndex, count) => {
   test('is stopped at each operation, and the power fails or not', async () => {
@@ -124,7 +124,8 @@ describe.each([
     const chance = (): number => (random = (random * 16_807) % 2_147_483_647) / 2_147_483_647;
     let unrecorded = 0;
     const acknowledged = new Set<number>();
-    await inLanes(samplePositions(all, count), async (lifetime) => {
+    const lifetimes = samplePositions(all, count);
+    await inLanes(lifetimes, async (lifetime) => {
       const path = copy(String(lifetime));
       const told = nothingTold();
       const operations = await actFor(lifetime, path, told, lifetime % 2 === 0 ? chance : undefined);
@@ -138,7 +139,7 @@ describe.each([
     expect(Math.min(...acknowledged)).toBe(0);
     expect(acknowledged.size).toBeGreaterThan(2);
     // A sample may miss the few operations between a function and its record.
-    if (count === Infinity) expect(unrecorded).toBeGreaterThan(0);
+    if (lifetimes.length === all) expect(unrecorded).toBeGreaterThan(0);
   });
 });
 

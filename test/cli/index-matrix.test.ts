@@ -222,13 +222,14 @@ interface Treatment {
   readonly change: (ledger: string) => void;
 }
 
-/** A ledger that has an index and was changed since. */
-function makeChanged(way: Way, { makeLedger, change }: Treatment): string {
+/** A ledger that was changed since it had an index; an empty one is made at once. */
+function makeChanged(way: Way, { makeLedger, change }: Treatment, hasIndex = true): string {
   const ledger = `${way}.d`;
   for (const name of [ledger, `${ledger}.index`]) rmSync(at(name), { recursive: true, force: true });
   makeLedger(ledger);
   copyFileSync(at(`${BASE}.key`), at(`${ledger}.key`));
-  expectOk(shop.run(['index', ledger]));
+  if (hasIndex) expectOk(shop.run(['index', ledger]));
+  else mkdirSync(at(`${ledger}.index`));
   change(ledger);
   return ledger;
 }
@@ -245,7 +246,7 @@ function answer(way: Way, ledger: string, command: Command): string {
 function answers(way: Way, treatment: Treatment): ReadonlyMap<string, string> {
   const all = new Map<string, string>();
   for (const [name, command] of Object.entries(WRITING)) {
-    all.set(name, answer(way, makeChanged(way, treatment), command));
+    all.set(name, answer(way, makeChanged(way, treatment, way === 'with'), command));
   }
   const ledger = makeChanged(way, treatment);
   const [index, kept] = [at(`${ledger}.index`), at('kept.index')];
