@@ -20,6 +20,13 @@ const OF_THE_FAST_PATH = [
   'test/writer/writer-fast-path.test.ts',
 ];
 
+/** What is about bytes, files, notes and arithmetic: it takes no other path without it. */
+const NOT_OF_RECORDS = [
+  'test/bounds/{fraction,recent-intervals,timeline}.test.ts',
+  'test/trust/**',
+  'test/verify/{anchors,checkpoints,event-index,ids-away,resuming,same-report,sources}.test.ts',
+];
+
 /** Tests that replace modules or globals, or that flags of V8 matter to, share their process with no others. */
 const ISOLATED = readdirSync(fileURLToPath(new URL('./test', import.meta.url)), { recursive: true })
   .map((file) => `test/${String(file)}`)
@@ -41,7 +48,7 @@ function temporaryFolder(): string {
   return bavail * bsize >= ROOM_BYTES ? memory : tmpdir();
 }
 
-const without = isWithoutFast ? OF_THE_FAST_PATH : [];
+const without = isWithoutFast ? [...OF_THE_FAST_PATH, ...NOT_OF_RECORDS] : [];
 
 export default defineConfig({
   // Tests run from the sources, and `imports` of package.json names what is built.
@@ -69,8 +76,8 @@ export default defineConfig({
     testTimeout: MAX_TEST_MS,
     hookTimeout: MAX_TEST_MS,
     pool: 'forks',
-    // Not one less, for what hands out the files has little to do.
-    maxWorkers: availableParallelism(),
+    // One more than processors, for some wait for processes that they started, for threads or for timers.
+    maxWorkers: availableParallelism() + 1,
     env: { TMPDIR: temporaryFolder() },
   },
 });

@@ -8,7 +8,7 @@ import { GrantEvaluator } from '../../src/log/policy/evaluator.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';
-import { VolatileFileSystem } from '../writer/file-systems.js';
+import { soundFileSystem, VolatileFileSystem } from '../writer/file-systems.js';
 import { codeOf, otherSigner, signer } from '../writer/support.js';
 import { AGENT, filePlace, grant, leftOf, memoryPlace, openLive, request, type Event } from './support.js';
 
@@ -236,7 +236,12 @@ describe('a decision that releases what has expired', () => {
         })
         .catch(() => undefined);
       // A torn group is cut off by whoever comes next, who asks again.
-      const next = await openLive(place, { now: clock.now, index: false, position: false });
+      const next = await openLive(place, {
+        now: clock.now,
+        index: false,
+        position: false,
+        fileSystem: soundFileSystem,
+      });
       const reserved = (await next.budget(grantId)).unstarted.map(({ seq }) => seq);
       // Of a torn group the releases may be whole.
       expect([[2, 3], [3], [], [6]]).toContainEqual(reserved);

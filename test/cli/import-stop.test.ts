@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { CLI, expectOk, parse, Workshop } from './runner.js';
 
-/** Within this it must have ended; a machine that does much else is slower. */
-const SOON_MS = 10_000;
+/** Within this it must have ended, also on a machine that does much else. */
+const SOON_MS = 60_000;
 
 const shop = new Workshop();
 
@@ -25,13 +25,13 @@ function rows(count: number): string {
   ).join('\n');
 }
 
-shop.write('many.jsonl', `${rows(30_000)}\n`);
+shop.write('many.jsonl', `${rows(12_000)}\n`);
 shop.write('some.jsonl', `${rows(3_000)}\n`);
 
 /** 128 and the number of SIGTERM; none where the signal itself ended the process. */
 const STOPPED: readonly (number | null)[] = [143, null];
 
-it.each([200, 1200, 2000, 3000])('ends when it is told to after %i ms', async (ms) => {
+it.each([200, 700, 1200, 2000])('ends when it is told to after %i ms', async (ms) => {
   const name = `l${ms}.jsonl`;
   const args = ['--ledger', name, '--create', '--unsigned', 'many.jsonl'];
   const running = shop.start(['import', '--from', 'litellm', ...args]);

@@ -43,7 +43,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the answers of the page', () => {
       expect(text).not.toMatch(/Verified (?:just )?now|says the same/);
       expect(await other.page.evaluate("document.getElementById('main').dataset.verdict")).toBeUndefined();
       expect(await other.page.title()).toMatch(/^verifying/);
-      await other.page.close();
+      await other.close();
     });
 
     it('show nothing of a report that cannot be read, and nothing of it when they are done', async () => {
@@ -51,11 +51,11 @@ describe.skipIf(!existsSync(CHROMIUM))('the answers of the page', () => {
       const damaged = await browser.open(html.replace('"report":{', '"report":7,"was":{'), { first });
       expect(await damaged.text('main')).toContain('Verifying in this browser');
       expect(await damaged.text('main')).not.toContain('As exported');
-      await damaged.page.close();
+      await damaged.close();
       const other = await browser.open(html);
       await other.done();
       expect(await other.text('main')).not.toContain('As exported');
-      await other.page.close();
+      await other.close();
     });
   });
 
@@ -118,7 +118,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the answers of the page', () => {
       const other = await browser.open(html);
       await other.done();
       expect(await card('missing', other)).toMatch(CUT);
-      await other.page.close();
+      await other.close();
     });
 
     it('of a ledger that extends the checkpoint: nothing before it', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the answers of the page', () => {
       expect(await card('missing', other)).toMatch(
         /Up to seq 99: No\. All 100 records [^]*134 records are there/,
       );
-      await other.page.close();
+      await other.close();
     });
 
     it('of a fork: that others stood there, and not that the chain is broken', async () => {

@@ -36,9 +36,12 @@ export class OpenPage {
   readonly requests: string[] = [];
   /** What the page wrote to the console as an error, refusals of its policy among them, and what it threw. */
   readonly errors: string[] = [];
+  readonly #giveBack: () => Promise<void>;
 
-  constructor(page: Page) {
+  /** @param giveBack - What becomes of the page when this is closed */
+  constructor(page: Page, giveBack: () => Promise<void>) {
     this.page = page;
+    this.#giveBack = giveBack;
     page.on('request', (request) => {
       if (!/^(?:file|blob):/.test(request.url())) this.requests.push(request.url());
     });
@@ -51,6 +54,11 @@ export class OpenPage {
   async done(): Promise<Shown> {
     await this.page.waitForSelector('html[data-state=done]', { state: 'attached' });
     return this.page.evaluate("({ ...document.getElementById('main').dataset })");
+  }
+
+  close(): Promise<void> {
+    this.page.removeAllListeners();
+    return this.#giveBack();
   }
 
   text(selector = '#app'): Promise<string> {
@@ -90,8 +98,12 @@ export class OpenPage {
   }
 }
 
-/** One browser, and a folder for the pages that are opened in it. */
+/**
+ * One browser, and a folder for the pages that are opened in it. What was closed is navigated to the next page, as a new process of the
+ * browser takes longer than most pages.
+ */
 export class TestBrowser {
+  readonly #idle = new Map<string, Page[]>();
   readonly #browser: Browser;
   readonly folder = mkdtempSync(join(tmpdir(), 'northroot-page-'));
   #count = 0;
@@ -117,17 +129,29 @@ export class TestBrowser {
     } = {},
   ): Promise<OpenPage> {
     const { colorScheme = 'light', width = 1_280, hash = '', first } = options;
-    const page = await this.#browser.newPage({
-      colorScheme,
-      reducedMotion: 'reduce',
-      viewport: { width, height: 900 },
+    const idle = this.#idleFor(`${colorScheme} ${width}`);
+    const page =
+      (first === undefined ? idle.pop() : undefined) ??
+      (await this.#browser.newPage({
+        colorScheme,
+        reducedMotion: 'reduce',
+        viewport: { width, height: 900 },
+      }));
+    const open = new OpenPage(page, async () => {
+      if (first === undefined) idle.push(page);
+      else await page.close();
     });
-    const open = new OpenPage(page);
     if (first !== undefined) await page.addInitScript(first);
     const path = join(this.folder, `${(this.#count += 1)}.html`);
     writeFileSync(path, html);
     await page.goto(`${pathToFileURL(path).href}${hash}`);
     return open;
+  }
+
+  #idleFor(kind: string): Page[] {
+    const idle = this.#idle.get(kind) ?? [];
+    this.#idle.set(kind, idle);
+    return idle;
   }
 
   async close(): Promise<void> {

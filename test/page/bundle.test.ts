@@ -231,7 +231,7 @@ describe.skipIf(!existsSync(CHROMIUM))('a bundle on the page', () => {
       ).toBe(0);
       expect(await other.page.evaluate('[northroot.pwned, globalThis.pwned].join()')).toBe(',');
       expect({ requests: other.requests, errors: other.errors }).toEqual({ requests: [], errors: [] });
-      await other.page.close();
+      await other.close();
     });
 
     it('of names as long as the format allows', async () => {
@@ -249,7 +249,7 @@ describe.skipIf(!existsSync(CHROMIUM))('a bundle on the page', () => {
       await narrow.choose(['long.nrb', file]);
       expect(await narrow.text('table.events')).toContain(LONG.slice(0, 150));
       expect(await narrow.page.evaluate(width)).toBe(0);
-      await narrow.page.close();
+      await narrow.close();
     });
   });
 
@@ -260,7 +260,7 @@ describe.skipIf(!existsSync(CHROMIUM))('a bundle on the page', () => {
     await beside.done();
     expect(await beside.choose(['audit.nrb', selection], trust)).toMatchObject({ verdict: 'ok' });
     expect(beside.errors).toEqual([]);
-    await beside.page.close();
+    await beside.close();
   });
 
   it.each(['light', 'dark'] as const)(

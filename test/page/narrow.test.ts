@@ -37,7 +37,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       open = await browser.open((await makePage(mixedLedger())).html, { width: PHONE });
       await open.done();
     });
-    afterAll(() => open.page.close());
+    afterAll(() => open.close());
 
     it('shows every cell of a grant without scrolling', async () => {
       const cells = await boxesOf(open, '.meters td');
@@ -105,7 +105,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       'METER_CAP_EXCEEDED',
       'METER_UNCAPPED',
     ]);
-    await open.page.close();
+    await open.close();
   });
 
   it('names a key without a name by whose it is', async () => {

@@ -10,6 +10,7 @@ import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
+import { sample } from '../slow.js';
 import { hostileLedger, HOSTILE } from './hostile-ledger.js';
 import { ledgerIn, makePage, withLedger } from './support.js';
 
@@ -51,21 +52,25 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       );
     }
 
-    it.each(CASES)('$ledger $trust $witness_policy $checkpoints $predecessor $now', async (fixture) => {
-      const { predecessor, now, ledger } = fixture;
-      const outcome = await open.verify(filesOf(fixture), {
-        now,
-        predecessor: predecessor === undefined ? undefined : [nameOf(predecessor), fixtureBytes(predecessor)],
-      });
-      expect(outcome).toMatchObject({ verdict: fixture.verdict, exit_status: fixture.exit_status });
-      const path = ledger.endsWith('.jsonl') ? nameOf(ledger) : 'segments';
-      // Files that are chosen have no folder.
-      const expected = fixture.findings.map((finding) =>
-        finding.file === undefined ? finding : { ...finding, file: nameOf(finding.file) },
-      );
-      expect(findingsOf(outcome.report!, path)).toEqual(expected);
-      expect((await open.done()).verdict).toBe(fixture.verdict);
-    });
+    it.each(sample(CASES, 160))(
+      '$ledger $trust $witness_policy $checkpoints $predecessor $now',
+      async (fixture) => {
+        const { predecessor, now, ledger } = fixture;
+        const outcome = await open.verify(filesOf(fixture), {
+          now,
+          predecessor:
+            predecessor === undefined ? undefined : [nameOf(predecessor), fixtureBytes(predecessor)],
+        });
+        expect(outcome).toMatchObject({ verdict: fixture.verdict, exit_status: fixture.exit_status });
+        const path = ledger.endsWith('.jsonl') ? nameOf(ledger) : 'segments';
+        // Files that are chosen have no folder.
+        const expected = fixture.findings.map((finding) =>
+          finding.file === undefined ? finding : { ...finding, file: nameOf(finding.file) },
+        );
+        expect(findingsOf(outcome.report!, path)).toEqual(expected);
+        expect((await open.done()).verdict).toBe(fixture.verdict);
+      },
+    );
 
     it('a chosen ledger, and after it a policy that its keys do not meet', async () => {
       const ledger = fixtureBytes('ledgers/agent-run.jsonl');
@@ -95,7 +100,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
     it('and says so where they are the same', async () => {
       const open = await browser.open(demoPage);
       expect(await open.done()).toEqual({ verdict: 'violation', exitStatus: '3', agreement: 'same' });
-      await open.page.close();
+      await open.close();
     });
 
     it.each(
@@ -112,7 +117,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       expect(report.verdict).toBe(fixture.verdict);
       const open = await browser.open(html);
       expect(await open.done()).toMatchObject({ verdict: fixture.verdict, agreement: 'same' });
-      await open.page.close();
+      await open.close();
     });
 
     const WITNESSED = CASES.filter(
@@ -125,7 +130,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       const open = await browser.open(html);
       expect(await open.done()).toMatchObject({ verdict: fixture.verdict, agreement: 'same' });
       expect(await open.text('.hero')).toContain('witness policy');
-      await open.page.close();
+      await open.close();
     });
 
     it('with a witness policy of unknown keys; and not with one that was damaged', async () => {
@@ -137,18 +142,18 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       const { html, report } = await makePage(`${FIXTURES}${ledger}`, { witnessPolicy });
       const open = await browser.open(html);
       expect(await open.done()).toMatchObject({ verdict: report.verdict, agreement: 'same' });
-      await open.page.close();
+      await open.close();
       const damaged = await browser.open(html.replace('"witnesses":[', '"witnesses":7,"was":['));
       expect(await damaged.done()).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
       expect(await damaged.text('main')).toContain('witness policy');
-      await damaged.page.close();
+      await damaged.close();
     });
 
     it('of a ledger that was tampered with before the export: both find it', async () => {
       const text = demo.bytes.toString('latin1').replace('"usd"}', '"eur"}');
       const open = await browser.open((await makePage(Buffer.from(text, 'latin1'))).html);
       expect(await open.done()).toEqual({ verdict: 'invalid', exitStatus: '1', agreement: 'same' });
-      await open.page.close();
+      await open.close();
     });
 
     it('of a ledger that was tampered with after the export: they differ, and it says so', async () => {
@@ -159,7 +164,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       expect(await open.done()).toEqual({ verdict: 'invalid', exitStatus: '1', agreement: 'differs' });
       expect(await open.page.locator('.agreement.differs[role=alert]').count()).toBe(1);
       expect(await open.text('.answers')).toMatch(/cannot be relied on[^]*\d grants? (?:is|are) not counted/);
-      await open.page.close();
+      await open.close();
     });
 
     it('of a ledger whose end was cut off after the export, and of another report', async () => {
@@ -172,7 +177,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       ]) {
         const open = await browser.open(html);
         expect((await open.done()).agreement).toBe('differs');
-        await open.page.close();
+        await open.close();
       }
     });
   });
@@ -203,7 +208,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       await open.page.getByRole('button', { name: 'Back' }).click();
       expect(await open.done()).toMatchObject({ verdict: 'violation', agreement: 'same' });
       expect({ requests: open.requests, errors: open.errors }).toEqual({ requests: [], errors: [] });
-      await open.page.close();
+      await open.close();
     });
 
     it('a checkpoint of another log: invalid', async () => {
@@ -211,7 +216,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       await open.done();
       const shown = await open.choose(['other.txt', fixtureBytes(otherCheckpoint ?? '')]);
       expect(shown).toMatchObject({ verdict: 'invalid', exitStatus: '1' });
-      await open.page.close();
+      await open.close();
     });
 
     it('forgets a policy that could not be used', async () => {
@@ -219,7 +224,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       await open.done();
       expect(await open.choose(['trust.json', policy])).toMatchObject({ verdict: 'undecided' });
       expect(await open.choose(['kept.checkpoint', demo.note])).toMatchObject({ verdict: 'violation' });
-      await open.page.close();
+      await open.close();
     });
 
     it('a folder: says to give its files', async () => {
@@ -232,7 +237,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
         await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
       expect(await open.done()).toMatchObject({ verdict: 'undecided' });
       expect(await open.text('main')).toContain('give the files in it');
-      await open.page.close();
+      await open.close();
     });
   });
 
@@ -249,7 +254,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       expect(await open.page.title()).toMatch(/^ok: other\.jsonl/);
       // A record of the ledger before is not taken for one of this.
       expect(await open.page.locator('dialog[open]').count()).toBe(0);
-      await open.page.close();
+      await open.close();
     });
 
     it('says no verdict until it has one', async () => {
@@ -260,7 +265,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       );
       expect(shown).toMatch(/^verifying[^,]*,$/);
       expect(await open.done()).toMatchObject({ verdict: 'violation' });
-      await open.page.close();
+      await open.close();
     });
 
     it('keeps a refusal that came while something else was verified', async () => {
@@ -271,14 +276,14 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       await running;
       expect(await open.done()).toMatchObject({ verdict: 'undecided' });
       expect(await open.text('h1')).toContain('could not be verified');
-      await open.page.close();
+      await open.close();
     });
   });
 
   it('shows its own verdict where the exporter’s report cannot be read', async () => {
     const open = await browser.open(demoPage.replace('"report":{', '"report":7,"was":{'));
     expect(await open.done()).toEqual({ verdict: 'violation', exitStatus: '3', agreement: 'differs' });
-    await open.page.close();
+    await open.close();
   });
 
   it('verifies beside the page where workers are refused', async () => {
@@ -287,7 +292,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
     });
     expect(await open.done()).toEqual({ verdict: 'violation', exitStatus: '3', agreement: 'same' });
     expect(open.errors).toEqual([]);
-    await open.page.close();
+    await open.close();
   });
 
   describe('shows hostile texts as texts', () => {
@@ -298,7 +303,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       const count = await open.page.locator('#events-status').innerText();
       expect(count).toContain('Records 1 to');
       for (const link of await open.page.locator('table.events a.record').all()) {
-        await link.click();
+        await link.dispatchEvent('click');
         await open.page.locator('dialog[open] #why-title').waitFor();
         await open.page.keyboard.press('Escape');
       }
@@ -311,7 +316,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       ).toBe(true);
       expect(await open.page.locator('img, iframe, object, embed, link').count()).toBe(0);
       expect({ requests: open.requests, errors: open.errors }).toEqual({ requests: [], errors: [] });
-      await open.page.close();
+      await open.close();
     });
 
     it('would be refused by its policy to run, load or inject anything', async () => {
@@ -324,7 +329,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
         `new Promise((resolve) => { const s = document.createElement('script'); try { s.textContent = 'globalThis.pwned = 1'; document.body.append(s); } catch {} resolve(globalThis.pwned === 1 ? 'done' : 'refused'); })`,
       ];
       for (const attempt of attempts) expect(await open.page.evaluate(attempt)).toBe('refused');
-      await open.page.close();
+      await open.close();
     });
   });
 
@@ -346,7 +351,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       await open.page.evaluate("location.hash = '#seq-189'");
       await open.page.locator('dialog[open] #why-title').waitFor();
       expect(await findFaults(open)).toEqual([]);
-      await open.page.close();
+      await open.close();
     });
 
     it('axe-core finds nothing in pages of ledgers that are ok, invalid and empty', async () => {
@@ -358,7 +363,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
         const open = await browser.open((await makePage(ledger)).html);
         await open.done();
         expect(await findFaults(open)).toEqual([]);
-        await open.page.close();
+        await open.close();
       }
     });
 
@@ -395,7 +400,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       expect(await open.text('dialog h2')).toContain('#17');
       await open.page.evaluate("location.hash = '#seq-99999'");
       await open.page.locator('dialog h2', { hasText: 'no record' }).waitFor();
-      await open.page.close();
+      await open.close();
     });
 
     it('at 200 % and on a small screen nothing but tables and pictures has to be scrolled sideways', async () => {
@@ -405,7 +410,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
         expect(
           await open.page.evaluate('document.scrollingElement.scrollWidth - innerWidth'),
         ).toBeLessThanOrEqual(0);
-        await open.page.close();
+        await open.close();
       }
     });
 
@@ -428,7 +433,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       open = await browser.open(demoPage);
       await open.done();
     });
-    afterAll(() => open.page.close());
+    afterAll(() => open.close());
 
     it('in its first lines', async () => {
       const cards = await open.page.locator('.answer').allInnerTexts();
@@ -479,7 +484,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
       await other.page.locator('.granter').first().waitFor();
       expect(await other.text('.granter.unknown')).toMatch(/^Granter not known 1 grant\b/);
       expect(await other.text('.granter.known')).toMatch(/^Mira \(lead\) signed 1 grant\b/);
-      await other.page.close();
+      await other.close();
     });
 
     it('with a table that is searched and filtered', async () => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { FileStore } from '../../src/log/store/file-store.js';
 import { MemoryStore } from './memory-store.js';
-import { FaultyFileSystem, VolatileFileSystem, type Fault } from '../writer/file-systems.js';
+import { FaultyFileSystem, soundFileSystem, VolatileFileSystem, type Fault } from '../writer/file-systems.js';
 import { readBytes, temporaryFolder } from '../writer/support.js';
 import { append, codeOf, describeStore, inTurn, lineOf, readFrom } from './conformance.js';
 
@@ -75,7 +75,11 @@ describe.each([
         // It is dead.
       }
       fileSystem.failPower(() => 0);
-      const next = await FileStore.open(path, { create: true, segmentBytes: 8 });
+      const next = await FileStore.open(path, {
+        create: true,
+        segmentBytes: 8,
+        fileSystem: soundFileSystem,
+      });
       const turn = await next.acquire({ timeoutMs: 0 });
       await readFrom(next);
       await next.settleTornTail();

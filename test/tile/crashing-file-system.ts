@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
+import { ProcessLock } from '../writer/file-systems.js';
 
 interface Change {
   readonly folder: string;
@@ -87,14 +88,18 @@ export class CrashingFileSystem implements FileSystem {
     });
 
   #watch(file: OpenFile): OpenFile {
+    const lock = new ProcessLock();
     return {
-      fd: file.fd,
       path: file.path,
+      lock: (timeoutMs, signal) => lock.acquire(file.path, timeoutMs, signal),
       size: () => file.size(),
       read: (buffer, position) => file.read(buffer, position),
       truncate: (size) => file.truncate(size),
       isInPlace: () => file.isInPlace(),
-      close: () => file.close(),
+      close: async () => {
+        await file.close();
+        lock.release();
+      },
       write: (bytes) =>
         this.#live(() => {
           this.#unsynced.add(file.path);

@@ -16,6 +16,7 @@ import type { FileFault } from '../../src/base/fault.js';
 import { openTileTree } from '../../src/log/tile/tile-tree.js';
 import { writeTiles, type WriteTilesOptions, type WrittenTiles } from '../../src/log/tile/tile-writer.js';
 import { ed25519Key } from '../key/key-samples.js';
+import { soundFileSystem } from '../writer/file-systems.js';
 
 export const ORIGIN = 'example.com/tests/tiles';
 export const signer = createSigner(ed25519Key(Buffer.alloc(32, 7)));
@@ -112,7 +113,7 @@ export function publish(
 ): Promise<WrittenTiles> {
   const bytes = toLedger(lines);
   const open = (): Promise<LedgerSource> => Promise.resolve(bytesSource(bytes, 'ledger.jsonl'));
-  return writeTiles(open, folder, { note: noteOf(lines), ...options });
+  return writeTiles(open, folder, { note: noteOf(lines), fileSystem: soundFileSystem, ...options });
 }
 
 /** Everything that a tree says. */

@@ -402,7 +402,7 @@ test('asked twice, it answers the same', async () => {
   expect(await tree.finish()).toEqual(first);
 });
 
-test('what is no tile tree', async () => {
+test('a folder that is not a tile tree', async () => {
   const folder = temporaryFolder();
   expect(await isTileTree(folder)).toBe(false);
   expect(await isTileTree(join(folder, 'nothing'))).toBe(false);

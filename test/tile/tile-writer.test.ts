@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSy
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { nodeFileSystem } from '../../src/log/fs/file-system.js';
-import { lockFile } from '../../src/log/fs/lock.js';
 import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
@@ -259,8 +258,8 @@ describe('is refused:', () => {
   test('a tree that another process writes', async () => {
     const error = await refusalOf(async (folder) => {
       const held = await nodeFileSystem.open(folder, 'read');
-      await lockFile(held, 0);
-      await publish(LINES, folder).finally(() => held.close());
+      await held.lock(0);
+      await publish(LINES, folder, { fileSystem: nodeFileSystem }).finally(() => held.close());
     });
     expect(error).toMatchObject({ code: 'TREE_LOCKED' });
   });

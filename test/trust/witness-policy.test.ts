@@ -129,7 +129,7 @@ describe('parseWitnessPolicy', () => {
   const W = `witness W ${witness(1)}\n`;
   const smallOrder = makePublicKey('ed25519', Uint8Array.of(1, ...new Uint8Array(31)));
   const vkeyOfType = (type: number) => Buffer.from([type, ...keys[0].bytes]).toString('base64');
-  test('passes over keys of unknown types, and says which', () => {
+  test('ignores keys of unknown types and lists them', () => {
     const typed = (type: number) => Buffer.from([type, ...keys[0].bytes]).toString('base64');
     const policy = parse(
       `log l+00000000+${typed(2)}\nwitness V v+00000000+${typed(0xff)}\nwitness W ${witness(1)}\ngroup G all V W\nquorum G\n`,

@@ -157,7 +157,7 @@ describe('the note of an anchor', () => {
     return report.verdict === 'invalid' || notChecked(report).includes('ANCHOR_UNVERIFIED');
   }
 
-  test('is believed as it was made', async () => {
+  test('is accepted unchanged', async () => {
     const report = await verify(bytes, { checkpoints: [good] });
     expect(report.findings).toEqual([]);
     expect(notChecked(report)).toEqual(['TRUST', 'WITNESSES']);
@@ -176,13 +176,13 @@ describe('the note of an anchor', () => {
     });
   });
 
-  test('is seen through with any byte changed', async () => {
+  test('is rejected when any byte is changed', async () => {
     for (const { at, changed } of changedBytes(good.note)) {
       expect(await isSeenThrough(changed), `byte ${at}`).toBe(true);
     }
   });
 
-  test('is seen through when any part of it is missing', async () => {
+  test('is rejected when any part is missing', async () => {
     for (const part of substrings(good.note)) {
       // Most are no notes at all: only what can be read is verified.
       if (refusalOf(part) !== 'NOTE_MALFORMED') expect(await isSeenThrough(part)).toBe(true);

@@ -27,12 +27,17 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+/** The state that was told last: the same bytes are the same object, which needs no comparing in depth. */
+let last: { readonly bytes: Buffer; readonly state: unknown } | undefined;
+
 /** All that a verification of the bytes knows at the end. */
 async function stateOf(bytes: Uint8Array, isFast: boolean, options: VerifyOptions = {}): Promise<unknown> {
   useFastPath(isFast);
   const { state, kept } = await runVerification(bytesSource(bytes, 'ledger'), { ...OPTIONS, ...options });
   const saved = saveVerification({ state, findings: kept });
-  return deserialize(saved.subarray(saved.indexOf(0x0a) + 1));
+  const end = Buffer.from(saved.subarray(saved.indexOf(0x0a) + 1));
+  if (!last?.bytes.equals(end)) last = { bytes: end, state: deserialize(end) };
+  return last.state;
 }
 
 const CHOSEN = FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length < 3_000_000);
@@ -84,7 +89,7 @@ test('counts what is used under more grants than are remembered at once', async 
   expect(quick).toEqual(await stateOf(bytes, false));
 });
 
-test.each([0, 1])('holds each of several signatures against its key: number %i', async (index) => {
+test.each([0, 1])('checks each of several signatures with its key: number %i', async (index) => {
   const other = makeSigner();
   const maker = new LedgerMaker();
   maker.append(genesis([keyOf(SIGNER), keyOf(other)]), SIGNER);
@@ -103,7 +108,7 @@ test.each([0, 1])('holds each of several signatures against its key: number %i',
   expect((await verifyLedger(bytes)).findings.map(brief)).toContain('SIGNATURE_INVALID in 5');
 });
 
-test('asks anew who may act without a grant once a key has authority', async () => {
+test('decides again who may act without a grant once a key has the role authority', async () => {
   const maker = new LedgerMaker();
   maker.append(genesis([keyOf(SIGNER, { roles: ['event', 'admin'] })]), SIGNER);
   const act = (name: string): unknown => maker.append(action(undefined, 1, { policy_id: name }), SIGNER);

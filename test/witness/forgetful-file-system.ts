@@ -6,6 +6,7 @@
 import { readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
+import { ProcessLock } from '../writer/file-systems.js';
 
 export class ForgetfulFileSystem implements FileSystem {
   /** Operations made since the last {@link ForgetfulFileSystem.startProcess}. */
@@ -67,9 +68,10 @@ export class ForgetfulFileSystem implements FileSystem {
   open: FileSystem['open'] = (path, mode, permissions) =>
     this.#live(async (): Promise<OpenFile> => {
       const file = await nodeFileSystem.open(path, mode, permissions);
+      const lock = new ProcessLock();
       return {
-        fd: file.fd,
         path,
+        lock: (timeoutMs, signal) => lock.acquire(path, timeoutMs, signal),
         size: () => this.#live(() => file.size()),
         read: (buffer, position) => this.#live(() => file.read(buffer, position)),
         write: (bytes) => {
@@ -83,7 +85,10 @@ export class ForgetfulFileSystem implements FileSystem {
           }),
         truncate: (size) => this.#live(() => file.truncate(size)),
         // The descriptors of a dead process are closed for it.
-        close: () => file.close(),
+        close: async () => {
+          await file.close();
+          lock.release();
+        },
         isInPlace: () => this.#live(() => file.isInPlace()),
       };
     });

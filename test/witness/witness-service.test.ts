@@ -16,6 +16,7 @@ import { verifyNoteSignatures } from '../../src/format/note/verify-note.js';
 import { formatNote, parseNote, readSignatureLine } from '../../src/format/note/signed-note.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { createSigner } from '../../src/format/signature/signer.js';
+import type { FileSystem } from '../../src/log/fs/file-system.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import {
   createWitness,
@@ -24,7 +25,7 @@ import {
   type WitnessEvent,
   type WitnessResponse,
 } from '../../src/proof/witness/witness-service.js';
-import { FaultyFileSystem, OPERATIONS } from '../writer/file-systems.js';
+import { FaultyFileSystem, OPERATIONS, soundFileSystem } from '../writer/file-systems.js';
 import { ForgetfulFileSystem } from './forgetful-file-system.js';
 import {
   NOW,
@@ -317,7 +318,7 @@ describe('when the disk fails', () => {
   async function attack(
     stateFolder: string,
     first: number | undefined,
-    fileSystem?: FaultyFileSystem | ForgetfulFileSystem,
+    fileSystem: FileSystem = soundFileSystem,
   ): Promise<string[]> {
     const witness = await createWitness({
       name: WITNESS_NAME,
@@ -325,7 +326,7 @@ describe('when the disk fails', () => {
       now: () => NOW * 1000,
       logs: [log.key],
       stateFolder,
-      ...(fileSystem === undefined ? {} : { fileSystem }),
+      fileSystem,
     }).catch(() => undefined);
     if (witness === undefined) return [];
     const roots: string[] = [];

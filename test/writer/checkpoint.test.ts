@@ -13,7 +13,7 @@ import type { Report } from '../../src/rules/report/report.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { digestFromBase64url } from '../../src/base/value/digest.js';
 import type { Ledger, Appended, CheckpointResult, LedgerOptions } from '../../src/log/writer/ledger.js';
-import { FaultyFileSystem, type Fault } from './file-systems.js';
+import { FaultyFileSystem, soundFileSystem, type Fault } from './file-systems.js';
 import {
   codeOf,
   draft,
@@ -691,7 +691,11 @@ describe('whatever fails around a checkpoint', () => {
         const path = join(folder, `${nth}-${name}`);
         const fileSystem = new FaultyFileSystem({ ...kind, nth });
         const { done, told } = await work(path, fileSystem);
-        const healthy = await openLedger(path, { checkpoints: true, segmentBytes: 2_500 });
+        const healthy = await openLedger(path, {
+          fileSystem: soundFileSystem,
+          checkpoints: true,
+          segmentBytes: 2_500,
+        });
         await healthy.append({ event: draft(100) });
         await healthy.checkpoint();
         await healthy.close();

@@ -1,10 +1,13 @@
 /**
  * File systems that fail: {@link FaultyFileSystem} lets one chosen operation fail, {@link VolatileFileSystem} loses
- * power. Both do their work on the machine's own, so that what is left can be looked at by others.
+ * power. Both do their work on the machine's own, so that what is left can be looked at by others. Their locks are known to this
+ * process only: flock(2) takes a helper process each time, and tests of its own.
  */
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NorthrootError } from '../../src/base/error.js';
 import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
 import { toIoError } from '../../src/log/fs/io-error.js';
 
@@ -26,6 +29,38 @@ export const OPERATIONS = [
 ] as const;
 /** Those of a ledger's writer, and those that only the writer of a tile tree makes. */
 export type Operation = (typeof OPERATIONS)[number] | 'removeFolder' | 'rename' | 'modifiedAt' | 'stampOf';
+
+/** Who holds a lock, by path; each settles when its lock is released. */
+const held = new Map<string, Promise<void>>();
+
+/** The lock of one open file, as flock(2) but between the file systems of this process. */
+export class ProcessLock {
+  #release: () => void = () => undefined;
+
+  /** @throws NorthrootError `LEDGER_LOCKED` */
+  async acquire(path: string, timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    for (let other = held.get(path); other !== undefined; other = held.get(path)) {
+      signal?.throwIfAborted();
+      const left = deadline - performance.now();
+      if (left <= 0) throw new NorthrootError('LEDGER_LOCKED', `another writer has ${path}`);
+      const stop = new AbortController();
+      await Promise.race([other, sleep(left, undefined, stop).catch(() => undefined)]);
+      stop.abort();
+    }
+    const released = new Promise<void>((resolve) => {
+      this.#release = () => {
+        if (held.get(path) === released) held.delete(path);
+        resolve();
+      };
+    });
+    held.set(path, released);
+  }
+
+  release(): void {
+    this.#release();
+  }
+}
 
 /** Hands every operation to `around`, which may run it or not. */
 abstract class HookedFileSystem implements FileSystem {
@@ -54,9 +89,10 @@ abstract class HookedFileSystem implements FileSystem {
 
   open: FileSystem['open'] = async (path, mode, permissions) => {
     const file = await this.around('open', path, () => nodeFileSystem.open(path, mode, permissions));
+    const lock = new ProcessLock();
     return {
-      fd: file.fd,
       path,
+      lock: (timeoutMs, signal) => lock.acquire(path, timeoutMs, signal),
       size: () => this.around('size', path, () => file.size()),
       read: (buffer, position) => this.around('read', path, () => file.read(buffer, position)),
       write: (bytes) => this.write(file, bytes),
@@ -65,12 +101,23 @@ abstract class HookedFileSystem implements FileSystem {
       // Whatever close(2) says, the descriptor is gone, and the lock with it.
       close: async () => {
         await file.close();
+        lock.release();
         await this.around('close', path, () => Promise.resolve());
       },
       isInPlace: () => this.around('isInPlace', path, () => file.isInPlace()),
     };
   };
 }
+
+/** Fails in nothing. */
+class SoundFileSystem extends HookedFileSystem {
+  protected around<T>(_operation: Operation, _path: string, run: () => Promise<T>): Promise<T> {
+    return run();
+  }
+}
+
+/** The machine's own, with the locks of the failing ones: who comes next sees a lock that one of them kept. */
+export const soundFileSystem: FileSystem = new SoundFileSystem();
 
 /** What fails. */
 export interface Fault {

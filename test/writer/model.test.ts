@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Ledger } from '../../src/log/writer/ledger.js';
+import { soundFileSystem } from './file-systems.js';
 import {
   draft,
   expectSound,
@@ -60,7 +61,11 @@ test('whatever is done with a ledger, it verifies and holds each event once, in 
         run += 1;
         const path = join(folder, segmentBytes === undefined ? `${run}.jsonl` : `${run}/`);
         const model: string[] = [];
-        const reopen = (): Promise<Ledger> => open(path, segmentBytes === undefined ? {} : { segmentBytes });
+        const reopen = (): Promise<Ledger> =>
+          open(path, {
+            fileSystem: soundFileSystem,
+            ...(segmentBytes === undefined ? {} : { segmentBytes }),
+          });
         let ledger = await reopen();
         const enter = async (calls: readonly ReturnType<Ledger['append']>[]): Promise<void> => {
           for (const outcome of await Promise.allSettled(calls)) {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { Appended, Ledger } from '../../src/log/writer/ledger.js';
 import { repairLedger } from '../../src/log/writer/repair.js';
 import { times } from '../slow.js';
-import { VolatileFileSystem } from './file-systems.js';
+import { soundFileSystem, VolatileFileSystem } from './file-systems.js';
 import {
   draft,
   expectSound,
@@ -47,10 +47,12 @@ async function expectKept(path: string, acknowledged: readonly Appended[]): Prom
     expect(codes).toEqual(verdict === 'ok' ? [] : ['LINE_TORN']);
   }
   // A file of which only the size reached the disk is not taken for a ledger; nobody was told of it.
-  const ledger = await openUnsigned(path).catch((error: { code?: string }) => {
-    expect(error.code).toBe('NOT_A_LEDGER');
-    expect(acknowledged).toEqual([]);
-  });
+  const ledger = await openUnsigned(path, { fileSystem: soundFileSystem }).catch(
+    (error: { code?: string }) => {
+      expect(error.code).toBe('NOT_A_LEDGER');
+      expect(acknowledged).toEqual([]);
+    },
+  );
   if (ledger === undefined) return;
   await ledger.append({ event: draft(100) });
   const { size } = ledger;
@@ -94,7 +96,7 @@ describe.each([
     for (let lifetime = 0, isDone = false; !isDone; lifetime += 1) {
       for (let seed = 1; seed <= times(3, 6); seed += 1) {
         const path = join(folder, `${lifetime}-${seed}-${name}`);
-        await (await openUnsigned(path)).close();
+        await (await openUnsigned(path, { fileSystem: soundFileSystem })).close();
         appendFileSync(lastFile(path), tail);
         const fileSystem = new VolatileFileSystem();
         fileSystem.startProcess(lifetime);

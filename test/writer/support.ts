@@ -17,7 +17,6 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
 import type { JsonObject } from '../../src/base/json/value.js';
 import { nodeFileSystem } from '../../src/log/fs/file-system.js';
-import { lockFile } from '../../src/log/fs/lock.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
@@ -64,7 +63,7 @@ export async function openUnsigned(path: string | LedgerStore, options: LedgerOp
 /** Holds a ledger's lock as a writer does in the midst of a group; the function returned gives it back. */
 export async function holdLock(path: string): Promise<() => Promise<void>> {
   const file = await nodeFileSystem.open(path, path.endsWith('/') ? 'read' : 'append');
-  await lockFile(file, 10_000);
+  await file.lock(10_000);
   let closing: Promise<void> | undefined;
   const release = (): Promise<void> => (closing ??= file.close());
   onTestFinished(release);

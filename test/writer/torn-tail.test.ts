@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repairLedger } from '../../src/log/writer/repair.js';
 import { samplePositions } from '../slow.js';
+import { soundFileSystem } from './file-systems.js';
 import {
   codeOf,
   draft,
@@ -52,7 +53,7 @@ describe('a torn tail', () => {
       const path = join(folder, `${cut}.jsonl`);
       writeFileSync(path, whole.subarray(0, cut));
       const { notices, onNotice } = noticeBoard();
-      const ledger = await openUnsigned(path, { onNotice });
+      const ledger = await openUnsigned(path, { onNotice, fileSystem: soundFileSystem });
       const savedTo = `${path}.torn-${start}`;
       expect(notices).toEqual([
         { code: 'TORN_TAIL_SAVED', path, savedTo, offset: start, length: cut - start },
@@ -76,7 +77,7 @@ describe('a torn tail', () => {
       const path = join(folder, `${cut}.jsonl`);
       writeFileSync(path, whole.subarray(0, cut));
       const kept = whole.lastIndexOf(NEWLINE, cut - 1) + 1;
-      const { saved, lines } = await repairLedger(path);
+      const { saved, lines } = await repairLedger(path, { fileSystem: soundFileSystem });
       expect(saved?.offset).toBe(kept === cut ? undefined : kept);
       expect(readBytes(path)).toEqual(whole.subarray(0, kept));
       expect(lines).toBe(readRecords(path).length);
@@ -154,7 +155,7 @@ describe('a torn genesis', () => {
     await forAll(cuts, async (cut) => {
       const path = join(folder, `${cut}.jsonl`);
       writeFileSync(path, whole.subarray(0, cut));
-      const ledger = await openUnsigned(path);
+      const ledger = await openUnsigned(path, { fileSystem: soundFileSystem });
       await ledger.append({ event: draft(1) });
       await ledger.close();
       expect(readFileSync(`${path}.torn-0`)).toEqual(whole.subarray(0, cut));

@@ -13,6 +13,7 @@ import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { ledgerNearBounds } from '../verify/near-bounds.js';
+import { soundFileSystem } from './file-systems.js';
 import { openUnsigned, readBytes, readRecords, signer, temporaryFolder } from './support.js';
 
 afterEach(() => {
@@ -38,7 +39,8 @@ async function append(
   writeFileSync(path, bytes.subarray(0, bytes.indexOf('\n') + 1));
   if (index) mkdirSync(`${path}.index`);
   useFastPath(isFast);
-  const ledger = await openUnsigned(path, { index, signer: by, signingThreads: 0, lockTimeoutMs: 10_000 });
+  const fileSystem = soundFileSystem;
+  const ledger = await openUnsigned(path, { index, signer: by, signingThreads: 0, fileSystem });
   const told: unknown[] = [];
   for (let at = 0; at < records.length; at += most) {
     const group = records.slice(at, at + most).map(({ event }) => ledger.append({ event }));

@@ -23,11 +23,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { errnoOf, toIoError } from './io-error.js';
+import { lockFile } from './lock.js';
 
 /** Positions and sizes are in bytes. */
 export interface OpenFile {
-  /** The descriptor, for locking; -1 where there is none. */
-  readonly fd: number;
   readonly path: string;
   size(): Promise<number>;
   /** Reads at most `buffer.length` bytes at `position`; 0 at the end. */
@@ -40,6 +39,8 @@ export interface OpenFile {
   close(): Promise<void>;
   /** Whether `path` still names this file. */
   isInPlace(): Promise<boolean>;
+  /** As {@link lockFile}. */
+  lock(timeoutMs: number, signal?: AbortSignal, onWait?: () => void): Promise<void>;
 }
 
 type PathKind = 'file' | 'folder' | 'other' | 'missing';
@@ -122,6 +123,10 @@ class NodeFile implements OpenFile {
     const own = await attempt('read', this.path, () => this.#handle.stat());
     const named = await stat(this.path).catch(() => undefined);
     return named?.ino === own.ino && named.dev === own.dev;
+  }
+
+  lock(timeoutMs: number, signal?: AbortSignal, onWait?: () => void): Promise<void> {
+    return lockFile(this, timeoutMs, signal, onWait);
   }
 }
 

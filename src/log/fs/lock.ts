@@ -10,7 +10,11 @@ import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import type { OpenFile } from './file-system.js';
+
+interface OpenDescriptor {
+  readonly fd: number;
+  readonly path: string;
+}
 
 /** Whether a helper waits for the lock, or tries once. */
 type Manner = 'wait' | 'try';
@@ -51,7 +55,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  *   such lock
  */
 export async function lockFile(
-  file: OpenFile,
+  file: OpenDescriptor,
   timeoutMs: number,
   signal?: AbortSignal,
   onWait?: () => void,
@@ -94,7 +98,7 @@ export async function lockFile(
  * @returns `locked`; `held` by another; if it timed out, `late`, or the helper's name if it tried once
  */
 async function ask(
-  file: OpenFile,
+  file: OpenDescriptor,
   manner: Manner,
   limitMs: number,
   signal: AbortSignal | undefined,
@@ -116,7 +120,7 @@ async function ask(
   throw unavailable(file, reason, 'keep the ledger on a file system that has flock(2)');
 }
 
-function unavailable(file: OpenFile, why: string, hint: string): NorthrootError {
+function unavailable(file: OpenDescriptor, why: string, hint: string): NorthrootError {
   return new NorthrootError('LOCK_UNAVAILABLE', `cannot lock ${printable(file.path)}: ${printable(why)}`, {
     hint: `${hint}; without a lock two writers could fork the ledger`,
     cause: new Error(why),

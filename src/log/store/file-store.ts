@@ -24,7 +24,6 @@ import { NorthrootError } from '../../base/error.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
 import { type FileSystem, nodeFileSystem, type OpenFile } from '../fs/file-system.js';
-import { lockFile } from '../fs/lock.js';
 import {
   type AcquireOptions,
   conflict,
@@ -242,7 +241,7 @@ export class FileStore implements LedgerStore {
       const lock = await this.#openLock(attempt < MAX_ATTEMPTS);
       if (lock === undefined) continue;
       try {
-        await lockFile(lock, timeoutMs, signal, onWait);
+        await lock.lock(timeoutMs, signal, onWait);
         // The path may have been replaced between opening and locking.
         if (await lock.isInPlace()) {
           await this.#catchUpWithPath();

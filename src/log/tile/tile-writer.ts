@@ -30,7 +30,6 @@ import {
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { hashLine, readLines, type ReadLinesOptions } from '../../rules/source/read-lines.js';
 import { type FileSystem, nodeFileSystem, type OpenFile, placeFile, replaceFile } from '../fs/file-system.js';
-import { lockFile } from '../fs/lock.js';
 import { kindOfEntry, readPlainFile } from '../fs/plain-file.js';
 import { SEGMENT_NAME } from '../fs/source.js';
 import { joinPath } from '../store/segments.js';
@@ -317,7 +316,7 @@ async function lockTree(
 ): Promise<OpenFile> {
   const lock = await fileSystem.open(folder, 'read');
   try {
-    await lockFile(lock, 0, signal);
+    await lock.lock(0, signal);
     if ((await fileSystem.list(folder)).some((name) => SEGMENT_NAME.test(name))) {
       throw new NorthrootError('NOT_A_TILE_TREE', `${printable(folder)} is a ledger`, {
         hint: 'write the tree to a folder of its own',

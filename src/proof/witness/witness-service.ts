@@ -29,7 +29,6 @@ import { formatNote, formatSignatureLine } from '../../format/note/signed-note.j
 import { verifyNoteSignatures } from '../../format/note/verify-note.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { type FileSystem, nodeFileSystem, type OpenFile, replaceFile } from '../../log/fs/file-system.js';
-import { lockFile } from '../../log/fs/lock.js';
 import {
   type AddCheckpointDecision,
   decideAddCheckpoint,
@@ -330,7 +329,7 @@ function groupByOrigin(logs: readonly LogKey[]): Map<string, NoteKey[]> {
 async function lockFolder(path: string, fileSystem: FileSystem): Promise<OpenFile> {
   const folder = await fileSystem.open(path, 'read');
   try {
-    await lockFile(folder, 0);
+    await folder.lock(0);
     return folder;
   } catch (error) {
     await folder.close().catch(() => undefined);
