@@ -6,7 +6,7 @@
 import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
 import { orderTimestamps } from '../base/value/timestamp.js';
 import { type Account, type Grant, grantChain } from '../rules/bounds/grant.js';
-import { allowsTool } from '../rules/bounds/tool-set.js';
+import { allowsTool, SLICE_TOOL } from '../rules/bounds/tool-set.js';
 
 /** Amounts are counted in multiples of at least 10^−15. */
 export const MAX_SCALE = 15;
@@ -157,10 +157,16 @@ export class BoundsView {
     this.expiresAt = this.chain.map((each) => each.expiresAt).reduce(earlier, undefined);
   }
 
+  /** Whether a tool is allowed, and no rule asks for more: approvals, or what applies to slices alone. */
   allowsTool(tool: string): boolean {
     let isAllowed = this.#tools.get(tool);
     if (isAllowed === undefined) {
-      isAllowed = this.chain.every(({ tools }) => allowsTool(tools, tool));
+      isAllowed =
+        tool !== SLICE_TOOL &&
+        this.chain.every(
+          ({ tools, approvals }) =>
+            allowsTool(tools, tool) && !approvals.some((rule) => allowsTool(rule.tools, tool)),
+        );
       if (this.#tools.size < MAX_REMEMBERED) this.#tools.set(tool, isAllowed);
     }
     return isAllowed;

@@ -15,13 +15,26 @@ import * as samples from './samples.js';
 
 type Check = (value: unknown) => ValueFault<ShapeCode>[];
 
-const { grant, action, execution, adjustment, genesis, checkpoint, attestation, keyEvent, extension } =
-  samples;
+const {
+  grant,
+  action,
+  execution,
+  adjustment,
+  approval,
+  revocation,
+  genesis,
+  checkpoint,
+  attestation,
+  keyEvent,
+  extension,
+} = samples;
 const EVENTS = {
   grant,
   action,
   execution,
   adjustment,
+  approval,
+  revocation,
   genesis,
   checkpoint,
   attestation,
@@ -260,6 +273,18 @@ const SCHEMA_ROWS: [object, string, unknown][] = [
   [execution, '/tool_name', 'a b'],
   [execution, '/outcome', 'partial'],
   [execution, '/meter_basis', 'guessed'],
+  // approval
+  [approval, '/decision', 'allow'],
+  [approval, '/decision_code', 'ok'],
+  [approval, '/tool_name', ''],
+  [approval, '/grant_event_id/alg', 'blake3'],
+  [approval, '/request_event_id/alg', 'blake3'],
+  [approval, '/meter_limit', times(65, (i) => ({ unit: `u${i}`, amount: int('1') }))],
+  // revocation
+  [revocation, '/effect', 'stop'],
+  [revocation, '/in_flight', 'abort'],
+  [revocation, '/reason', 'because'],
+  [revocation, '/grant_event_id/alg', 'blake3'],
   // adjustment
   [adjustment, '/direction', 'refund'],
   [adjustment, '/meters', []],
@@ -332,6 +357,7 @@ const ROWS: Row[] = [
       [grant, `${BOUNDS}/not_before`, '2026-04-31T00:00:00Z'],
       [grant, `${BOUNDS}/not_before`, 'now'],
       [adjustment, '/occurred_at', '2026-04-31T00:00:00Z'],
+      [approval, '/expires_at', '2026-02-30T00:00:00Z'],
       [execution, '/started_at', '2026-04-31T00:00:00Z'],
       [execution, '/ended_at', '2026-04-31T00:00:00Z'],
       [genesis, '/keys/0/valid_from', '2026-04-31T00:00:00Z'],
@@ -390,6 +416,8 @@ const ROWS: Row[] = [
       [grant, `${BOUNDS}/rate_limits/1/amount`, int('-1')],
       [grant, `${BOUNDS}/action_caps/0/amount`, int('-1')],
       [adjustment, '/meters/0/amount', int('-1')],
+      [approval, '/meter_limit/0/amount', int('-1')],
+      [grant, '/authorization/bounds/approvals/0/above/0/amount', int('-1')],
       [action, '/authorization/action/meter_reservation/0/amount', int('-1')],
     ] as [object, string, unknown][]
   ).map(at('METER_NEGATIVE')),
@@ -403,6 +431,8 @@ const ROWS: Row[] = [
       [grant, `${BOUNDS}/rate_limits/2/unit`, 'usd.per_300m'],
       [grant, `${BOUNDS}/action_caps/1/unit`, 'a'],
       [adjustment, '/meters/3/unit', 'c'],
+      [approval, '/meter_limit/3/unit', 'c'],
+      [grant, '/authorization/bounds/approvals/0/above/3/unit', 'c'],
       [action, '/authorization/action/meter_reservation/2/unit', 'b'],
     ] as [object, string, unknown][]
   ).map(at('METER_UNIT_DUPLICATE')),

@@ -2,7 +2,8 @@
  * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
  * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
  * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
- * waiting links · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
+ * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `m:ID` the approvals of open actions, `y:N` revocations ·
+ * `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
  * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
 
@@ -15,7 +16,10 @@ import type { RawLine } from '../../format/record/line-splitter.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import type { Approval } from '../../rules/bounds/approval.js';
+import type { Approved } from '../../rules/bounds/grant.js';
 import type { OpenStart } from '../../rules/bounds/started.js';
+import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import {
   Keyring,
   type KeySource,
@@ -27,7 +31,13 @@ import {
 import { touchUnsealed } from '../../rules/verify/checkpoints.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
-import type { Links, PendingLink, RequestEntry } from '../../rules/verify/links.js';
+import type {
+  Links,
+  PendingLink,
+  RejectEntry,
+  RequestEntry,
+  RevocationList,
+} from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
@@ -37,6 +47,7 @@ import {
   startVerification,
   type VerifyState,
 } from '../../rules/verify/state.js';
+import type { Table } from '../../rules/verify/table.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { FileNames } from './codec.js';
@@ -56,7 +67,7 @@ import {
   TrackedMap,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 6';
+const FORMAT = 'northroot-index 7';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** The most events kept in memory between writes. */
@@ -86,6 +97,9 @@ interface IndexHead {
   readonly groups: number;
   readonly folds: number;
   readonly pending: number;
+  readonly approvals: number;
+  readonly approved: number;
+  readonly revocations: number;
 }
 
 /** Roots of folded findings, keyed by the hash of their cause, which may be any text. */
@@ -137,6 +151,70 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
+/** Rejects, keyed by the hash of their call, which is long. */
+class IndexedRejects implements Table<string, RejectEntry> {
+  readonly #table: EntryTable<RejectEntry>;
+
+  constructor(entries: Entries) {
+    this.#table = new EntryTable(entries, 'V:', (form) => form as RejectEntry);
+  }
+
+  get(call: string): RejectEntry | undefined {
+    return this.#table.get(keyOf(call));
+  }
+
+  has(call: string): boolean {
+    return this.#table.has(keyOf(call));
+  }
+
+  set(call: string, entry: RejectEntry): void {
+    this.#table.set(keyOf(call), entry);
+  }
+
+  delete(call: string): boolean {
+    return this.#table.delete(keyOf(call));
+  }
+
+  /** In no order; load first. */
+  values(): Iterable<RejectEntry> {
+    return this.#table.values();
+  }
+
+  takeChanges(): EntryChange[] {
+    return this.#table.takeChanges();
+  }
+}
+
+/** Revocations by number. */
+class IndexedRevocations implements RevocationList {
+  readonly #table: CountedTable<Revocation>;
+
+  constructor(entries: Entries, size: number) {
+    this.#table = new CountedTable(entries, 'y:', (form) => form as Revocation, size);
+  }
+
+  get size(): number {
+    return this.#table.size;
+  }
+
+  push(revocation: Revocation): void {
+    this.#table.set(keyNumber(this.#table.size), revocation);
+  }
+
+  /** Load first. */
+  [Symbol.iterator](): Iterator<Revocation> {
+    return this.#table.values();
+  }
+
+  load(): Promise<void> {
+    return this.#table.load();
+  }
+
+  takeChanges(): EntryChange[] {
+    return this.#table.takeChanges();
+  }
+}
+
 const NO_FINDINGS_OWN = { own: [], waiting: undefined } as const;
 
 /** A verification state over an index; see the head of this file. */
@@ -156,6 +234,10 @@ export class IndexedState {
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
   readonly #expiring = new TrackedMap<string>();
   readonly #requests: EntryTable<RequestEntry>;
+  readonly #approvals: CountedTable<Approval>;
+  readonly #approved: CountedTable<Approved>;
+  readonly #rejects: IndexedRejects;
+  readonly #revocations: IndexedRevocations;
   readonly #pending: CountedTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
@@ -177,6 +259,10 @@ export class IndexedState {
     this.#actions = new IndexedActions(entries, this.#grants, this.#events);
     this.#pending = new CountedTable(entries, 'w:', (form) => form as PendingLink, head?.pending ?? 0);
     this.#requests = new EntryTable(entries, 'q:', toRequest);
+    this.#approvals = new CountedTable(entries, 'v:', (form) => form as Approval, head?.approvals ?? 0);
+    this.#approved = new CountedTable(entries, 'm:', (form) => form as Approved, head?.approved ?? 0);
+    this.#rejects = new IndexedRejects(entries);
+    this.#revocations = new IndexedRevocations(entries, head?.revocations ?? 0);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
     this.#folds = new IndexedFolds(entries, head?.folds ?? 0);
@@ -193,6 +279,10 @@ export class IndexedState {
       expiring: this.#expiring,
       requests: this.#requests,
       pending: this.#pending,
+      approvals: this.#approvals,
+      approved: this.#approved,
+      rejects: this.#rejects,
+      revocations: this.#revocations,
       latest: undefined,
     };
     const keyring = new Keyring(backend, keySource(entries, head));
@@ -312,10 +402,12 @@ export class IndexedState {
     return new RecordReader(this.#entries, this.state, fileSystem);
   }
 
-  /** Loads open actions, waiting links and signers. */
+  /** Loads open actions, waiting links, approvals, revocations and signers. */
   async loadAll(): Promise<void> {
     await this.#actions.load();
     await this.#pending.load();
+    await this.#approvals.load();
+    await this.#revocations.load();
     await this.#signers.load();
   }
 
@@ -327,6 +419,10 @@ export class IndexedState {
       ...this.#grants.takeChanges(),
       ...this.#actions.takeChanges(),
       ...this.#requests.takeChanges(),
+      ...this.#approvals.takeChanges(),
+      ...this.#approved.takeChanges(),
+      ...this.#rejects.takeChanges(),
+      ...this.#revocations.takeChanges(),
       ...this.#pending.takeChanges(),
       ...this.#checkpoints.takeChanges(),
       ...this.#signers.takeChanges(),
@@ -354,6 +450,8 @@ export class IndexedState {
       this.#events.clear();
     }
     this.#requests.trim();
+    this.#approvals.trim();
+    this.#approved.trim();
     this.#records?.trim();
   }
 
@@ -386,6 +484,9 @@ export class IndexedState {
       groups: this.#unsealed.count,
       folds: this.#folds.size,
       pending: this.#pending.size,
+      approvals: this.#approvals.size,
+      approved: this.#approved.size,
+      revocations: this.#revocations.size,
     };
   }
 
@@ -451,10 +552,12 @@ function ofAnotherVersion(): IndexFault {
 
 function assertHead(head: Partial<IndexHead>): void {
   const { format, version, state, events, grants, keys, groups, folds, pending } = head;
+  const { approvals, approved, revocations } = head;
   if (format !== FORMAT || version !== VERSION) throw ofAnotherVersion();
   const { records, bytes, end, chain, tree, seals } = (state ?? {}) as Partial<HeadForm>;
   const isWhole =
     [events, grants, keys, groups, folds, pending, records, bytes].every(isCount) &&
+    [approvals, approved, revocations].every(isCount) &&
     typeof end?.file === 'string' &&
     isCount(end.byteOffset) &&
     typeof chain?.prev === 'string' &&

@@ -135,5 +135,7 @@ export function dryRun(toolName: string, now: string, meterUsed: MeterVector): E
     hasOutputRef: false,
     resources: [],
     isRelease: false,
+    isDirect: false,
+    start: undefined,
   };
 }

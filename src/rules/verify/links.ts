@@ -1,8 +1,10 @@
 /** The state of authorizations: grants, open and denied actions, and unresolved links. */
 
 import type { Finding } from '../../format/finding/finding.js';
-import type { Grant } from '../bounds/grant.js';
+import type { Approval } from '../bounds/approval.js';
+import type { Approved, Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
+import type { Revocation } from '../bounds/withdrawal.js';
 import { type Actions, ActionTable } from './action-table.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
@@ -24,6 +26,22 @@ export interface RequestEntry {
   readonly asked: string;
 }
 
+/** A reject. */
+export interface RejectEntry {
+  readonly seq: number;
+}
+
+/** Approvals by id. */
+export interface ApprovalTable extends Table<string, Approval> {
+  /** In ledger order. */
+  values(): Iterable<Approval>;
+}
+
+/** The revocations that are not invalid, in ledger order. */
+export interface RevocationList extends Iterable<Revocation> {
+  push(revocation: Revocation): void;
+}
+
 /** The state of linkage. */
 export interface Links {
   readonly grants: GrantTable;
@@ -37,6 +55,13 @@ export interface Links {
   readonly pending: Table<string, PendingLink> & { readonly size: number };
   /** The first allowed action, not invalid, of each request key, by {@link requestName}. */
   readonly requests: Table<string, RequestEntry>;
+  /** The approvals that are not invalid, used up or not, by id. */
+  readonly approvals: ApprovalTable;
+  /** What open actions use of them, by the action's id. */
+  readonly approved: Table<string, Approved>;
+  /** The last reject of a call by a principal. */
+  readonly rejects: Table<string, RejectEntry>;
+  readonly revocations: RevocationList;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
 }
@@ -61,6 +86,10 @@ export function emptyLinks(): Links {
     expiring: new Map(),
     pending: new Map(),
     requests: new Map(),
+    approvals: new Map(),
+    approved: new Map(),
+    rejects: new Map(),
+    revocations: [],
     latest: undefined,
   };
 }
