@@ -57,7 +57,8 @@ const OPTIONAL = new Set(
     'output_digest output_ref resources_touched model_id provider pricing_snapshot_digest name valid_from valid_until reason ' +
     'meta origins require event_signatures pointer expected actual related folded findings meter_reservation ' +
     'ledger_id source digest meter_basis action_caps not_before max_delegation_depth binding continues note ' +
-    'execution_event_id evidence estimated open_starts'
+    'execution_event_id evidence estimated open_starts approvals above max_age_s approval_event_ids request_key ' +
+    'meter_limit request_event_id reason_digest in_flight'
   ).split(' '),
 );
 const isOptional = (pointer: string, document: unknown) => {
@@ -75,8 +76,11 @@ const isOptional = (pointer: string, document: unknown) => {
   // And of these names, only the ones in genesis's `continues`, and in a source.
   if (/\/continues\/ledger_id$|^\/note$|\/(?:intent_ref|output_ref|evidence)\/digest$/.test(pointer))
     return false;
-  if (document === adjustment && /^\/(?:reason|grant_event_id)$/.test(pointer)) return false;
-  return OPTIONAL.has(token);
+  const isOnGrant = document === adjustment || document === approval || document === revocation;
+  if (isOnGrant && /^\/(?:reason|grant_event_id|tool_params_digest)$/.test(pointer)) return false;
+  if (document === revocation && pointer === '/in_flight') return false;
+  if (/^\/approvals$|^\/(?:revocations\/0)\/grant_event_id$/.test(pointer)) return false;
+  return OPTIONAL.has(token) || /\/approvals\/0\/count$/.test(pointer);
 };
 /** Objects that take any member. */
 const isOpen = (pointer: string, document: unknown) =>
@@ -139,7 +143,7 @@ describe.each(DOCUMENTS)('%s', (_, check, document) => {
           Array.isArray(wrong) === Array.isArray(value) &&
           (wrong === null) === (value === null);
         const isNullable =
-          /\/(?:origin|root|tip_event_id|last_tree_size|seq|event_id)$/.test(pointer) &&
+          /\/(?:origin|root|tip_event_id|last_tree_size|seq|event_id|used_by)$/.test(pointer) &&
           document === samples.report;
         if (isSameType || isNullable) continue;
         const faults = check(withPlace(document, pointer, wrong));

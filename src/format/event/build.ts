@@ -10,12 +10,14 @@ import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js'
 import { checkEvent } from '../schema/check.js';
 import type {
   AdjustmentEvent,
+  ApprovalEvent,
   AttestationEvent,
   AuthorizationEvent,
   CheckpointEvent,
   ExecutionEvent,
   GenesisEvent,
   KeyEvent,
+  RevocationEvent,
 } from '../schema/generated/types.js';
 import { type CompleteEvent, completePayload, payloadOf, type Room } from './identity.js';
 import { digestReader, readDigestTexts } from './references.js';
@@ -157,6 +159,12 @@ export const buildExecution: Builder<ExecutionEvent> = builderOf('execution');
 
 /** Completes an adjustment (SPEC §3.5). @throws EventError, TypeError as {@link buildEvent}. */
 export const buildAdjustment: Builder<AdjustmentEvent> = builderOf('adjustment');
+
+/** Completes an approval (SPEC §3.6). @throws EventError, TypeError as {@link buildEvent}. */
+export const buildApproval: Builder<ApprovalEvent> = builderOf('approval');
+
+/** Completes a revocation (SPEC §3.7). @throws EventError, TypeError as {@link buildEvent}. */
+export const buildRevocation: Builder<RevocationEvent> = builderOf('revocation');
 
 /** Completes a genesis (SPEC §3.3). @throws EventError, TypeError as {@link buildEvent}. */
 export const buildGenesis: Builder<GenesisEvent> = builderOf('genesis');

@@ -2,7 +2,7 @@
  * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
  * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
  * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
- * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `m:ID` the approvals of open actions, `y:N` revocations ·
+ * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `m:ID` the approvals of open actions, `z:N` revocations ·
  * `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
  * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
@@ -190,7 +190,7 @@ class IndexedRevocations implements RevocationList {
   readonly #table: CountedTable<Revocation>;
 
   constructor(entries: Entries, size: number) {
-    this.#table = new CountedTable(entries, 'y:', (form) => form as Revocation, size);
+    this.#table = new CountedTable(entries, 'z:', (form) => form as Revocation, size);
   }
 
   get size(): number {
