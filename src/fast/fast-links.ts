@@ -122,7 +122,7 @@ export class FastLinks {
       ? this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base))
       : undefined;
     const view = isLinked ? grant && this.#amounts.viewOf(grant.index) : this.#amounts.unbounded;
-    if (view === undefined || needsRules(view)) return false;
+    if (view === undefined || needsRules(view) || (isDenied && view.hasApprovals)) return false;
     const draft = this.#draft;
     if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.copyTo(draft)) return false;
     if (!isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;

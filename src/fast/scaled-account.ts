@@ -136,6 +136,7 @@ export class BoundsView {
   readonly hasWindows: boolean;
   readonly limitsResources: boolean;
   readonly isDigestOnly: boolean;
+  readonly hasApprovals: boolean;
   /** The latest `occurred_at`, the latest `not_before` and the earliest `expires_at` of the chain. */
   readonly latest: string;
   readonly notBefore: string | undefined;
@@ -151,6 +152,7 @@ export class BoundsView {
     this.chain = grantChain(grant);
     this.hasWindows = this.chain.some((each) => each.rates.length > 0 || each.concurrency !== undefined);
     this.limitsResources = this.chain.some(({ resources }) => resources !== undefined);
+    this.hasApprovals = this.chain.some(({ approvals }) => approvals.length > 0);
     this.isDigestOnly = this.chain.some(({ outputMode }) => outputMode === 'digest_only');
     this.latest = this.chain.reduce((last, { occurredAt }) => later(last, occurredAt), EARLIEST);
     this.notBefore = this.chain.map((each) => each.notBefore).reduce(later, undefined);

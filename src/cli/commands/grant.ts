@@ -33,6 +33,11 @@ interface GrantCommandOptions extends SigningChoice {
   readonly maxDepth?: string;
   readonly resource?: readonly string[];
   readonly outputMode?: string;
+  readonly approveTool?: readonly string[];
+  readonly approveAbove?: readonly string[];
+  readonly approver?: readonly string[];
+  readonly approvals?: string;
+  readonly approvalAge?: string;
   readonly parent?: string;
   readonly intent?: readonly string[];
   readonly intentDigest?: string;
@@ -55,6 +60,7 @@ const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>>
   maxDelegationDepth: '--max-depth',
   outputMode: '--output-mode',
   resources: '--resource',
+  approvals: '--approve-tool',
   parent: '--parent',
   intent: '--intent',
   intentDigest: '--intent-digest',
@@ -121,6 +127,19 @@ export function addGrant(program: Command, run: Run): void {
         'allow_inline',
       ]),
     )
+    .option(
+      '--approve-tool <pattern>',
+      'calls of these tools need approval; may be given again (default with --approver: all)',
+      collect,
+    )
+    .option(
+      '--approve-above <amounts>',
+      'only calls that may use more than this, such as usd=10; may be given again',
+      collect,
+    )
+    .option('--approver <pattern>', "who may approve, such as 'human:*'; may be given again", collect)
+    .option('--approvals <n>', 'how many of them must approve (default: 1)')
+    .option('--approval-age <seconds>', 'how old an approval may be')
     .option('--parent <id>', 'delegate from this grant: its seq, its id, or a prefix of it')
     .option('--intent <text>', 'what it is for: a text, or @FILE with JSON; may be given again', collect)
     .option('--intent-digest <digest>', 'the digest of the intent, in place of --intent')
@@ -206,8 +225,34 @@ async function readOptions(
     ...numberOption('concurrencyLimit', options.concurrency),
     ...numberOption('maxDelegationDepth', options.maxDepth),
     ...(outputMode === undefined ? {} : { outputMode: outputMode as NonNullable<Bounds['output_mode']> }),
+    ...readApprovals(options, problems),
     ...(options.resource === undefined ? {} : { resources: readResources(options.resource, problems) }),
     ...defined({ intent, intentDigest, userIntent, policyId, policyDigest, source }),
+  };
+}
+
+/** One rule: several are for the API. */
+function readApprovals(
+  options: GrantCommandOptions,
+  problems: OptionProblems,
+): Pick<GrantOptions, 'approvals'> {
+  const { approveTool, approveAbove, approver = [], approvals, approvalAge } = options;
+  const isGiven = [approveTool, approveAbove, options.approver, approvals, approvalAge].some(
+    (each) => each !== undefined,
+  );
+  if (!isGiven) return {};
+  const number = (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  const above =
+    approveAbove && amountsOf(approveAbove, (problem) => problems.add('--approve-above', problem));
+  return {
+    approvals: [
+      {
+        tools: approveTool ?? ['*'],
+        approvers: approver,
+        ...defined({ above, count: number(approvals), maxAgeSeconds: number(approvalAge) }),
+      },
+    ],
   };
 }
 

@@ -2,7 +2,7 @@
  * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
  * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
  * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
- * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `m:ID` the approvals of open actions, `z:N` revocations ·
+ * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `Y:CALL` what was said of a call, `W:CALL` requests for approval, `m:ID` the approvals of open actions, `z:N` revocations ·
  * `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
  * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
@@ -34,7 +34,9 @@ import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/veri
 import type {
   Links,
   PendingLink,
+  CallEntry,
   RejectEntry,
+  RequestedApproval,
   RequestEntry,
   RevocationList,
 } from '../../rules/verify/links.js';
@@ -151,15 +153,15 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
-/** Rejects, keyed by the hash of their call, which is long. */
-class IndexedRejects implements Table<string, RejectEntry> {
-  readonly #table: EntryTable<RejectEntry>;
+/** Values by the hash of a long key. */
+class HashedTable<V extends object> implements Table<string, V> {
+  readonly #table: EntryTable<V>;
 
-  constructor(entries: Entries) {
-    this.#table = new EntryTable(entries, 'V:', (form) => form as RejectEntry);
+  constructor(entries: Entries, prefix: string) {
+    this.#table = new EntryTable(entries, prefix, (form) => form as V);
   }
 
-  get(call: string): RejectEntry | undefined {
+  get(call: string): V | undefined {
     return this.#table.get(keyOf(call));
   }
 
@@ -167,7 +169,7 @@ class IndexedRejects implements Table<string, RejectEntry> {
     return this.#table.has(keyOf(call));
   }
 
-  set(call: string, entry: RejectEntry): void {
+  set(call: string, entry: V): void {
     this.#table.set(keyOf(call), entry);
   }
 
@@ -176,8 +178,12 @@ class IndexedRejects implements Table<string, RejectEntry> {
   }
 
   /** In no order; load first. */
-  values(): Iterable<RejectEntry> {
+  values(): Iterable<V> {
     return this.#table.values();
+  }
+
+  load(): Promise<void> {
+    return this.#table.load();
   }
 
   takeChanges(): EntryChange[] {
@@ -236,7 +242,9 @@ export class IndexedState {
   readonly #requests: EntryTable<RequestEntry>;
   readonly #approvals: CountedTable<Approval>;
   readonly #approved: CountedTable<Approved>;
-  readonly #rejects: IndexedRejects;
+  readonly #rejects: HashedTable<RejectEntry>;
+  readonly #calls: HashedTable<CallEntry>;
+  readonly #awaiting: HashedTable<RequestedApproval>;
   readonly #revocations: IndexedRevocations;
   readonly #pending: CountedTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
@@ -261,7 +269,9 @@ export class IndexedState {
     this.#requests = new EntryTable(entries, 'q:', toRequest);
     this.#approvals = new CountedTable(entries, 'v:', (form) => form as Approval, head?.approvals ?? 0);
     this.#approved = new CountedTable(entries, 'm:', (form) => form as Approved, head?.approved ?? 0);
-    this.#rejects = new IndexedRejects(entries);
+    this.#rejects = new HashedTable(entries, 'V:');
+    this.#calls = new HashedTable(entries, 'Y:');
+    this.#awaiting = new HashedTable(entries, 'W:');
     this.#revocations = new IndexedRevocations(entries, head?.revocations ?? 0);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
@@ -283,6 +293,8 @@ export class IndexedState {
       approved: this.#approved,
       rejects: this.#rejects,
       revocations: this.#revocations,
+      calls: this.#calls,
+      awaiting: this.#awaiting,
       latest: undefined,
     };
     const keyring = new Keyring(backend, keySource(entries, head));
@@ -422,6 +434,8 @@ export class IndexedState {
       ...this.#approvals.takeChanges(),
       ...this.#approved.takeChanges(),
       ...this.#rejects.takeChanges(),
+      ...this.#calls.takeChanges(),
+      ...this.#awaiting.takeChanges(),
       ...this.#revocations.takeChanges(),
       ...this.#pending.takeChanges(),
       ...this.#checkpoints.takeChanges(),

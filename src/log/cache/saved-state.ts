@@ -25,7 +25,13 @@ import type { SavedNode } from '../../rules/bounds/timeline-node.js';
 import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
 import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import { EventIndex, type EventIndexData } from '../../rules/verify/event-index.js';
-import type { PendingLink, RejectEntry, RequestEntry } from '../../rules/verify/links.js';
+import type {
+  CallEntry,
+  PendingLink,
+  RejectEntry,
+  RequestedApproval,
+  RequestEntry,
+} from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import {
   type ActionForm,
@@ -76,6 +82,8 @@ interface Saved {
   readonly approved: ReadonlyMap<string, Approved>;
   readonly rejects: ReadonlyMap<string, RejectEntry>;
   readonly revocations: readonly Revocation[];
+  readonly calls: ReadonlyMap<string, CallEntry>;
+  readonly awaiting: ReadonlyMap<string, RequestedApproval>;
   readonly pending: readonly PendingLink[];
   readonly checkpoints: readonly KnownCheckpoint[];
   readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
@@ -108,6 +116,8 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     approved: links.approved as unknown as ReadonlyMap<string, Approved>,
     rejects: links.rejects as unknown as ReadonlyMap<string, RejectEntry>,
     revocations: [...links.revocations],
+    calls: links.calls as unknown as ReadonlyMap<string, CallEntry>,
+    awaiting: links.awaiting as unknown as ReadonlyMap<string, RequestedApproval>,
     pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
     unsealed: seals.unsealed,
@@ -224,7 +234,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
     foldRoots: new Map(saved.foldRoots),
   };
   const { grants, actions, starts, expiring, requests, pending } = state.links;
-  const { approvals, approved, rejects, revocations } = state.links;
+  const { approvals, approved, rejects, revocations, calls, awaiting } = state.links;
   const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
     fromDigestText(place.eventId);
   for (const { form, nodes } of saved.grants) {
@@ -245,6 +255,8 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
   for (const approval of saved.approvals) approvals.set(idOf(approval), approval);
   for (const [id, by] of saved.approved) approved.set(id, by);
   for (const [call, reject] of saved.rejects) rejects.set(call, reject);
+  for (const [call, entry] of saved.calls) calls.set(call, entry);
+  for (const [call, request] of saved.awaiting) awaiting.set(call, request);
   for (const revocation of saved.revocations) revocations.push(revocation);
   for (const link of saved.pending) pending.set(link.id, link);
   for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);

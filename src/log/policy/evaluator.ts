@@ -18,8 +18,10 @@ import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balanc
 import { type Action, digestKey, type Grant, makeAction } from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
 import { withStarted } from '../../rules/bounds/started.js';
+import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
 import { listRunning } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { type ApprovalNeed, chooseApprovals, findNeed, toDenial } from './choose-approvals.js';
 import {
   boundOf,
   type DecidingBound,
@@ -52,6 +54,8 @@ export interface AuthorizationRequest {
   readonly hygiene?: HygieneReport;
   /** The caller's name for this request (SPEC §8 rule 18): 1 to 128 characters of `[A-Za-z0-9._:/+=@-]`. */
   readonly requestKey?: string;
+  /** The approvals to use, `sha-256:…`. Default: sound ones for exactly this call are found. */
+  readonly approvalIds?: readonly string[];
 }
 
 /** Whose imported authority counts. */
@@ -80,7 +84,11 @@ export interface AuthorizationDecision {
   readonly grantId: string | undefined;
   /** The intent that links the action to its grant (SPEC §8 rule 13), if not its own. */
   readonly userIntentDigest?: Digest;
-  /** Empty for a denial. */
+  /** The approvals that the action uses up, `sha-256:…`. */
+  readonly approvalIds?: readonly string[];
+  /** For `APPROVAL_REQUIRED`: who may approve. Not recorded. */
+  readonly need?: ApprovalNeed;
+  /** For a denial what was asked for, if it is `APPROVAL_REQUIRED`, else empty. */
   readonly reservation: MeterVector;
   /** The grant's accounts after the reservation; started work counts as reserved. */
   readonly remaining: readonly Balance[];
@@ -101,7 +109,7 @@ type Check = readonly [check: string, codes: readonly DenialCode[]];
 
 /** In listed order, with the codes that fail each. */
 const CHECKS: readonly Check[] = [
-  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY']],
+  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY', 'GRANT_REVOKED']],
   ['hygiene', ['HYGIENE_NOT_OK']],
 ];
 
@@ -124,6 +132,17 @@ const CHECKS_OF_GRANT: readonly Check[] = [
   ['rate', ['RATE_LIMIT_EXCEEDED']],
   ['concurrency', ['CONCURRENCY_EXCEEDED']],
   ['resource', ['RESOURCE_NOT_GRANTED']],
+  // Last: nobody is asked to approve what could not be done.
+  [
+    'approval',
+    [
+      'APPROVAL_NOT_FOUND',
+      'APPROVAL_NOT_AN_APPROVAL',
+      'APPROVAL_REUSED',
+      'APPROVAL_EXCEEDED',
+      'APPROVAL_REQUIRED',
+    ],
+  ],
 ];
 
 /**
@@ -180,24 +199,44 @@ export class GrantEvaluator implements PolicyEvaluator {
     const { principalId: actual } = request;
     if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
     const userIntent = linkIntent(request, grant);
+    // It would be the next record.
+    const place = { ...grant.place, seq: this.#state.records };
     const action = {
-      ...makeAction(outlineAction(event), grant.place, grant),
+      ...makeAction(outlineAction(event), place, grant),
       userIntent: userIntent && digestKey(userIntent),
     };
-    broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action), ...judgeOverdraft(grant));
+    const { ids, approved, denials } = chooseApprovals(
+      this.#state,
+      action,
+      request.approvalIds,
+      this.#honoured,
+    );
+    broken.push(...judgeAction(action, approved).findings.map(toDenial), ...denials);
+    broken.push(...judgeAtOnce(request, action), ...judgeOverdraft(grant));
     const checks = [...CHECKS, ...CHECKS_OF_GRANT];
     if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
-      return deny(eventId, checks, broken);
+      return withNeed(deny(eventId, checks, broken), request, findNeed(action, approved));
     return {
       decision: 'allow',
       decisionCode: 'ALLOW',
       checks: listChecks(checks, []),
       grantId: eventId,
       ...(userIntent === undefined ? {} : { userIntentDigest: userIntent }),
+      ...(ids.length === 0 ? {} : { approvalIds: ids }),
       reservation: request.meters ?? [],
       remaining: remainingOf(request, grant),
     };
   }
+}
+
+/** A denial that an approver can lift says who that is, and what for. */
+function withNeed(
+  denied: AuthorizationDecision,
+  { meters = [] }: AuthorizationRequest,
+  need: ApprovalNeed | undefined,
+): AuthorizationDecision {
+  if (denied.decisionCode !== APPROVAL_REQUIRED || need === undefined) return denied;
+  return { ...denied, need, reservation: meters };
 }
 
 function remainingOf(request: AuthorizationRequest, grant: Grant): Balance[] {
@@ -272,7 +311,7 @@ const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
     request;
-  const { contextDigest, hygiene, resources, expiresAt, requestKey } = request;
+  const { contextDigest, hygiene, resources, expiresAt, requestKey, approvalIds } = request;
   assertResources(resources);
   const event = {
     event_type: 'authorization',
@@ -300,6 +339,9 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
         tool_params_digest: paramsDigest,
         meter_reservation: meters ?? [],
         ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+        ...(approvalIds === undefined || approvalIds.length === 0
+          ? {}
+          : { approval_event_ids: approvalIds.map(toDigest) }),
         ...(requestKey === undefined ? {} : { request_key: requestKey }),
       },
     },

@@ -15,6 +15,7 @@ import {
 import { judgingInstant } from '../trust/record-signing.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
+import { callName, MAX_CALL_APPROVALS } from './links.js';
 import type { VerifyState } from './state.js';
 
 /** An approval or a reject whose record may still turn out to be invalid. */
@@ -79,18 +80,26 @@ export function settleApproval(
   isInvalid: boolean,
 ): void {
   if (isInvalid) return;
-  if (isReject) links.rejects.set(callOf(approval), { seq: approval.place.seq });
-  else links.approvals.set(fromDigestText(approval.place.eventId), approval);
+  const { place, principalId } = approval;
+  const id = fromDigestText(place.eventId);
+  const call = nameOf(approval);
+  const { approvals = [], rejected } = links.calls.get(call) ?? {};
+  if (isReject) {
+    links.rejects.set(`${principalId} ${call}`, { seq: place.seq });
+    links.calls.set(call, { approvals, rejected: { place, principalId } });
+  } else {
+    links.approvals.set(id, approval);
+    links.calls.set(call, { approvals: [...approvals, id].slice(-MAX_CALL_APPROVALS), rejected });
+  }
 }
 
-/** What one principal may approve or reject, as the key of a table. */
-function callOf({ grant, principalId, toolName, params }: Approval): string {
-  return `${grant} ${principalId} ${toolName} ${params}`;
+function nameOf({ grant, toolName, params }: Approval): string {
+  return callName(grant, toolName, params);
 }
 
 /** Whether its principal rejected the same call after the approval. Of one that is used up it MUST NOT be asked. */
 export function isWithdrawn({ links }: VerifyState, approval: Approval): boolean {
-  const rejected = links.rejects.get(callOf(approval));
+  const rejected = links.rejects.get(`${approval.principalId} ${nameOf(approval)}`);
   return rejected !== undefined && rejected.seq > approval.place.seq;
 }
 
@@ -127,6 +136,31 @@ export function resolveApprovals(
 
 const NAMED = '/authorization/action/approval_event_ids';
 
+/** The code of a denied action that asks for approval (SPEC §3.6). */
+export const APPROVAL_REQUIRED = 'APPROVAL_REQUIRED';
+
+/** Remembers a request for approval until the same call is allowed. */
+export function noteRequest({ links }: VerifyState, action: Action, decisionCode: string): void {
+  const { grant, principalId, toolName, params, occurredAt, place } = action;
+  if (grant === undefined) return;
+  const name = `${principalId} ${callName(grant.index, toolName, params)}`;
+  const isAwaited = links.awaiting.has(name);
+  if (action.decision === 'allow') {
+    if (isAwaited) links.awaiting.delete(name);
+  } else if (decisionCode === APPROVAL_REQUIRED && !isAwaited && grant.principalId === principalId) {
+    const reservation = new Map(action.reservation);
+    links.awaiting.set(name, {
+      place,
+      principalId,
+      occurredAt,
+      grant: grant.index,
+      toolName,
+      params,
+      reservation,
+    });
+  }
+}
+
 /** An allowed action uses up the approvals that it names and that are for it. @returns Those that count. */
 export function useApprovals(
   state: VerifyState,
@@ -150,6 +184,8 @@ export function useApprovals(
     used.push(approval);
     if (!isWithdrawn(state, approval)) ids.push(id);
     state.links.approvals.set(id, { ...approval, usedBy: action.place.eventId });
+    const { approvals = [], rejected } = state.links.calls.get(nameOf(approval)) ?? {};
+    state.links.calls.set(nameOf(approval), { approvals: approvals.filter((each) => each !== id), rejected });
   }
   if (used.length === 0) return undefined;
   const approved = approve(state, action, ids, used);
@@ -158,7 +194,7 @@ export function useApprovals(
 }
 
 /** The approvals of an action at its place. @param ids - Of those that were not withdrawn. @param used - All. */
-export function approve(
+function approve(
   { clock, keyring }: Pick<VerifyState, 'clock' | 'keyring'>,
   { occurredAt }: Pick<Action, 'occurredAt'>,
   ids: readonly string[],
@@ -166,6 +202,12 @@ export function approve(
 ): Approved {
   const instant = judgingInstant(clock, occurredAt);
   return { ids, limits: leastLimits(used), instant, hasAuthority: keyring.hasAuthority };
+}
+
+/** The approvals that an action would use if it came next. @param ids - Of approvals that are for it and not withdrawn, base64url. */
+export function approvalsFor(state: VerifyState, action: Action, ids: readonly string[]): ApprovedBy {
+  const used = ids.flatMap((id) => state.links.approvals.get(id) ?? []);
+  return approvedBy(state, approve(state, action, ids, used));
 }
 
 function reportReused(state: VerifyState, approval: Approval, pointer: string, findings: LineFindings): void {
@@ -187,7 +229,7 @@ export function approvalsOf(state: VerifyState, id: string): ApprovedBy | undefi
 }
 
 /** The approvals of an action for the rules of bounds. */
-export function approvedBy(state: VerifyState, approved: Approved): ApprovedBy {
+function approvedBy(state: VerifyState, approved: Approved): ApprovedBy {
   return {
     ...approved,
     approvals: approved.ids.flatMap((id) => state.links.approvals.get(id) ?? []),

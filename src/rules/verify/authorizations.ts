@@ -3,6 +3,7 @@
  * judges what it allows.
  */
 
+import { defined } from '../../base/defined.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { orderTimestamps } from '../../base/value/timestamp.js';
 import {
@@ -34,7 +35,14 @@ import {
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { judgeTakeover, type OpenStart } from '../bounds/started.js';
-import { approvalsOf, checkApproval, type MadeApproval, settleApproval, useApprovals } from './approvals.js';
+import {
+  approvalsOf,
+  checkApproval,
+  type MadeApproval,
+  noteRequest,
+  settleApproval,
+  useApprovals,
+} from './approvals.js';
 import type { EventKind } from './event-index.js';
 import { placeOf, resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
@@ -61,6 +69,7 @@ export interface Linked {
   /** What its verdict decides: {@link settleLinked} MUST be called with it. */
   readonly made?: Grant;
   readonly request?: MadeRequest;
+  readonly asking?: { readonly action: Action; readonly code: string };
   readonly approval?: MadeApproval | undefined;
   readonly revocation?: MadeRevocation | undefined;
 }
@@ -115,9 +124,10 @@ function checkStart(
 
 /** Applies what waits for the verdict of a record, once that is known. @param id - Of its event, base64url. */
 export function settleLinked(state: VerifyState, linked: Linked, id: string, verdict: EventVerdict): void {
-  const { made, request, approval, revocation } = linked;
+  const { made, request, asking, approval, revocation } = linked;
   if (made !== undefined) settleGrant(state, made, verdict);
   if (request !== undefined) settleRequest(state, request, id, verdict);
+  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.code);
   if (approval !== undefined) settleApproval(state, approval, verdict === 'invalid');
   if (revocation !== undefined) settleRevocation(state, revocation, verdict === 'invalid');
 }
@@ -186,8 +196,15 @@ function checkAuthorization(
   if (outline.hasDoubts) checkDecision(line.event(), findings);
   const parent = resolveGrant(state, outline.grantId, isAllow, findings, GRANT_OF_AUTHORIZATION);
   if (outline.kind === 'action') {
-    const request = checkAction(state, line.eventId, outline, place, parent, findings);
-    return request === undefined ? UNLINKED : { ...UNLINKED, request };
+    const { action, request } = checkAction(state, line.eventId, outline, place, parent, findings);
+    // Only there it can be a request for approval, or the answer to one.
+    const code = hasApprovalRules(parent) ? line.event().decision_code : undefined;
+    if (request === undefined && code === undefined) return UNLINKED;
+    return {
+      ...UNLINKED,
+      ...defined({ request }),
+      ...(code === undefined ? {} : { asking: { action, code } }),
+    };
   }
   const event = line.event();
   const grant = makeGrant(
@@ -222,7 +239,7 @@ function checkAction(
   place: EventPlace,
   parent: Grant | undefined,
   findings: LineFindings,
-): MadeRequest | undefined {
+): { readonly action: Action; readonly request?: MadeRequest } {
   const action = makeAction(outline, place, parent);
   findings.setGrant(parent);
   findings.warnDoubleAt(outline.firstDouble, '/authorization/action/meter_reservation');
@@ -235,12 +252,16 @@ function checkAction(
       if (system !== undefined) noteSystems(state, [system]);
   }
   state.links.actions.set(id, action);
-  if (outline.decision === 'deny') return undefined;
+  if (outline.decision === 'deny') return { action };
   if (outline.expiresAt !== undefined) state.links.expiring.set(id, outline.expiresAt);
-  if (outline.requestKey === undefined) return undefined;
+  if (outline.requestKey === undefined) return { action };
   const name = requestName(outline.principalId, parent, outline.requestKey);
   checkRequest(state, name, outline.requestKey, findings);
-  return { name, asked: askedOf(outline.toolName, outline.params) };
+  return { action, request: { name, asked: askedOf(outline.toolName, outline.params) } };
+}
+
+function hasApprovalRules(grant: Grant | undefined): boolean {
+  return grantChain(grant).some(({ approvals }) => approvals.length > 0);
 }
 
 /** Rule 18: a request key is used once. */

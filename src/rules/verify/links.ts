@@ -2,7 +2,7 @@
 
 import type { Finding } from '../../format/finding/finding.js';
 import type { Approval } from '../bounds/approval.js';
-import type { Approved, Grant } from '../bounds/grant.js';
+import type { Amounts, Approved, EventPlace, Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { Revocation } from '../bounds/withdrawal.js';
 import { type Actions, ActionTable } from './action-table.js';
@@ -29,6 +29,29 @@ export interface RequestEntry {
 /** A reject. */
 export interface RejectEntry {
   readonly seq: number;
+}
+
+/** What was said of one call under one grant, for live decisions. */
+export interface CallEntry {
+  /** The ids of the last approvals that are not used up, base64url; at most {@link MAX_CALL_APPROVALS}. */
+  readonly approvals: readonly string[];
+  /** The last reject. */
+  readonly rejected: { readonly place: EventPlace; readonly principalId: string } | undefined;
+}
+
+export const MAX_CALL_APPROVALS = 64;
+
+/** A denied action that asks for approval: the first of its call that nothing has allowed since. */
+export interface RequestedApproval {
+  readonly place: EventPlace;
+  readonly principalId: string;
+  readonly occurredAt: string;
+  /** The number of its grant. */
+  readonly grant: number;
+  readonly toolName: string;
+  /** The parameters' digest as text. */
+  readonly params: string;
+  readonly reservation: Amounts;
 }
 
 /** Approvals by id. */
@@ -62,6 +85,10 @@ export interface Links {
   /** The last reject of a call by a principal. */
   readonly rejects: Table<string, RejectEntry>;
   readonly revocations: RevocationList;
+  /** By {@link callName}. No rule of verification reads it. */
+  readonly calls: Table<string, CallEntry>;
+  /** By {@link callName} and principal. No rule of verification reads it. */
+  readonly awaiting: Table<string, RequestedApproval>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
 }
@@ -74,6 +101,11 @@ export function requestName(principalId: string, grant: Grant | undefined, reque
 /** The content of a request. @param params - The digest of the parameters, as text. */
 export function askedOf(toolName: string, params: string): string {
   return `${toolName} ${params}`;
+}
+
+/** A call under a grant. @param grant - The grant's number. @param params - The digest of the parameters, as text. */
+export function callName(grant: number, toolName: string, params: string): string {
+  return `${grant} ${toolName} ${params}`;
 }
 
 /** The state before the first line. */
@@ -90,6 +122,8 @@ export function emptyLinks(): Links {
     approved: new Map(),
     rejects: new Map(),
     revocations: [],
+    calls: new Map(),
+    awaiting: new Map(),
     latest: undefined,
   };
 }

@@ -79,6 +79,15 @@ export function findOpenStart({ links: { starts } }: VerifyState, id: string): O
   return starts.get(id)?.values().next().value;
 }
 
+/** An open start of an authorization; both ids base64url. */
+export function findStartOf(
+  { links: { starts } }: VerifyState,
+  authorizationId: string,
+  id: string,
+): OpenStart | undefined {
+  return starts.get(authorizationId)?.get(id);
+}
+
 /** The open start of its authorization, principal and tool that an execution names. */
 export function findNamedStart(
   { links }: VerifyState,
