@@ -5,15 +5,16 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { resolveTime } from '../../base/value/when.js';
-import type { ApprovalEvent, Key } from '../../format/schema/generated/types.js';
-import { type ApprovalOptions, draftApproval } from '../../log/policy/approve.js';
-import { isPrincipalId } from '../../base/value/principal.js';
+import type { ApprovalEvent } from '../../format/schema/generated/types.js';
+import { type ApprovalOptions, draftApproval, listPendingApprovals } from '../../log/policy/approve.js';
+import type { Ledger } from '../../log/writer/ledger.js';
+import type { Terminal } from '../terminal.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { amountsOf, collect, principalId } from '../options.js';
 import { viewOf } from '../view.js';
 import { OptionProblems, withEntitledKeys } from './append-draft.js';
 import { jsonText } from '../json-text.js';
-import { openSigned, type SigningChoice, withSigning } from './ledger-key.js';
+import { openSigned, principalOfKey, type SigningChoice, withSigning } from './ledger-key.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 
 interface ApproveCommandOptions extends SigningChoice {
@@ -101,39 +102,48 @@ async function answer(
   const { ledger, signer } = await openSigned(context, path, options);
   try {
     const keys = await ledger.listKeys();
-    const own = onlyPrincipal(keys.find(({ keyid }) => keyid === signer?.publicKey.keyid));
+    const own = principalOfKey(keys, signer);
     const said = {
       decision,
       principalId: options.principal ?? own ?? ledger.principalId,
       occurredAt: now,
       ...defined({ limit, expiresAt, code: options.code }),
     };
-    let event: object = {};
+    let event: object | undefined;
     const appended = await ledger
       .decide(
         (state) => {
-          event = problems.try(FLAGS, () => draftApproval(state, request, said)) ?? {};
+          event = problems.try(FLAGS, () => draftApproval(state, request, said));
           problems.end(decision);
-          return { event, isAnew: true };
+          return { event: event as object, isAnew: true };
         },
         { signal },
       )
       .catch((error: unknown) => {
-        throw withEntitledKeys(error, findEntitledKeys(keys, event, { at: now }), event);
+        throw event === undefined
+          ? error
+          : withEntitledKeys(error, findEntitledKeys(keys, event, { at: now }), event);
       });
     const { seq, eventId, status } = appended;
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
     terminal.say(describe(event as ApprovalEvent, seq, signer?.publicKey.keyid));
+    await sayWhatIsMissing(terminal, ledger, request);
     return 0;
   } finally {
     await ledger.close();
   }
 }
 
-/** The principal of a key that is for one alone. */
-function onlyPrincipal(key: Key | undefined): string | undefined {
-  const [principal, other] = key?.principals ?? [];
-  return principal !== undefined && other === undefined && isPrincipalId(principal) ? principal : undefined;
+/** An approval may be valid, and count for nothing. */
+async function sayWhatIsMissing(terminal: Terminal, ledger: Ledger, request: string): Promise<void> {
+  const pending = await ledger.inspect(async (_, state) => {
+    await state.links.awaiting.load?.();
+    return listPendingApprovals(state, new Date().toISOString());
+  });
+  const { need } = pending.find(({ eventId }) => eventId === request) ?? {};
+  if (need === undefined) return;
+  const who = need.approvers.map((each) => printable(each, 80)).join(' or ');
+  terminal.say(`note: the call still needs approval by ${need.count === 1 ? '' : `${need.count} of `}${who}`);
 }
 
 function describe(event: ApprovalEvent, seq: number, signer: string | undefined): string {

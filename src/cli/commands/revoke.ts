@@ -11,7 +11,7 @@ import { jsonText } from '../json-text.js';
 import { principalId } from '../options.js';
 import { viewOf } from '../view.js';
 import { OptionProblems, withEntitledKeys } from './append-draft.js';
-import { openSigned, type SigningChoice, withSigning } from './ledger-key.js';
+import { openSigned, principalOfKey, type SigningChoice, withSigning } from './ledger-key.js';
 
 interface RevokeCommandOptions extends SigningChoice {
   readonly all?: boolean;
@@ -74,7 +74,7 @@ function addWithdrawal(command: Command, effect: RevocationOptions['effect'], ru
         'stop',
       ]),
     );
-  command.option('--principal <id>', `who does so (default: who made the ledger)`, principalId);
+  command.option('--principal <id>', 'who does so (default: the one principal that the key is for, or who made the ledger)', principalId);
   withSigning(command).action((ledger: string, grants: string[], options: RevokeCommandOptions) =>
     run((context) => withdraw(context, ledger, grants, effect, options)),
   );
@@ -106,7 +106,8 @@ async function withdraw(
     ids.push((await viewOf(context, path, undefined, options).findRecord(each)).eventId);
   const { ledger, signer } = await openSigned(context, path, options);
   try {
-    const asked = { ...said, principalId: options.principal ?? ledger.principalId };
+    const own = principalOfKey(await ledger.listKeys(), signer);
+    const asked = { ...said, principalId: options.principal ?? own ?? ledger.principalId };
     const now = (): string => new Date().toISOString();
     const appended = await withdrawGrants(ledger, all ? 'all' : ids, asked, now, { signal }).catch(
       (error: unknown) => {

@@ -15,7 +15,7 @@ import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { checkEvent } from '../../format/schema/check.js';
 import type { AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
 import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balance.js';
-import { type Action, digestKey, type Grant, makeAction } from '../../rules/bounds/grant.js';
+import { type Action, digestKey, type Grant, grantChain, makeAction } from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
 import { withStarted } from '../../rules/bounds/started.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
@@ -132,7 +132,10 @@ const CHECKS_OF_GRANT: readonly Check[] = [
   ['rate', ['RATE_LIMIT_EXCEEDED']],
   ['concurrency', ['CONCURRENCY_EXCEEDED']],
   ['resource', ['RESOURCE_NOT_GRANTED']],
-  // Last: nobody is asked to approve what could not be done.
+];
+
+/** Last: nobody is asked to approve what could not be done. */
+const CHECKS_OF_APPROVAL: readonly Check[] = [
   [
     'approval',
     [
@@ -213,7 +216,9 @@ export class GrantEvaluator implements PolicyEvaluator {
     );
     broken.push(...judgeAction(action, approved).findings.map(toDenial), ...denials);
     broken.push(...judgeAtOnce(request, action), ...judgeOverdraft(grant));
-    const checks = [...CHECKS, ...CHECKS_OF_GRANT];
+    const asksApproval =
+      request.approvalIds !== undefined || grantChain(grant).some(({ approvals }) => approvals.length > 0);
+    const checks = [...CHECKS, ...CHECKS_OF_GRANT, ...(asksApproval ? CHECKS_OF_APPROVAL : [])];
     if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
       return withNeed(deny(eventId, checks, broken), request, findNeed(action, approved));
     return {

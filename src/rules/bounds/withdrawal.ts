@@ -31,12 +31,11 @@ export function withdraw(grant: Grant, { place, effect, inFlight, byAuthority }:
     return;
   }
   const stop = now?.stop ?? (inFlight === 'stop' ? place : undefined);
-  const isChange = now === undefined || stop !== now.stop || effect !== now.effect;
   grant.withdrawal = {
     effect: now?.effect === 'revoke' ? 'revoke' : effect,
     place: now?.place ?? place,
     stop,
-    byAuthority: now?.byAuthority === true || (byAuthority && isChange),
+    byAuthority: now?.byAuthority === true || byAuthority,
   };
 }
 

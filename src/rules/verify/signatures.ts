@@ -183,7 +183,7 @@ export function ruleFor(
         get above() {
           return grantChain(grant.parent).map(({ principalId }) => principalId);
         },
-        isSuspendedByAuthority: grant.withdrawal?.byAuthority === true,
+        isSuspendedByAuthority: grant.withdrawal?.effect === 'suspend' && grant.withdrawal.byAuthority,
       };
     },
   });
