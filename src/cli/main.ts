@@ -11,6 +11,9 @@ import { VERSION } from '../base/version.js';
 import { CommandError } from './command-error.js';
 import { addAbandon } from './commands/abandon.js';
 import { addAdjust } from './commands/adjust.js';
+import { addApprovals } from './commands/approvals.js';
+import { addApprove, addReject } from './commands/approve.js';
+import { addResume, addRevoke, addSuspend } from './commands/revoke.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
 import { addBudget } from './commands/budget.js';
@@ -59,6 +62,7 @@ const REFERENCE = 'Values and reference:';
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAbandon, addAdjust, addBudget, addWhy],
+  'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
   'Verifying and reading:': [
     addVerify,
     addReport,

@@ -122,7 +122,7 @@ export class FastLinks {
       ? this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base))
       : undefined;
     const view = isLinked ? grant && this.#amounts.viewOf(grant.index) : this.#amounts.unbounded;
-    if (view === undefined || isImported(view)) return false;
+    if (view === undefined || needsRules(view) || (isDenied && view.hasApprovals)) return false;
     const draft = this.#draft;
     if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.copyTo(draft)) return false;
     if (!isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;
@@ -186,7 +186,7 @@ export class FastLinks {
         : grants.get(this.#texts.links.at(bytes, rows, base))?.index;
     if (index === undefined) return false;
     const view = index === -1 ? this.#amounts.unbounded : this.#amounts.viewOf(index);
-    if (view === undefined || isImported(view)) return false;
+    if (view === undefined || needsRules(view)) return false;
     const flags = rows[base + row.FLAGS]!;
     if (view.isDigestOnly && (flags & row.HAS_OUTPUT_REF) !== 0) return false;
     if (view.limitsResources && (flags & row.HAS_RESOURCES) !== 0) return false;
@@ -293,9 +293,12 @@ export class FastLinks {
   }
 }
 
-/** Whether a grant of the chain was imported from another system. */
-function isImported({ chain }: BoundsView): boolean {
-  for (let i = 0; i < chain.length; i += 1) if (chain[i]!.systems.size > 0) return true;
+/** Whether a grant of the chain was imported, or is or was withdrawn: the rules say what follows. */
+function needsRules({ chain }: BoundsView): boolean {
+  for (let i = 0; i < chain.length; i += 1) {
+    const { systems, withdrawal, stopped } = chain[i]!;
+    if (systems.size > 0 || withdrawal !== undefined || stopped !== undefined) return true;
+  }
   return false;
 }
 

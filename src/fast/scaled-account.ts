@@ -6,7 +6,7 @@
 import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
 import { orderTimestamps } from '../base/value/timestamp.js';
 import { type Account, type Grant, grantChain } from '../rules/bounds/grant.js';
-import { allowsTool } from '../rules/bounds/tool-set.js';
+import { allowsTool, SLICE_TOOL } from '../rules/bounds/tool-set.js';
 
 /** Amounts are counted in multiples of at least 10^−15. */
 export const MAX_SCALE = 15;
@@ -136,6 +136,7 @@ export class BoundsView {
   readonly hasWindows: boolean;
   readonly limitsResources: boolean;
   readonly isDigestOnly: boolean;
+  readonly hasApprovals: boolean;
   /** The latest `occurred_at`, the latest `not_before` and the earliest `expires_at` of the chain. */
   readonly latest: string;
   readonly notBefore: string | undefined;
@@ -151,16 +152,23 @@ export class BoundsView {
     this.chain = grantChain(grant);
     this.hasWindows = this.chain.some((each) => each.rates.length > 0 || each.concurrency !== undefined);
     this.limitsResources = this.chain.some(({ resources }) => resources !== undefined);
+    this.hasApprovals = this.chain.some(({ approvals }) => approvals.length > 0);
     this.isDigestOnly = this.chain.some(({ outputMode }) => outputMode === 'digest_only');
     this.latest = this.chain.reduce((last, { occurredAt }) => later(last, occurredAt), EARLIEST);
     this.notBefore = this.chain.map((each) => each.notBefore).reduce(later, undefined);
     this.expiresAt = this.chain.map((each) => each.expiresAt).reduce(earlier, undefined);
   }
 
+  /** Whether a tool is allowed, and no rule asks for more: approvals, or what applies to slices alone. */
   allowsTool(tool: string): boolean {
     let isAllowed = this.#tools.get(tool);
     if (isAllowed === undefined) {
-      isAllowed = this.chain.every(({ tools }) => allowsTool(tools, tool));
+      isAllowed =
+        tool !== SLICE_TOOL &&
+        this.chain.every(
+          ({ tools, approvals }) =>
+            allowsTool(tools, tool) && !approvals.some((rule) => allowsTool(rule.tools, tool)),
+        );
       if (this.#tools.size < MAX_REMEMBERED) this.#tools.set(tool, isAllowed);
     }
     return isAllowed;

@@ -15,13 +15,26 @@ import * as samples from './samples.js';
 
 type Check = (value: unknown) => ValueFault<ShapeCode>[];
 
-const { grant, action, execution, adjustment, genesis, checkpoint, attestation, keyEvent, extension } =
-  samples;
+const {
+  grant,
+  action,
+  execution,
+  adjustment,
+  approval,
+  revocation,
+  genesis,
+  checkpoint,
+  attestation,
+  keyEvent,
+  extension,
+} = samples;
 const EVENTS = {
   grant,
   action,
   execution,
   adjustment,
+  approval,
+  revocation,
   genesis,
   checkpoint,
   attestation,
@@ -44,7 +57,8 @@ const OPTIONAL = new Set(
     'output_digest output_ref resources_touched model_id provider pricing_snapshot_digest name valid_from valid_until reason ' +
     'meta origins require event_signatures pointer expected actual related folded findings meter_reservation ' +
     'ledger_id source digest meter_basis action_caps not_before max_delegation_depth binding continues note ' +
-    'execution_event_id evidence estimated open_starts'
+    'execution_event_id evidence estimated open_starts approvals above max_age_s approval_event_ids request_key ' +
+    'meter_limit request_event_id reason_digest in_flight'
   ).split(' '),
 );
 const isOptional = (pointer: string, document: unknown) => {
@@ -62,8 +76,11 @@ const isOptional = (pointer: string, document: unknown) => {
   // And of these names, only the ones in genesis's `continues`, and in a source.
   if (/\/continues\/ledger_id$|^\/note$|\/(?:intent_ref|output_ref|evidence)\/digest$/.test(pointer))
     return false;
-  if (document === adjustment && /^\/(?:reason|grant_event_id)$/.test(pointer)) return false;
-  return OPTIONAL.has(token);
+  const isOnGrant = document === adjustment || document === approval || document === revocation;
+  if (isOnGrant && /^\/(?:reason|grant_event_id|tool_params_digest)$/.test(pointer)) return false;
+  if (document === revocation && pointer === '/in_flight') return false;
+  if (/^\/approvals$|^\/(?:revocations\/0)\/grant_event_id$/.test(pointer)) return false;
+  return OPTIONAL.has(token) || /\/approvals\/0\/count$/.test(pointer);
 };
 /** Objects that take any member. */
 const isOpen = (pointer: string, document: unknown) =>
@@ -126,7 +143,7 @@ describe.each(DOCUMENTS)('%s', (_, check, document) => {
           Array.isArray(wrong) === Array.isArray(value) &&
           (wrong === null) === (value === null);
         const isNullable =
-          /\/(?:origin|root|tip_event_id|last_tree_size|seq|event_id)$/.test(pointer) &&
+          /\/(?:origin|root|tip_event_id|last_tree_size|seq|event_id|used_by)$/.test(pointer) &&
           document === samples.report;
         if (isSameType || isNullable) continue;
         const faults = check(withPlace(document, pointer, wrong));
@@ -260,6 +277,18 @@ const SCHEMA_ROWS: [object, string, unknown][] = [
   [execution, '/tool_name', 'a b'],
   [execution, '/outcome', 'partial'],
   [execution, '/meter_basis', 'guessed'],
+  // approval
+  [approval, '/decision', 'allow'],
+  [approval, '/decision_code', 'ok'],
+  [approval, '/tool_name', ''],
+  [approval, '/grant_event_id/alg', 'blake3'],
+  [approval, '/request_event_id/alg', 'blake3'],
+  [approval, '/meter_limit', times(65, (i) => ({ unit: `u${i}`, amount: int('1') }))],
+  // revocation
+  [revocation, '/effect', 'stop'],
+  [revocation, '/in_flight', 'abort'],
+  [revocation, '/reason', 'because'],
+  [revocation, '/grant_event_id/alg', 'blake3'],
   // adjustment
   [adjustment, '/direction', 'refund'],
   [adjustment, '/meters', []],
@@ -332,6 +361,7 @@ const ROWS: Row[] = [
       [grant, `${BOUNDS}/not_before`, '2026-04-31T00:00:00Z'],
       [grant, `${BOUNDS}/not_before`, 'now'],
       [adjustment, '/occurred_at', '2026-04-31T00:00:00Z'],
+      [approval, '/expires_at', '2026-02-30T00:00:00Z'],
       [execution, '/started_at', '2026-04-31T00:00:00Z'],
       [execution, '/ended_at', '2026-04-31T00:00:00Z'],
       [genesis, '/keys/0/valid_from', '2026-04-31T00:00:00Z'],
@@ -390,6 +420,8 @@ const ROWS: Row[] = [
       [grant, `${BOUNDS}/rate_limits/1/amount`, int('-1')],
       [grant, `${BOUNDS}/action_caps/0/amount`, int('-1')],
       [adjustment, '/meters/0/amount', int('-1')],
+      [approval, '/meter_limit/0/amount', int('-1')],
+      [grant, '/authorization/bounds/approvals/0/above/0/amount', int('-1')],
       [action, '/authorization/action/meter_reservation/0/amount', int('-1')],
     ] as [object, string, unknown][]
   ).map(at('METER_NEGATIVE')),
@@ -403,6 +435,8 @@ const ROWS: Row[] = [
       [grant, `${BOUNDS}/rate_limits/2/unit`, 'usd.per_300m'],
       [grant, `${BOUNDS}/action_caps/1/unit`, 'a'],
       [adjustment, '/meters/3/unit', 'c'],
+      [approval, '/meter_limit/3/unit', 'c'],
+      [grant, '/authorization/bounds/approvals/0/above/3/unit', 'c'],
       [action, '/authorization/action/meter_reservation/2/unit', 'b'],
     ] as [object, string, unknown][]
   ).map(at('METER_UNIT_DUPLICATE')),

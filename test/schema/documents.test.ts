@@ -245,8 +245,19 @@ describe('docs/spec/beyond-schemas.json', () => {
 });
 
 describe('the compiled validators', () => {
-  const { grant, action, execution, adjustment, genesis, checkpoint, attestation, keyEvent, extension } =
-    samples;
+  const {
+    grant,
+    action,
+    execution,
+    adjustment,
+    approval,
+    revocation,
+    genesis,
+    checkpoint,
+    attestation,
+    keyEvent,
+    extension,
+  } = samples;
   const checkLine: (value: unknown) => ValueFault<ShapeCode>[] = (value) => [
     ...checkRecord(value),
     ...checkEvent((value as { event?: unknown } | null)?.event).map((fault) => ({
@@ -259,6 +270,8 @@ describe('the compiled validators', () => {
     ['authorization', checkEvent, action],
     ['execution', checkEvent, execution],
     ['adjustment', checkEvent, adjustment],
+    ['approval', checkEvent, approval],
+    ['revocation', checkEvent, revocation],
     ['genesis', checkEvent, genesis],
     ['checkpoint', checkEvent, checkpoint],
     ['attestation', checkEvent, attestation],
@@ -295,6 +308,7 @@ describe('the compiled validators', () => {
       'agent:a1\n',
       'sha-256',
       'adjustment',
+      'approval',
       'execution',
     ),
     fc.constantFrom<unknown>(

@@ -3,6 +3,7 @@
 import { meters } from '../../src/base/value/meter.js';
 import type {
   AdjustmentEvent,
+  ApprovalEvent,
   AttestationEvent,
   AuthorizationEvent,
   CheckpointEvent,
@@ -13,6 +14,7 @@ import type {
   KeyEvent,
   LedgerRecord,
   ReportJson,
+  RevocationEvent,
   TrustPolicy,
 } from '../../src/format/schema/generated/types.js';
 
@@ -100,6 +102,15 @@ export const grant: AuthorizationEvent = {
       concurrency_limit: { t: 'int', v: '4' },
       output_mode: 'digest_only',
       resources: [resource],
+      approvals: [
+        {
+          tools: ['fs.*', 'deploy'],
+          approvers: ['human:*', 'service:board'],
+          above: vector,
+          count: 2,
+          max_age_s: 3600,
+        },
+      ],
     },
     grant_event_id: sha256,
   },
@@ -110,7 +121,14 @@ export const action: AuthorizationEvent = {
   authorization: {
     kind: 'action',
     grant_event_id: sha256,
-    action: { tool_name: 'fs.read', tool_params_digest: blake3, meter_reservation: vector },
+    action: {
+      tool_name: 'fs.read',
+      tool_params_digest: blake3,
+      meter_reservation: vector,
+      expires_at: '2026-04-01T00:00:00Z',
+      approval_event_ids: [sha256],
+      request_key: 'job-1/step-2',
+    },
   },
 };
 
@@ -146,6 +164,32 @@ export const adjustment: AdjustmentEvent = {
   execution_event_id: sha256,
   meter_basis: 'billed',
   evidence: contentRef,
+  source,
+};
+
+export const approval: ApprovalEvent = {
+  event_type: 'approval',
+  ...envelope,
+  grant_event_id: sha256,
+  decision: 'approve',
+  decision_code: 'REVIEWED',
+  tool_name: 'fs.read',
+  tool_params_digest: blake3,
+  meter_limit: vector,
+  expires_at: '2026-04-01T00:00:00Z',
+  request_event_id: sha256,
+  reason_digest: blake3,
+  source,
+};
+
+export const revocation: RevocationEvent = {
+  event_type: 'revocation',
+  ...envelope,
+  grant_event_id: sha256,
+  effect: 'suspend',
+  in_flight: 'stop',
+  reason: 'INCIDENT',
+  reason_digest: blake3,
   source,
 };
 
@@ -240,6 +284,20 @@ export const report: ReportJson = {
     },
   ],
   open_authorizations: [{ event_id: TEXT, seq: 1, tool_name: 'fs.read' }],
+  approvals: [
+    { event_id: TEXT, seq: 1, principal_id: 'human:h1', signers: [B64], used_by: TEXT },
+    { event_id: TEXT, seq: 1, principal_id: 'human:h1', signers: [], used_by: null },
+  ],
+  revocations: [
+    {
+      event_id: TEXT,
+      seq: 1,
+      grant_event_id: TEXT,
+      effect: 'suspend',
+      in_flight: 'stop',
+      signers: [B64],
+    },
+  ],
   open_starts: [
     { event_id: TEXT, seq: 1, auth_event_id: TEXT, tool_name: 'fs.read', started_at: '2026-03-01T10:00:00Z' },
   ],

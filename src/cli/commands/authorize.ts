@@ -9,7 +9,8 @@ import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.
 import type { Meter } from '../../base/value/meter.js';
 import { resolveTime } from '../../base/value/when.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
-import { authorizeAction } from '../../log/policy/authorize.js';
+import { authorizeAction, type RecordedDecision } from '../../log/policy/authorize.js';
+import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
 import { type DecidingBound, describeLeft } from '../../log/policy/deciding-bound.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -17,7 +18,7 @@ import { IMPORTED_HINT } from '../hints.js';
 import { ingestError } from '../ingest-error.js';
 import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
+import { collect, meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -33,6 +34,8 @@ interface AuthorizeCommandOptions extends DecidingChoice {
   readonly expires?: string;
   readonly resource?: ResourceRef[];
   readonly requestKey?: string;
+  readonly approval?: string[];
+  readonly wait?: string;
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
@@ -67,7 +70,13 @@ export function addAuthorize(program: Command, run: Run): void {
       '--request-key <key>',
       'your name for this request: a repeated request gets the same answer, and nothing more is recorded',
       requestKey,
-    );
+    )
+    .option(
+      '--approval <id>',
+      'use this approval: its seq, its id, or a prefix of it; may be given again (default: those for exactly this call)',
+      collect,
+    )
+    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m');
   withDeciding(command).action((ledger: string, words: string[], options: AuthorizeCommandOptions) =>
     run((context) => authorize(context, ledger, words, options)),
   );
@@ -90,6 +99,8 @@ async function authorize(
     options.grant === undefined
       ? undefined
       : (await viewOf(context, path, undefined, options).findRecord(options.grant)).eventId;
+  const waitMs = waitOf(options.wait);
+  const approvalIds = await findApprovals(context, path, options);
   const answer = await authorizeAction(
     path,
     {
@@ -103,16 +114,20 @@ async function authorize(
         resources: options.resource,
         grantId,
         requestKey: options.requestKey,
+        approvalIds,
       }),
     },
     {
       ...(await decidingOptions(terminal, path, signer, options)),
       honourImported: options.honourImported,
       signal,
-      ...defined({ trust }),
+      ...defined({ trust, waitMs }),
+      onApprovalNeeded: (asked) => {
+        terminal.say(`${describeNeed(asked, path)}; waiting`);
+      },
     },
   );
-  const { decision, decisionCode, checks, reason = '', recorded, remaining, bound } = answer;
+  const { decision, decisionCode, checks, reason = '', recorded, remaining, bound, need } = answer;
   await terminal.write(
     `${jsonText({
       decision,
@@ -123,6 +138,8 @@ async function authorize(
       grant_event_id: answer.grantId ?? null,
       checks,
       bound: bound === undefined ? null : boundJson(bound),
+      ...(answer.approvalIds === undefined ? {} : { approval_event_ids: answer.approvalIds }),
+      ...(need === undefined ? {} : { approval: needJson(need) }),
       remaining,
     })}\n`,
   );
@@ -137,7 +154,8 @@ async function authorize(
   const left = bound && describeLeft(bound);
   const rest = left === undefined ? '' : `; ${left}`;
   terminal.say(`denied: ${decisionCode}: ${printable(reason, 400)}${rest}`);
-  if (decisionCode === 'IMPORTED_AUTHORITY') terminal.say(`hint: ${IMPORTED_HINT}`);
+  if (need !== undefined) terminal.say(`hint: ${describeNeed(answer, path)}`);
+  else if (decisionCode === 'IMPORTED_AUTHORITY') terminal.say(`hint: ${IMPORTED_HINT}`);
   else if (recorded.status === 'exists') terminal.say('hint: ask again with another --request-key');
   return DENIED;
 }
@@ -150,6 +168,40 @@ function expiryOf(text: string | undefined): string | undefined {
     if (!(error instanceof RangeError)) throw error;
     throw new CommandError('USAGE', `--expires: ${error.message}`, { cause: error });
   }
+}
+
+/** In milliseconds. */
+function waitOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, amount = '', unit = ''] = /^(\d{1,6})(s|m|h)$/.exec(text) ?? [];
+  if (amount === '')
+    throw usageError(`--wait: expected a time such as 30s, 10m or 2h, found ${printable(text, 80)}`);
+  return Number(amount) * WAIT_UNITS[unit as keyof typeof WAIT_UNITS];
+}
+
+const WAIT_UNITS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+async function findApprovals(
+  context: Context,
+  path: string,
+  options: AuthorizeCommandOptions,
+): Promise<string[] | undefined> {
+  if (options.approval === undefined) return undefined;
+  const ids: string[] = [];
+  for (const wanted of options.approval)
+    ids.push((await viewOf(context, path, undefined, options).findRecord(wanted)).eventId);
+  return ids;
+}
+
+function needJson({ grantId, approvers, count, grantIds }: ApprovalNeed): object {
+  return { grant_event_id: grantId, approvers, count, grant_event_ids: grantIds };
+}
+
+/** Who can do what about it. */
+function describeNeed({ recorded, need }: Pick<RecordedDecision, 'recorded' | 'need'>, path: string): string {
+  const who = need?.approvers.map((each) => printable(each, 80)).join(' or ') ?? '';
+  const many = need === undefined || need.count === 1 ? who : `${need.count} of ${who}`;
+  return `it needs approval by ${many}: northroot approve ${printable(path)} ${recorded.eventId}`;
 }
 
 function boundJson({ code, grantId, unit, limit, used, left }: DecidingBound): object {

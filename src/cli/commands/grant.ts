@@ -33,6 +33,11 @@ interface GrantCommandOptions extends SigningChoice {
   readonly maxDepth?: string;
   readonly resource?: readonly string[];
   readonly outputMode?: string;
+  readonly approveTool?: readonly string[];
+  readonly approveAbove?: readonly string[];
+  readonly approver?: readonly string[];
+  readonly approvals?: string;
+  readonly approvalAge?: string;
   readonly parent?: string;
   readonly intent?: readonly string[];
   readonly intentDigest?: string;
@@ -55,6 +60,7 @@ const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>>
   maxDelegationDepth: '--max-depth',
   outputMode: '--output-mode',
   resources: '--resource',
+  approvals: '--approve-tool',
   parent: '--parent',
   intent: '--intent',
   intentDigest: '--intent-digest',
@@ -99,6 +105,18 @@ export function addGrant(program: Command, run: Run): void {
     .option('--max-depth <n>', 'how many levels of delegated grants may be below this one')
     .addOption(repeatable('--resource <resource>', 'a resource that may be accessed, as KIND=REFERENCE'))
     .addOption(new Option('--output-mode <mode>', 'how outputs may be recorded').choices(OUTPUT_MODES))
+    .addOption(
+      repeatable(
+        '--approve-tool <pattern>',
+        'calls of these tools need approval (default with --approver: all)',
+      ),
+    )
+    .addOption(
+      repeatable('--approve-above <amounts>', 'only calls that may use more than this, such as usd=10'),
+    )
+    .addOption(repeatable('--approver <pattern>', "who may approve, such as 'human:*'"))
+    .option('--approvals <n>', 'how many of them must approve (default: 1)')
+    .option('--approval-age <seconds>', 'the maximum age of an approval')
     .option('--parent <id>', 'delegate from this grant (seq, id or id prefix)')
     .addOption(repeatable('--intent <text>', 'the purpose: a text, or @FILE with JSON'))
     .option('--intent-digest <digest>', 'the digest of the intent, instead of --intent')
@@ -178,8 +196,34 @@ async function readOptions(
     ...numberOption('concurrencyLimit', options.concurrency),
     ...numberOption('maxDelegationDepth', options.maxDepth),
     ...(outputMode === undefined ? {} : { outputMode: outputMode as NonNullable<Bounds['output_mode']> }),
+    ...readApprovals(options, problems),
     ...(options.resource === undefined ? {} : { resources: readResources(options.resource, problems) }),
     ...defined({ intent, intentDigest, userIntent, policyId, policyDigest, source }),
+  };
+}
+
+/** One rule: several are for the API. */
+function readApprovals(
+  options: GrantCommandOptions,
+  problems: OptionProblems,
+): Pick<GrantOptions, 'approvals'> {
+  const { approveTool, approveAbove, approver = [], approvals, approvalAge } = options;
+  const isGiven = [approveTool, approveAbove, options.approver, approvals, approvalAge].some(
+    (each) => each !== undefined,
+  );
+  if (!isGiven) return {};
+  const number = (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  const above =
+    approveAbove && amountsOf(approveAbove, (problem) => problems.add('--approve-above', problem));
+  return {
+    approvals: [
+      {
+        tools: approveTool ?? ['*'],
+        approvers: approver,
+        ...defined({ above, count: number(approvals), maxAgeSeconds: number(approvalAge) }),
+      },
+    ],
   };
 }
 

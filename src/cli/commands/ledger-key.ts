@@ -7,8 +7,10 @@ import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
+import { isPrincipalId } from '../../base/value/principal.js';
 import { EventError } from '../../format/event/validate.js';
 import { formatPrivateKey, generatePrivateKey } from '../../format/key/private-key.js';
+import type { Key } from '../../format/schema/generated/types.js';
 import { createSigner, type Signer } from '../../format/signature/signer.js';
 import {
   isSameFile,
@@ -128,6 +130,13 @@ export async function findOwnSigner(terminal: Terminal, ledger: string): Promise
   if ((await kindOfPath(path)) !== 'missing') return readSigner(terminal, path);
   terminal.missingKey = path;
   return undefined;
+}
+
+/** The principal that a signer's key is for, if it is only one: patterns name nobody. */
+export function principalOfKey(keys: readonly Key[], signer: Signer | undefined): string | undefined {
+  const key = keys.find(({ keyid }) => keyid === signer?.publicKey.keyid);
+  const [principal, other] = key?.principals.filter(isPrincipalId) ?? [];
+  return other === undefined ? principal : undefined;
 }
 
 /** The named signer, else that of the ledger's own key; undefined if there is neither. */

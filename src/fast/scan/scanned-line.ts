@@ -279,6 +279,7 @@ export class ScannedLine {
       reservation: this.#readAmounts(),
       // Events with these members are not scannable.
       expiresAt: undefined,
+      approvalIds: [],
       requestKey: undefined,
       system: undefined,
       firstDouble: -1,

@@ -47,6 +47,8 @@ export interface ActionOutline {
   readonly reservation: UnitAmounts;
   /** The latest start. */
   readonly expiresAt: string | undefined;
+  /** The ids of approvals that it names, base64url. */
+  readonly approvalIds: readonly string[];
   /** The requester's name for the request. */
   readonly requestKey: string | undefined;
   /** The foreign system that it was imported from. */
@@ -123,6 +125,7 @@ function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionO
     tool_params_digest: params,
     meter_reservation: meters = [],
     expires_at: expiresAt,
+    approval_event_ids: approvals = [],
     request_key: requestKey,
   } = authorization.action;
   return {
@@ -138,6 +141,7 @@ function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionO
     params: formatDigest(params),
     reservation: readAmounts(meters),
     expiresAt,
+    approvalIds: approvals.map(({ b64 }) => b64),
     requestKey,
     system: event.source?.system,
     firstDouble: findDouble(meters),

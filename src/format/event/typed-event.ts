@@ -3,6 +3,7 @@
 import { isKnownEventType } from '../schema/check.js';
 import type {
   AdjustmentEvent,
+  ApprovalEvent,
   AttestationEvent,
   AuthorizationEvent,
   CheckpointEvent,
@@ -10,6 +11,7 @@ import type {
   ExecutionEvent,
   GenesisEvent,
   KeyEvent,
+  RevocationEvent,
 } from '../schema/generated/types.js';
 
 /** The types of SPEC §3 by name; `other` is any other type. */
@@ -18,6 +20,8 @@ export interface EventTypes {
   readonly authorization: AuthorizationEvent;
   readonly execution: ExecutionEvent;
   readonly adjustment: AdjustmentEvent;
+  readonly approval: ApprovalEvent;
+  readonly revocation: RevocationEvent;
   readonly checkpoint: CheckpointEvent;
   readonly attestation: AttestationEvent;
   readonly key: KeyEvent;

@@ -470,6 +470,20 @@ const pages = {
     cause: 'The deny was not enforced.',
     remedy: 'Find out why the boundary let it through.',
   }),
+  APPROVAL_NOT_FOUND: invalid({
+    title: 'the approval is not in the ledger',
+    section: '§8 linkage',
+    meaning: 'An id of approval_event_ids names no earlier record.',
+    cause: 'The approval was never appended, or came later.',
+    remedy: 'Append the approval before the action that it is for.',
+  }),
+  APPROVAL_NOT_AN_APPROVAL: invalid({
+    title: 'the event is not an approval',
+    section: '§8 linkage',
+    meaning: 'An id of approval_event_ids names another event, or an approval that is not well-formed.',
+    cause: 'The id of the request was taken for that of its approval.',
+    remedy: 'Name the ids of approvals.',
+  }),
   GRANT_DENIED: violation({
     title: 'the grant was denied',
     section: '§8 linkage',
@@ -511,6 +525,37 @@ const pages = {
     meaning: 'An earlier allowed action of the same principal and root grant has this request_key.',
     cause: 'A decider missed an earlier answer, or a key was reused.',
     remedy: 'Answer a retry with its earlier decision; give each request its own key.',
+  }),
+  APPROVAL_MISSING: violation({
+    title: 'an approval is missing',
+    section: '§8 rule 15',
+    meaning:
+      'A rule of its grant, or of one above it, needs approvals of this call that the action does not name.',
+    cause:
+      'Nobody approved; or an approval was expired, used up, withdrawn, for another call, or by the agent itself.',
+    remedy: 'Record the request, have it approved, and name the approvals in the action.',
+  }),
+  APPROVAL_REUSED: violation({
+    title: 'the approval was used before',
+    section: '§8 rule 15',
+    meaning: 'An approval is for one action; an earlier one used it up.',
+    cause: 'A retry without a new approval, or a replay.',
+    remedy: 'Have each call approved.',
+  }),
+  APPROVAL_EXCEEDED: violation({
+    title: 'more than was approved',
+    section: '§8 rule 15',
+    meaning: 'The action reserves, or its execution used, more of a unit than meter_limit of an approval.',
+    cause: 'The limit of the approval was not enforced.',
+    remedy: 'Reserve at most what is approved, or have more approved.',
+  }),
+  GRANT_REVOKED: violation({
+    title: 'the grant was revoked or suspended',
+    section: '§8 rule 16',
+    meaning: 'Its grant, or one above it, was withdrawn before; or a stop met the action before it began.',
+    cause: 'A revocation was not enforced.',
+    remedy:
+      'Ask for each decision after the revocation is on disk; name the start of what was begun before it.',
   }),
   GRANT_EXPIRED: violation({
     title: 'the grant had expired',

@@ -9,6 +9,7 @@ import type { ValueFault } from '../../base/fault.js';
 import { FaultList, type ShapeCode } from './fault-list.js';
 import {
   validateAdjustment,
+  validateApproval,
   validateAttestation,
   validateAuthorization,
   validateCheckpoint,
@@ -19,11 +20,13 @@ import {
   validateKeyEvent,
   validateRecord,
   validateReport,
+  validateRevocation,
   validateTrustPolicy,
 } from './generated/validators.js';
 import type { Validator } from './validator.js';
 import {
   checkAdjustmentValues,
+  checkApprovalValues,
   checkAuthorizationValues,
   checkEnvelopeValues,
   checkExecutionValues,
@@ -31,6 +34,7 @@ import {
   checkKeyEventValues,
   checkKeyValues,
   checkReportValues,
+  checkRevocationValues,
   checkTrustPolicyValues,
   isObject,
   type ValueRule,
@@ -45,11 +49,13 @@ interface Rules {
 
 const ENVELOPE: Rules = { validate: validateEvent, checkValues: checkEnvelopeValues };
 
-/** The types of SPEC §3.1 to §3.5. */
+/** The types of SPEC §3.1 to §3.7. */
 const TYPES: ReadonlyMap<unknown, Rules> = new Map([
   ['authorization', { validate: validateAuthorization, checkValues: checkAuthorizationValues }],
   ['execution', { validate: validateExecution, checkValues: checkExecutionValues }],
   ['adjustment', { validate: validateAdjustment, checkValues: checkAdjustmentValues }],
+  ['approval', { validate: validateApproval, checkValues: checkApprovalValues }],
+  ['revocation', { validate: validateRevocation, checkValues: checkRevocationValues }],
   ['genesis', { validate: validateGenesis, checkValues: checkGenesisValues }],
   ['checkpoint', { validate: validateCheckpoint, checkValues: checkEnvelopeValues }],
   ['attestation', { validate: validateAttestation, checkValues: checkEnvelopeValues }],

@@ -34,10 +34,14 @@ export const checkAuthorizationValues: ValueRule = (event, faults, shaped) => {
       checkMeters(bounds['action_caps'], '/authorization/bounds/action_caps', faults, shaped);
       checkMeters(bounds['meter_caps'], '/authorization/bounds/meter_caps', faults, shaped);
       checkMeters(bounds['rate_limits'], '/authorization/bounds/rate_limits', faults, shaped, rateKey);
+      forEachObject(bounds['approvals'], (rule, i) => {
+        checkMeters(rule['above'], `/authorization/bounds/approvals/${i}/above`, faults, shaped);
+      });
     }
     if (kind === 'action' && isObject(action)) {
       checkMeters(action['meter_reservation'], '/authorization/action/meter_reservation', faults, shaped);
       checkTimestamp(action['expires_at'], '/authorization/action/expires_at', faults);
+      checkDistinct(action['approval_event_ids'], '/authorization/action/approval_event_ids', faults);
     }
   }
   if (isObject(hygiene)) checkSorted(hygiene['warnings'], '/hygiene/warnings', faults);
@@ -54,6 +58,19 @@ export const checkExecutionValues: ValueRule = (event, faults, shaped) => {
 export const checkAdjustmentValues: ValueRule = (event, faults, shaped) => {
   checkEnvelopeValues(event, faults, shaped);
   checkMeters(event['meters'], '/meters', faults, shaped);
+};
+
+export const checkApprovalValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  checkMeters(event['meter_limit'], '/meter_limit', faults, shaped);
+  checkTimestamp(event['expires_at'], '/expires_at', faults);
+};
+
+export const checkRevocationValues: ValueRule = (event, faults, shaped) => {
+  checkEnvelopeValues(event, faults, shaped);
+  const { effect, in_flight: inFlight } = event;
+  if (effect === 'resume' && inFlight !== undefined)
+    faults.add('SCHEMA', '/in_flight', 'no such member with resume', inFlight);
 };
 
 export const checkGenesisValues: ValueRule = (event, faults, shaped) => {
@@ -180,6 +197,17 @@ function checkSorted(codes: unknown, pointer: string, faults: FaultList): void {
     if (typeof code === 'string' && typeof before === 'string' && code <= before) {
       faults.add('SCHEMA', `${pointer}/${i}`, 'codes in order, each once', code);
     }
+  }
+}
+
+/** Each id once. */
+function checkDistinct(ids: unknown, pointer: string, faults: FaultList): void {
+  if (!Array.isArray(ids)) return;
+  const seen = new Set<unknown>();
+  for (const [i, id] of ids.entries()) {
+    const b64: unknown = isObject(id) ? id['b64'] : undefined;
+    if (seen.has(b64)) faults.add('SCHEMA', `${pointer}/${i}`, 'each id once', id);
+    if (b64 !== undefined) seen.add(b64);
   }
 }
 

@@ -10,7 +10,7 @@ import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { describeFinding } from '../../format/finding/words.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
-import type { ActionRequest, RecordedDecision } from '../policy/authorize.js';
+import type { ActionRequest, AuthorizeOptions, RecordedDecision } from '../policy/authorize.js';
 import {
   ABORTED,
   checkDetails,
@@ -90,12 +90,24 @@ export interface GuardOptions extends ExecutionDetails {
   readonly onMeterProblem?: ((message: string) => void) | undefined;
   /** Aborting ends the wait, and notifies the function. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * What to do where the call needs an approval: `deny` throws a {@link DeniedError}, `wait` waits for it, at most `approvalWaitMs`.
+   * Default `deny`.
+   */
+  readonly approval?: 'wait' | 'deny' | undefined;
+  /** How long `wait` waits, in milliseconds. Default 900,000 (15 minutes). */
+  readonly approvalWaitMs?: number | undefined;
+  /** Called with the request that an approver is given, before waiting begins. */
+  readonly onApprovalNeeded?: ((request: RecordedDecision) => void) | undefined;
   /** Called with the execution's position and findings once it is on disk. */
   readonly onRecorded?: ((recorded: Appended) => void) | undefined;
 }
 
 interface GuardParts {
-  readonly authorize: (request: LiveRequest, signal: AbortSignal) => Promise<RecordedDecision>;
+  readonly authorize: (
+    request: LiveRequest,
+    options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
+  ) => Promise<RecordedDecision>;
   readonly ledger: Ledger;
   readonly honourImported: readonly string[] | undefined;
   readonly now: () => string;
@@ -124,6 +136,9 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   onViolation: 'any',
   onMeterProblem: 'function',
   signal: 'signal',
+  approval: 'string',
+  approvalWaitMs: 'number',
+  onApprovalNeeded: 'function',
   onRecorded: 'function',
 };
 
@@ -156,6 +171,9 @@ export class Guard<T> {
     const isKnown = onViolation === undefined || onViolation === 'warn' || onViolation === 'throw';
     if (!isKnown && typeof onViolation !== 'function')
       throw new TypeError("guard: onViolation: expected 'warn', 'throw' or a function");
+    const { approval } = call.options;
+    if (approval !== undefined && approval !== 'wait' && approval !== 'deny')
+      throw new RangeError("guard: approval: expected 'wait' or 'deny'");
     if (call.options.intent !== undefined && call.options.intentDigest !== undefined)
       throw new TypeError('guard: intent and intentDigest exclude each other');
     this.#parts = parts;
@@ -191,7 +209,12 @@ export class Guard<T> {
   async #perform(): Promise<T> {
     const { toolName, params, options } = this.#call;
     const paramsDigest = sha256Digest(canonicalBytesWithout(params));
-    const decision = await this.#parts.authorize(this.#toRequest(paramsDigest), this.#abort.signal);
+    const { approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
+    const decision = await this.#parts.authorize(this.#toRequest(paramsDigest), {
+      signal: this.#abort.signal,
+      waitMs: approval === 'wait' ? approvalWaitMs : 0,
+      onApprovalNeeded: onApprovalNeeded && ((asked) => queueMicrotask(() => onApprovalNeeded(asked))),
+    });
     if (decision.decision === 'deny') throw new DeniedError(toolName, decision);
     const claim = await this.#claim(decision, paramsDigest);
     const { outcome, event } = await this.#run(decision, claim);

@@ -9,7 +9,14 @@ import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { authorizeAction, type AuthorizeOptions, type RecordedDecision } from '../policy/authorize.js';
+import {
+  type ApprovalOptions,
+  draftApproval,
+  listPendingApprovals,
+  type PendingApproval,
+} from '../policy/approve.js';
 import type { HonourOptions } from '../policy/evaluator.js';
+import { type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
   ABANDONED,
   checkDetails,
@@ -111,6 +118,7 @@ const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   contextDigest: 'object',
   hygiene: 'object',
   requestKey: 'string',
+  approvalIds: 'array',
 };
 
 const START_TYPES: OptionTypes<StartRequest> = {
@@ -148,6 +156,24 @@ const ABANDON_OPEN_TYPES: OptionTypes<AbandonOpenOptions> = {
   olderThanMs: 'number',
   grantId: 'string',
   signal: 'signal',
+};
+
+const APPROVAL_TYPES: OptionTypes<ApprovalOptions> = {
+  decision: 'string',
+  principalId: 'string',
+  limit: 'object',
+  expiresAt: 'string',
+  code: 'string',
+  occurredAt: 'string',
+};
+
+/** How grants are withdrawn. */
+export type WithdrawOptions = Omit<RevocationOptions, 'effect' | 'occurredAt'>;
+
+const WITHDRAW_TYPES: OptionTypes<WithdrawOptions> = {
+  inFlight: 'string',
+  reason: 'string',
+  principalId: 'string',
 };
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
@@ -207,7 +233,7 @@ export class LiveLedger {
     this.#assertOpen();
     checkOptions('authorize: request', request, REQUEST_TYPES);
     checkOptions('authorize', options, ASK_TYPES);
-    return this.#authorize(request, options.signal);
+    return this.#authorize(request, { signal: options.signal });
   }
 
   /**
@@ -350,7 +376,7 @@ export class LiveLedger {
     this.#assertOpen();
     const guard = new Guard(
       {
-        authorize: (request, signal) => this.#authorize(request, signal),
+        authorize: (request, how) => this.#authorize(request, how),
         ledger: this.#ledger,
         honourImported: this.#options.honourImported,
         now: () => this.#now(),
@@ -364,6 +390,88 @@ export class LiveLedger {
     } finally {
       this.#guards.delete(guard);
     }
+  }
+
+  /** Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one. */
+  async requests(options: AskOptions = {}): Promise<PendingApproval[]> {
+    this.#assertOpen();
+    checkOptions('requests', options, ASK_TYPES);
+    return this.#ledger.inspect(async (_, deciding) => {
+      await deciding.links.awaiting.load?.();
+      return listPendingApprovals(deciding, this.#now());
+    }, options);
+  }
+
+  /**
+   * Approves a denied action, so that the same call may be allowed once. The ledger's signer signs it.
+   * @param request - The denied action: a seq, an id (`sha-256:…`), or an unambiguous prefix
+   * @throws NorthrootError, OptionsError as `draftApproval`; as {@link LiveLedger.append}
+   */
+  async approve(request: string, options: ApprovalOptions = {}, ask: AskOptions = {}): Promise<Appended> {
+    return this.#answer('approve', request, { ...options, decision: 'approve' }, ask);
+  }
+
+  /** Rejects a denied action, and withdraws what the same principal approved of the call. @throws as {@link LiveLedger.approve} */
+  async reject(request: string, options: ApprovalOptions = {}, ask: AskOptions = {}): Promise<Appended> {
+    return this.#answer('reject', request, { ...options, decision: 'reject' }, ask);
+  }
+
+  async #answer(name: string, request: string, options: ApprovalOptions, ask: AskOptions): Promise<Appended> {
+    this.#assertOpen();
+    checkString(name, 'request', request);
+    checkOptions(name, options, APPROVAL_TYPES);
+    checkOptions(`${name}: options`, ask, ASK_TYPES);
+    const { principalId = this.#options.principalId } = options;
+    const makes = (state: VerifyState): Entry => ({
+      event: draftApproval(state, request, { ...options, principalId, occurredAt: this.#now() }),
+    });
+    return this.#keep(this.#ledger.decide(makes, ask));
+  }
+
+  /**
+   * Withdraws grants, with all that hangs below them, for good.
+   * @param grants - A grant's seq, id (`sha-256:…`) or unambiguous prefix, or several; `'all'`: every root grant
+   * @returns What was appended, in the order of the grants, in one group
+   * @throws NorthrootError, OptionsError as `findGrants` and `draftRevocation`; as {@link LiveLedger.append}
+   */
+  async revoke(
+    grants: string | readonly string[],
+    options: WithdrawOptions,
+    ask?: AskOptions,
+  ): Promise<Appended[]> {
+    return this.#withdraw('revoke', grants, options, ask);
+  }
+
+  /** Withdraws grants until they are resumed. @throws as {@link LiveLedger.revoke} */
+  async suspend(
+    grants: string | readonly string[],
+    options: WithdrawOptions,
+    ask?: AskOptions,
+  ): Promise<Appended[]> {
+    return this.#withdraw('suspend', grants, options, ask);
+  }
+
+  /** Ends suspensions. It revives nothing that a stop met. @throws as {@link LiveLedger.revoke} */
+  async resume(
+    grants: string | readonly string[],
+    options: Omit<WithdrawOptions, 'inFlight'>,
+    ask?: AskOptions,
+  ): Promise<Appended[]> {
+    return this.#withdraw('resume', grants, options, ask);
+  }
+
+  async #withdraw(
+    effect: RevocationOptions['effect'],
+    grants: string | readonly string[],
+    options: WithdrawOptions,
+    ask: AskOptions = {},
+  ): Promise<Appended[]> {
+    this.#assertOpen();
+    checkOptions(effect, options, WITHDRAW_TYPES);
+    checkOptions(`${effect}: options`, ask, ASK_TYPES);
+    const { principalId = this.#options.principalId } = options;
+    const draft = { ...options, effect, principalId };
+    return this.#keep(withdrawGrants(this.#ledger, grants, draft, () => this.#now(), ask));
   }
 
   /** What every grant has left, other writers' records included; started work counts as reserved. By the trust policy, if there is one. */
@@ -450,7 +558,10 @@ export class LiveLedger {
     }
   }
 
-  #authorize(request: LiveRequest, signal: AbortSignal | undefined): Promise<RecordedDecision> {
+  #authorize(
+    request: LiveRequest,
+    how: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
+  ): Promise<RecordedDecision> {
     const { principalId = this.#options.principalId, ...rest } = request;
     if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
@@ -458,7 +569,7 @@ export class LiveLedger {
     return authorizeAction(
       this.#ledger,
       { ...rest, principalId },
-      { now: () => this.#now(), signal, honourImported, ...defined({ policy }) },
+      { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) },
     );
   }
 

@@ -2,7 +2,8 @@
  * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
  * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
  * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
- * waiting links · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
+ * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `Y:CALL` what was said of a call, `W:CALL` requests for approval, `m:ID` the approvals of open actions, `z:N` revocations ·
+ * `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
  * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
 
@@ -15,7 +16,10 @@ import type { RawLine } from '../../format/record/line-splitter.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import type { Approval } from '../../rules/bounds/approval.js';
+import type { Approved } from '../../rules/bounds/grant.js';
 import type { OpenStart } from '../../rules/bounds/started.js';
+import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import {
   Keyring,
   type KeySource,
@@ -27,7 +31,15 @@ import {
 import { touchUnsealed } from '../../rules/verify/checkpoints.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
-import type { Links, PendingLink, RequestEntry } from '../../rules/verify/links.js';
+import type {
+  Links,
+  PendingLink,
+  CallEntry,
+  RejectEntry,
+  RequestedApproval,
+  RequestEntry,
+  RevocationList,
+} from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
@@ -81,6 +93,9 @@ interface IndexHead {
   readonly groups: number;
   readonly folds: number;
   readonly pending: number;
+  readonly approvals: number;
+  readonly approved: number;
+  readonly revocations: number;
 }
 
 /** The cause of a finding may be any text. */
@@ -93,6 +108,36 @@ function decodeFinding(form: unknown): Finding {
   if (typeof code !== 'string' || typeof at !== 'object' || typeof context !== 'object')
     throw new IndexFault('the entry of a finding is malformed');
   return form as Finding;
+}
+
+/** Revocations by number. */
+class IndexedRevocations implements RevocationList {
+  readonly #table: CountedTable<Revocation>;
+
+  constructor(entries: Entries, size: number) {
+    this.#table = new CountedTable(size, entries, 'z:', (form) => form as Revocation);
+  }
+
+  get size(): number {
+    return this.#table.size;
+  }
+
+  push(revocation: Revocation): void {
+    this.#table.set(keyNumber(this.#table.size), revocation);
+  }
+
+  /** Load first. */
+  [Symbol.iterator](): Iterator<Revocation> {
+    return this.#table.values();
+  }
+
+  load(): Promise<void> {
+    return this.#table.load();
+  }
+
+  takeChanges(): EntryChange[] {
+    return this.#table.takeChanges();
+  }
 }
 
 const NO_FINDINGS_OWN = { own: [], waiting: undefined } as const;
@@ -114,6 +159,12 @@ export class IndexedState {
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
   readonly #expiring = new TrackedMap<string>();
   readonly #requests: EntryTable<RequestEntry>;
+  readonly #approvals: CountedTable<Approval>;
+  readonly #approved: CountedTable<Approved>;
+  readonly #rejects: EntryTable<RejectEntry>;
+  readonly #calls: EntryTable<CallEntry>;
+  readonly #awaiting: EntryTable<RequestedApproval>;
+  readonly #revocations: IndexedRevocations;
   readonly #pending: CountedTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
@@ -136,6 +187,12 @@ export class IndexedState {
     this.#actions = new IndexedActions(entries, this.#grants, this.#events);
     this.#pending = new CountedTable(head?.pending ?? 0, entries, 'w:', (form) => form as PendingLink);
     this.#requests = new EntryTable(entries, 'q:', toRequest);
+    this.#approvals = new CountedTable(head?.approvals ?? 0, entries, 'v:', (form) => form as Approval);
+    this.#approved = new CountedTable(head?.approved ?? 0, entries, 'm:', (form) => form as Approved);
+    this.#rejects = new EntryTable(entries, 'V:', (form) => form as RejectEntry, keyOf);
+    this.#calls = new EntryTable(entries, 'Y:', (form) => form as CallEntry, keyOf);
+    this.#awaiting = new EntryTable(entries, 'W:', (form) => form as RequestedApproval, keyOf);
+    this.#revocations = new IndexedRevocations(entries, head?.revocations ?? 0);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
     this.#folds = new CountedTable(head?.folds ?? 0, entries, 'f:', decodeFinding, keyOf);
@@ -152,6 +209,12 @@ export class IndexedState {
       expiring: this.#expiring,
       requests: this.#requests,
       pending: this.#pending,
+      approvals: this.#approvals,
+      approved: this.#approved,
+      rejects: this.#rejects,
+      revocations: this.#revocations,
+      calls: this.#calls,
+      awaiting: this.#awaiting,
       latest: undefined,
     };
     const keyring = new Keyring(backend, keySource(entries, head));
@@ -271,10 +334,12 @@ export class IndexedState {
     return new RecordReader(this.#entries, this.state, fileSystem);
   }
 
-  /** Loads open actions, waiting links and signers. */
+  /** Loads open actions, waiting links, approvals, revocations and signers. */
   async loadAll(): Promise<void> {
     await this.#actions.load();
     await this.#pending.load();
+    await this.#approvals.load();
+    await this.#revocations.load();
     await this.#signers.load();
   }
 
@@ -286,6 +351,12 @@ export class IndexedState {
       ...this.#grants.takeChanges(),
       ...this.#actions.takeChanges(),
       ...this.#requests.takeChanges(),
+      ...this.#approvals.takeChanges(),
+      ...this.#approved.takeChanges(),
+      ...this.#rejects.takeChanges(),
+      ...this.#calls.takeChanges(),
+      ...this.#awaiting.takeChanges(),
+      ...this.#revocations.takeChanges(),
       ...this.#pending.takeChanges(),
       ...this.#checkpoints.takeChanges(),
       ...this.#signers.takeChanges(),
@@ -313,6 +384,8 @@ export class IndexedState {
       this.#events.clear();
     }
     this.#requests.trim();
+    this.#approvals.trim();
+    this.#approved.trim();
     this.#records?.trim();
   }
 
@@ -345,6 +418,9 @@ export class IndexedState {
       groups: this.#unsealed.count,
       folds: this.#folds.size,
       pending: this.#pending.size,
+      approvals: this.#approvals.size,
+      approved: this.#approved.size,
+      revocations: this.#revocations.size,
     };
   }
 
@@ -410,10 +486,12 @@ function ofAnotherVersion(): IndexFault {
 
 function assertHead(head: Partial<IndexHead>): void {
   const { format, version, state, events, grants, keys, groups, folds, pending } = head;
+  const { approvals, approved, revocations } = head;
   if (format !== FORMAT || version !== VERSION) throw ofAnotherVersion();
   const { records, bytes, end, chain, tree, seals } = (state ?? {}) as Partial<HeadForm>;
   const isWhole =
     [events, grants, keys, groups, folds, pending, records, bytes].every(isCount) &&
+    [approvals, approved, revocations].every(isCount) &&
     typeof end?.file === 'string' &&
     isCount(end.byteOffset) &&
     typeof chain?.prev === 'string' &&

@@ -17,13 +17,21 @@ import type { Finding } from '../../format/finding/finding.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { nodeBackend } from '../../format/signature/node-backend.js';
-import type { Grant } from '../../rules/bounds/grant.js';
+import type { Approval } from '../../rules/bounds/approval.js';
+import type { Approved, Grant } from '../../rules/bounds/grant.js';
 import type { OpenStart } from '../../rules/bounds/started.js';
+import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import type { SavedNode } from '../../rules/bounds/timeline-node.js';
 import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
 import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import { EventIndex, type EventIndexData } from '../../rules/verify/event-index.js';
-import type { PendingLink, RequestEntry } from '../../rules/verify/links.js';
+import type {
+  CallEntry,
+  PendingLink,
+  RejectEntry,
+  RequestedApproval,
+  RequestEntry,
+} from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import {
   type ActionForm,
@@ -70,6 +78,12 @@ interface Saved {
   readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
   readonly expiring: ReadonlyMap<string, string>;
   readonly requests: ReadonlyMap<string, RequestEntry>;
+  readonly approvals: readonly Approval[];
+  readonly approved: ReadonlyMap<string, Approved>;
+  readonly rejects: ReadonlyMap<string, RejectEntry>;
+  readonly revocations: readonly Revocation[];
+  readonly calls: ReadonlyMap<string, CallEntry>;
+  readonly awaiting: ReadonlyMap<string, RequestedApproval>;
   readonly pending: readonly PendingLink[];
   readonly checkpoints: readonly KnownCheckpoint[];
   readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
@@ -98,6 +112,12 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     starts: links.starts,
     expiring: links.expiring,
     requests: links.requests as unknown as ReadonlyMap<string, RequestEntry>,
+    approvals: [...links.approvals.values()],
+    approved: links.approved as unknown as ReadonlyMap<string, Approved>,
+    rejects: links.rejects as unknown as ReadonlyMap<string, RejectEntry>,
+    revocations: [...links.revocations],
+    calls: links.calls as unknown as ReadonlyMap<string, CallEntry>,
+    awaiting: links.awaiting as unknown as ReadonlyMap<string, RequestedApproval>,
     pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
     unsealed: seals.unsealed,
@@ -214,6 +234,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
     foldRoots: new Map(saved.foldRoots),
   };
   const { grants, actions, starts, expiring, requests, pending } = state.links;
+  const { approvals, approved, rejects, revocations, calls, awaiting } = state.links;
   const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
     fromDigestText(place.eventId);
   for (const { form, nodes } of saved.grants) {
@@ -231,6 +252,12 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
   for (const [id, open] of saved.starts) starts.set(id, open);
   for (const [id, until] of saved.expiring) expiring.set(id, until);
   for (const [name, id] of saved.requests) requests.set(name, id);
+  for (const approval of saved.approvals) approvals.set(idOf(approval), approval);
+  for (const [id, by] of saved.approved) approved.set(id, by);
+  for (const [call, reject] of saved.rejects) rejects.set(call, reject);
+  for (const [call, entry] of saved.calls) calls.set(call, entry);
+  for (const [call, request] of saved.awaiting) awaiting.set(call, request);
+  for (const revocation of saved.revocations) revocations.push(revocation);
   for (const link of saved.pending) pending.set(link.id, link);
   for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);
   for (const [name, group] of saved.unsealed) state.seals.unsealed.set(name, group);

@@ -1,8 +1,12 @@
 /** Evaluates a policy and records its decision in one step under the writer's lock, so that no other writer can spend in between. */
 
+import { setTimeout } from 'node:timers/promises';
+import { formatDigest, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
+import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
+import { findReject } from './choose-approvals.js';
 import {
   type AuthorizationDecision,
   type AuthorizationRequest,
@@ -17,6 +21,10 @@ import { sweepExpired } from './sweep.js';
 export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
   /** Default: the ledger's own grants ({@link GrantEvaluator}). */
   readonly policy?: (state: VerifyState) => PolicyEvaluator;
+  /** How long to wait for approvals, in milliseconds, where the answer is `APPROVAL_REQUIRED`. Default 0: not at all. */
+  readonly waitMs?: number | undefined;
+  /** Called with the recorded request before waiting begins. */
+  readonly onApprovalNeeded?: ((request: RecordedDecision) => void) | undefined;
 }
 
 /** A request. `now` defaults to the instant of the decision. */
@@ -37,6 +45,8 @@ export interface RecordedDecision extends AuthorizationDecision {
  * Evaluates a policy on a verified ledger, and appends the authorization event: allow or deny. Each call appends its own event, so no two
  * callers share an allowance. A `requestKey` allowed before for the same principal, tool and parameters returns the earlier decision, or is
  * denied if the action can no longer begin (`ACTION_EXPIRED`, `AUTHORIZATION_REUSED`, `GRANT_EXPIRED`, …); nothing is recorded then.
+ * With `waitMs`, a call that needs approval is decided again once it was approved or rejected (`APPROVAL_REJECTED`); where nobody answers
+ * in time the first answer is returned.
  * Expired actions that were not started are released in the same step, if the ledger's signer may sign for their principals.
  * @param ledger - A path, opened and verified for this call; or an open ledger, whose own signer and trust policy hold: of `options` only
  *   `policy`, `now` and `signal` count
@@ -52,20 +62,81 @@ export async function authorizeAction(
   if (typeof ledger !== 'string') {
     if (options.trust !== undefined)
       throw new TypeError('the ledger is open: give trust to Ledger.open instead');
-    return decideAction(ledger, request, options);
+    return decideOrWait(ledger, request, options);
   }
-  const { policy, honourImported, ...own } = options;
+  const { policy, honourImported, waitMs, onApprovalNeeded, ...own } = options;
   const opened = await Ledger.open(ledger, { ...own, decides: true });
   try {
-    return await decideAction(opened, request, {
+    return await decideOrWait(opened, request, {
       ...own,
       honourImported,
+      waitMs,
+      onApprovalNeeded,
       ...(policy === undefined ? {} : { policy }),
     });
   } finally {
     await opened.close();
   }
 }
+
+const POLL_MS = 250;
+const MAX_WAIT_MS = 2 ** 31 - 1;
+
+async function decideOrWait(
+  ledger: Ledger,
+  request: ActionRequest,
+  options: AuthorizeOptions,
+): Promise<RecordedDecision> {
+  const { waitMs = 0, onApprovalNeeded, signal } = options;
+  if (!(waitMs >= 0 && waitMs <= MAX_WAIT_MS))
+    throw new RangeError(`waitMs: expected milliseconds, at most ${MAX_WAIT_MS}`);
+  const decision = await decideAction(ledger, request, options);
+  if (decision.decisionCode !== APPROVAL_REQUIRED || waitMs === 0) return decision;
+  onApprovalNeeded?.(decision);
+  const until = performance.now() + waitMs;
+  for (let left = waitMs; left > 0; left = until - performance.now()) {
+    await setTimeout(Math.min(POLL_MS, left), undefined, { ...(signal && { signal }) });
+    const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
+      lookAgain(state, request, decision, options);
+    const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
+    if (seen === 'open') continue;
+    return seen === 'decide'
+      ? decideAction(ledger, request, options)
+      : { ...seen, recorded: decision.recorded };
+  }
+  return decision;
+}
+
+/** Whether a call that waits for approval would be decided otherwise now. */
+function lookAgain(
+  state: VerifyState,
+  request: ActionRequest,
+  asked: RecordedDecision,
+  { policy, now: clock, honourImported }: AuthorizeOptions,
+): 'open' | 'decide' | AuthorizationDecision {
+  const { ttlMs, ...rest } = request;
+  void ttlMs;
+  const now = rest.now ?? clock?.() ?? new Date().toISOString();
+  const evaluator = policy?.(state) ?? new GrantEvaluator(state, { honourImported });
+  const evaluated = evaluator.evaluate({ ...rest, now });
+  if (evaluated.decisionCode !== APPROVAL_REQUIRED) return 'decide';
+  const grant =
+    asked.grantId === undefined ? undefined : state.links.grants.get(fromDigestText(asked.grantId));
+  const call = { grant, toolName: request.toolName, params: formatDigest(request.paramsDigest) };
+  const reject = findReject(state, call, asked.recorded.seq);
+  if (reject === undefined) return 'open';
+  const { need, ...denied } = evaluated;
+  void need;
+  return {
+    ...denied,
+    decisionCode: APPROVAL_REJECTED,
+    reason: `${reject.principalId} rejected it by ${reject.eventId}`,
+    reservation: [],
+  };
+}
+
+/** The answer to who waited for an approval that was refused. It is not recorded: the reject is. */
+export const APPROVAL_REJECTED = 'APPROVAL_REJECTED';
 
 async function decideAction(
   ledger: Ledger,

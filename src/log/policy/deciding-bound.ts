@@ -20,7 +20,7 @@ import {
 } from '../../rules/bounds/grant.js';
 import type { ExecutionFacts } from '../../rules/bounds/judge.js';
 
-export type DenialCode = FindingCode | 'GRANT_UNSOUND' | 'IMPORTED_AUTHORITY';
+export type DenialCode = FindingCode | 'GRANT_UNSOUND' | 'IMPORTED_AUTHORITY' | 'APPROVAL_REQUIRED';
 
 export interface Denial extends Omit<RuleFinding, 'code'> {
   readonly code: DenialCode;
@@ -135,5 +135,7 @@ export function dryRun(toolName: string, now: string, meterUsed: MeterVector): E
     hasOutputRef: false,
     resources: [],
     isRelease: false,
+    isDirect: false,
+    start: undefined,
   };
 }

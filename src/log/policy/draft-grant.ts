@@ -9,6 +9,7 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonValue } from '../../base/json/value.js';
 import { type Digest, formatDigest, sha256Digest } from '../../base/value/digest.js';
 import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
 import { isRateUnit, tryParseRateUnit } from '../../base/value/rate.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { isToolPattern } from '../../base/value/tool.js';
@@ -16,6 +17,7 @@ import type { Draft } from '../../format/event/build.js';
 import { CODE_PAGES } from '../../format/finding/catalog.js';
 import { checkEvent } from '../../format/schema/check.js';
 import type {
+  ApprovalRule,
   AuthorizationEvent,
   Bounds,
   Intents,
@@ -24,7 +26,7 @@ import type {
 } from '../../format/schema/generated/types.js';
 import { judgeDelegation } from '../../rules/bounds/delegation.js';
 import { type EventPlace, makeGrant } from '../../rules/bounds/grant.js';
-import { OptionReader, type UnitRule } from './option-problems.js';
+import { OptionReader, OptionsError, type UnitRule } from './option-problems.js';
 
 export interface GrantOptions {
   /** The grantee. */
@@ -47,6 +49,8 @@ export interface GrantOptions {
   readonly maxDelegationDepth?: number | undefined;
   readonly outputMode?: NonNullable<Bounds['output_mode']> | undefined;
   readonly resources?: readonly ResourceRef[] | undefined;
+  /** Which calls need approval, and whose: at most 16 rules. They hold for delegated grants too, which inherit them without stating them. */
+  readonly approvals?: readonly ApprovalRuleOptions[] | undefined;
   /** The recorded grant to delegate from. */
   readonly parent?: AuthorizationEvent | undefined;
   /** The purpose, any JSON; its digest is recorded. Default: the parent's; for a root grant, its bounds. */
@@ -63,6 +67,20 @@ export interface GrantOptions {
   readonly source?: Source | undefined;
   /** SPEC §2. Default: when it is appended. */
   readonly occurredAt?: string | undefined;
+}
+
+/** Calls that need approval (SPEC §8 rule 15). */
+export interface ApprovalRuleOptions {
+  /** Tool patterns, at most 64. */
+  readonly tools: readonly string[];
+  /** Who may approve: patterns of principals such as `human:*`, at most 16. */
+  readonly approvers: readonly string[];
+  /** A call that reserves all of these units, and no more of each, needs no approval. */
+  readonly above?: AmountsByUnit | undefined;
+  /** How many principals must approve, 1 to 8. Default 1. */
+  readonly count?: number | undefined;
+  /** How old an approval may be, in seconds. */
+  readonly maxAgeSeconds?: number | undefined;
 }
 
 const MAX_TOOLS = 1_024;
@@ -187,6 +205,7 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
     (value): value is NonNullable<Bounds['output_mode']> => OUTPUT_MODES.includes(value),
   );
   const resources = readResources(reader);
+  const approvals = readApprovals(reader, options);
   return {
     ...(tools.length === 0 ? {} : { allowed_tools: tools }),
     ...(caps.length === 0 ? {} : { meter_caps: caps }),
@@ -194,6 +213,7 @@ function readBounds(reader: OptionReader, options: GrantOptions): Bounds {
     ...(rates.length === 0 ? {} : { rate_limits: rates }),
     ...(concurrency === undefined ? {} : { concurrency_limit: { t: 'int', v: `${concurrency}` } }),
     ...(resources.length === 0 ? {} : { resources }),
+    ...(approvals.length === 0 ? {} : { approvals }),
     ...defined({
       not_before: notBefore,
       expires_at: expiresAt,
@@ -233,6 +253,63 @@ function readResources(reader: OptionReader): ResourceRef[] {
   return (resources ?? []).map(({ kind, reference }) => ({ kind, reference }));
 }
 
+const MAX_APPROVAL_RULES = 16;
+const MAX_RULE_TOOLS = 64;
+const MAX_APPROVERS = 16;
+const MAX_APPROVALS = 8;
+const MAX_AGE_SECONDS = 31_536_000;
+
+function readApprovals(reader: OptionReader, { approvals }: GrantOptions): ApprovalRule[] {
+  const isList = (value: unknown): value is readonly ApprovalRuleOptions[] =>
+    Array.isArray(value) && value.length >= 1 && value.length <= MAX_APPROVAL_RULES;
+  reader.read('approvals', `a list of 1 to ${MAX_APPROVAL_RULES} rules`, isList);
+  if (!isList(approvals)) return [];
+  return approvals.flatMap((options, index) => {
+    const rule = new OptionReader(options);
+    const made = readApprovalRule(rule);
+    try {
+      rule.end();
+      return [made];
+    } catch (error) {
+      if (!(error instanceof OptionsError)) throw error;
+      for (const { option, message } of error.problems)
+        reader.refuse(
+          'approvals',
+          `${approvals.length === 1 ? '' : `rule ${index + 1}: `}${option}: ${message}`,
+        );
+      return [];
+    }
+  });
+}
+
+function readApprovalRule(rule: OptionReader): ApprovalRule {
+  const tools = rule.texts(
+    'tools',
+    'a tool such as fs.read, or a pattern such as fs.*',
+    MAX_RULE_TOOLS,
+    isToolPattern,
+  );
+  const approvers = rule.texts(
+    'approvers',
+    'a principal, or a pattern such as human:*',
+    MAX_APPROVERS,
+    isPrincipalPattern,
+  );
+  if (tools.length === 0) rule.refuse('tools', 'expected at least one tool or pattern, found none');
+  if (approvers.length === 0)
+    rule.refuse('approvers', 'expected at least one who may approve, such as human:*, found none');
+  const above = rule.amounts('above');
+  const count = wholeNumber(rule, 'count', 1, MAX_APPROVALS);
+  const age = wholeNumber(rule, 'maxAgeSeconds', 1, MAX_AGE_SECONDS);
+  return {
+    tools,
+    approvers,
+    ...(above.length === 0 ? {} : { above }),
+    ...(count === undefined ? {} : { count }),
+    ...(age === undefined ? {} : { max_age_s: age }),
+  };
+}
+
 function wholeNumber(reader: OptionReader, option: string, least: number, most: number): number | undefined {
   const isWhole = (value: unknown): value is number =>
     Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
@@ -252,6 +329,8 @@ function within(own: Bounds, parent: Bounds): Bounds {
   const inherited = { ...parent };
   // The parent's depth counts levels below the parent.
   delete inherited.max_delegation_depth;
+  // The parent's rules hold below it.
+  delete inherited.approvals;
   const merged: Bounds = { ...inherited, ...own };
   for (const [member, keyOf] of MERGED) {
     const vector = mergeMeters(own[member] ?? [], parent[member] ?? [], keyOf);

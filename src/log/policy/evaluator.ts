@@ -9,6 +9,7 @@ import type { HygieneReport } from '../../base/json/hygiene.js';
 import { CANONICAL_PROFILE_ID } from '../../base/json/profile.js';
 import {
   type Digest,
+  digestFromBase64url,
   formatDigest,
   fromDigestText,
   parseDigest,
@@ -22,11 +23,13 @@ import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { checkEvent } from '../../format/schema/check.js';
 import type { AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
 import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balance.js';
-import { type Action, digestKey, type Grant, makeAction } from '../../rules/bounds/grant.js';
+import { type Action, digestKey, type Grant, grantChain, makeAction } from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
 import { withStarted } from '../../rules/bounds/started.js';
+import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
 import { listRunning } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { type ApprovalNeed, chooseApprovals, findNeed, toDenial } from './choose-approvals.js';
 import {
   boundOf,
   type DecidingBound,
@@ -59,6 +62,8 @@ export interface AuthorizationRequest {
   readonly hygiene?: HygieneReport;
   /** The caller's name for this request (SPEC §8 rule 18): 1 to 128 characters of `[A-Za-z0-9._:/+=@-]`. */
   readonly requestKey?: string;
+  /** The approvals to use, `sha-256:…`. Default: sound ones for exactly this call are found. */
+  readonly approvalIds?: readonly string[];
 }
 
 /** Whose imported authority counts. */
@@ -87,7 +92,11 @@ export interface AuthorizationDecision {
   readonly grantId: string | undefined;
   /** The intent that links the action to its grant (SPEC §8 rule 13), if not its own. */
   readonly userIntentDigest?: Digest;
-  /** Empty for a denial. */
+  /** The approvals that the action uses up, `sha-256:…`. */
+  readonly approvalIds?: readonly string[];
+  /** For `APPROVAL_REQUIRED`: who may approve. Not recorded. */
+  readonly need?: ApprovalNeed;
+  /** For a denial what was asked for, if it is `APPROVAL_REQUIRED`, else empty. */
   readonly reservation: MeterVector;
   /** The grant's accounts after the reservation; started work counts as reserved. */
   readonly remaining: readonly Balance[];
@@ -108,7 +117,7 @@ type Check = readonly [check: string, codes: readonly DenialCode[]];
 
 /** In listed order, with the codes that fail each. */
 const CHECKS: readonly Check[] = [
-  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY']],
+  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND', 'IMPORTED_AUTHORITY', 'GRANT_REVOKED']],
   ['hygiene', ['HYGIENE_NOT_OK']],
 ];
 
@@ -131,6 +140,20 @@ const CHECKS_OF_GRANT: readonly Check[] = [
   ['rate', ['RATE_LIMIT_EXCEEDED']],
   ['concurrency', ['CONCURRENCY_EXCEEDED']],
   ['resource', ['RESOURCE_NOT_GRANTED']],
+];
+
+/** Last: nobody is asked to approve what could not be done. */
+const CHECKS_OF_APPROVAL: readonly Check[] = [
+  [
+    'approval',
+    [
+      'APPROVAL_NOT_FOUND',
+      'APPROVAL_NOT_AN_APPROVAL',
+      'APPROVAL_REUSED',
+      'APPROVAL_EXCEEDED',
+      'APPROVAL_REQUIRED',
+    ],
+  ],
 ];
 
 /**
@@ -187,24 +210,46 @@ export class GrantEvaluator implements PolicyEvaluator {
     const { principalId: actual } = request;
     if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
     const userIntent = linkIntent(request, grant);
+    // It would be the next record.
+    const place = { ...grant.place, seq: this.#state.records };
     const action = {
-      ...makeAction(outlineAction(event), grant.place, grant),
+      ...makeAction(outlineAction(event), place, grant),
       userIntent: userIntent && digestKey(userIntent),
     };
-    broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action), ...judgeOverdraft(grant));
-    const checks = [...CHECKS, ...CHECKS_OF_GRANT];
+    const { ids, approved, denials } = chooseApprovals(
+      this.#state,
+      action,
+      request.approvalIds,
+      this.#honoured,
+    );
+    broken.push(...judgeAction(action, approved).findings.map(toDenial), ...denials);
+    broken.push(...judgeAtOnce(request, action), ...judgeOverdraft(grant));
+    const asksApproval =
+      request.approvalIds !== undefined || grantChain(grant).some(({ approvals }) => approvals.length > 0);
+    const checks = [...CHECKS, ...CHECKS_OF_GRANT, ...(asksApproval ? CHECKS_OF_APPROVAL : [])];
     if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
-      return deny(eventId, checks, broken);
+      return withNeed(deny(eventId, checks, broken), request, findNeed(action, approved));
     return {
       decision: 'allow',
       decisionCode: 'ALLOW',
       checks: listChecks(checks, []),
       grantId: eventId,
       ...defined({ userIntentDigest: userIntent }),
+      ...(ids.length === 0 ? {} : { approvalIds: ids }),
       reservation: request.meters ?? [],
       remaining: remainingOf(request, grant),
     };
   }
+}
+
+/** A denial that an approver can lift says who that is, and what for. */
+function withNeed(
+  denied: AuthorizationDecision,
+  { meters = [] }: AuthorizationRequest,
+  need: ApprovalNeed | undefined,
+): AuthorizationDecision {
+  if (denied.decisionCode !== APPROVAL_REQUIRED || need === undefined) return denied;
+  return { ...denied, need, reservation: meters };
 }
 
 function remainingOf(request: AuthorizationRequest, grant: Grant): Balance[] {
@@ -304,17 +349,29 @@ export function draftDecision(
         tool_params_digest: request.paramsDigest,
         meter_reservation: reservation.length === 0 ? undefined : reservation,
         expires_at: decision === 'deny' ? undefined : request.expiresAt,
+        approval_event_ids: decision === 'deny' ? undefined : answer.approvalIds?.map(toEventId),
         request_key: request.requestKey,
       }),
     },
   };
 }
 
+function toEventId(id: string): Digest {
+  return digestFromBase64url(fromDigestText(id));
+}
+
 /** The action as it would be recorded: the event schemas check requests too. @throws TypeError, RangeError */
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   const { grantId = ANY_ID, meters = [] } = request;
   assertResources(request.resources);
-  const allowed = { decision: 'allow', decisionCode: 'ALLOW', grantId, reservation: meters } as const;
+  const { approvalIds } = request;
+  const allowed = {
+    decision: 'allow',
+    decisionCode: 'ALLOW',
+    grantId,
+    reservation: meters,
+    ...defined({ approvalIds }),
+  } as const;
   const event = {
     event_version: '1',
     event_id: ANY_DIGEST,

@@ -17,9 +17,10 @@ import { sumQuantity } from '../../rules/bounds/balance.js';
 import { type Action, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { judgeExecution } from '../../rules/bounds/judge.js';
 import { judgeTakeover, type OpenStart, withStarted } from '../../rules/bounds/started.js';
+import { approvalsOf } from '../../rules/verify/approvals.js';
 import { listRunning } from '../../rules/report/accounts.js';
 import type { EventMatch } from '../../rules/verify/event-index.js';
-import { MAX_OPEN_STARTS } from '../../rules/verify/starts.js';
+import { findStartOf, MAX_OPEN_STARTS } from '../../rules/verify/starts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
 import type { AskOptions } from '../writer/withdrawal.js';
@@ -377,6 +378,7 @@ function judge(
   const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
+    const id = fromDigestText(authorization.place.eventId);
     const facts = dryRun(toolName, now, used);
     return judgeExecution(
       {
@@ -384,9 +386,13 @@ function judge(
         ...(endedAt === undefined ? {} : { endedAt }),
         // Only an action has a reservation to release, and only if it took no time.
         isRelease: isRelease === true && action !== undefined && isSameInstant(now, endedAt),
+        isDirect: action === undefined,
+        // A second try is begun now, whenever the first was.
+        start: isNew || startId === undefined ? undefined : findStartOf(state, id, fromDigestText(startId)),
       },
       action,
       grant,
+      action && approvalsOf(state, id),
     ).findings.filter(({ code }) => CODE_PAGES[code].severity === 'error');
   };
   // The whole reservation may be used, so it must fit the rates.

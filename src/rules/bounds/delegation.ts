@@ -7,8 +7,9 @@ import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { type Amounts, type Grant, grantChain, MAX_GRANT_DEPTH, OUTPUT_MODES } from './grant.js';
 import { checkOrigin } from './judgement.js';
 import { coversPattern } from './tool-set.js';
+import { checkWithdrawn } from './withdrawal.js';
 
-/** Judges an allowed delegated grant against its parent: rules 3 and 13, then rule 9. */
+/** Judges an allowed delegated grant against its parent: rules 3 and 13, then rules 9 and 16. */
 export function judgeDelegation(grant: Grant, patterns: readonly string[], parent: Grant): RuleFinding[] {
   const findings: RuleFinding[] = [];
   checkOrigin(grant, parent, findings);
@@ -30,6 +31,7 @@ export function judgeDelegation(grant: Grant, patterns: readonly string[], paren
   checkConcurrency(grant, parent, exceed);
   checkOutputMode(grant, parent, exceed);
   checkResources(grant, parent, findings);
+  checkWithdrawn(grantChain(parent), findings);
   return findings;
 }
 

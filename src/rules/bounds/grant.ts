@@ -1,11 +1,15 @@
 /** Grants and actions in a state (SPEC §3.1): what was allowed, and what was used of it so far. */
 
 import type { MeterVector } from '../../base/value/meter.js';
+import { makePrincipalSet, type PrincipalSet } from '../../base/value/principal-set.js';
 import { toRational } from '../../base/value/quantity.js';
 import { type RateUnit, tryParseRateUnit } from '../../base/value/rate.js';
 import { type Rational, ZERO } from '../../base/value/rational.js';
 import type { ActionOutline } from '../../format/event/outline.js';
-import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
+import type {
+  ApprovalRule as ApprovalRuleJson,
+  AuthorizationEvent,
+} from '../../format/schema/generated/types.js';
 import { emptyTimeline, type Timeline } from './timeline.js';
 import { makeToolSet, type ToolSet } from './tool-set.js';
 
@@ -42,6 +46,39 @@ export interface RateLimit {
   readonly timeline: Timeline;
   /** Started and not finished executions, for live decisions. */
   readonly started?: Timeline;
+}
+
+/** A rule of a grant: which calls under it need approvals, and whose. */
+export interface ApprovalRule {
+  readonly tools: ToolSet;
+  readonly approvers: PrincipalSet;
+  /** The patterns of approvers, for findings. */
+  readonly words: string;
+  /** A call that reserves all of these units at no more than this needs none. */
+  readonly above: Amounts | undefined;
+  /** How many principals must approve. */
+  readonly count: number;
+  /** Nanoseconds. */
+  readonly maxAge: bigint | undefined;
+}
+
+/** The state of a grant that is revoked or suspended. */
+export interface Withdrawal {
+  readonly effect: 'revoke' | 'suspend';
+  /** The event that began it. */
+  readonly place: EventPlace;
+  /** The event from which it also stops what was allowed before; undefined while that may finish. */
+  readonly stop: EventPlace | undefined;
+  /** Whether a key with the role `authority` signed it: only such a key ends it then. */
+  readonly byAuthority: boolean;
+}
+
+/** A stop that has ended. What was allowed before its end stays stopped. */
+export interface PastStop {
+  /** The event that began it. */
+  readonly place: EventPlace;
+  /** The `seq` of the event that ended it. */
+  readonly end: number;
 }
 
 /** How far content may go into a ledger's surroundings, from the strictest on. */
@@ -85,6 +122,7 @@ export interface Grant extends Authorized {
     { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline } | undefined;
   readonly outputMode: OutputMode | undefined;
   readonly resources: ReadonlySet<string> | undefined;
+  readonly approvals: readonly ApprovalRule[];
   /** The number of the grant at the top of its chain. */
   readonly rootIndex: number;
   /**
@@ -94,8 +132,23 @@ export interface Grant extends Authorized {
   readonly systems: Set<string>;
   /** Executions under it and its descendants. */
   executions: number;
+  withdrawal: Withdrawal | undefined;
+  /** The last stop of it that has ended. */
+  stopped: PastStop | undefined;
   /** Whether its own record is neither invalid nor in violation; true until the record's verdict is known. */
   isSound: boolean;
+}
+
+/** The approvals of an allowed action, as they were at its place. */
+export interface Approved {
+  /** The ids, base64url, of those that it uses up and that were not withdrawn. */
+  readonly ids: readonly string[];
+  /** The least limit of all that it uses up, by unit. */
+  readonly limits: Amounts;
+  /** The later of the action's time and the ledger's clock. */
+  readonly instant: string;
+  /** Whether some key known there had, or has, the role `authority`. */
+  readonly hasAuthority: boolean;
 }
 
 /** An action that was allowed and not yet executed, or one that was denied. */
@@ -148,10 +201,32 @@ export function makeGrant(
         : { limit: toRational(bounds.concurrency_limit), timeline: emptyTimeline() },
     outputMode: bounds.output_mode,
     resources: bounds.resources && new Set(bounds.resources.map(resourceKey)),
+    approvals: (bounds.approvals ?? []).map(makeApprovalRule),
     rootIndex: parent?.rootIndex ?? index,
     systems: new Set(event.source === undefined ? [] : [event.source.system]),
     executions: 0,
+    withdrawal: undefined,
+    stopped: undefined,
     isSound: true,
+  };
+}
+
+const NANOSECONDS = 1_000_000_000n;
+
+function makeApprovalRule({
+  tools,
+  approvers,
+  above,
+  count = 1,
+  max_age_s: age,
+}: ApprovalRuleJson): ApprovalRule {
+  return {
+    tools: makeToolSet(tools),
+    approvers: makePrincipalSet(approvers),
+    words: approvers.join(' or '),
+    above: above && amountsOf(above),
+    count,
+    maxAge: age === undefined ? undefined : BigInt(age) * NANOSECONDS,
   };
 }
 

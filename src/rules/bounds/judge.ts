@@ -1,5 +1,5 @@
 /**
- * The rules of bounds (SPEC §8, rules 3 to 8 and 14): which bounds an action or execution breaks. Judging changes nothing; its result can
+ * The rules of bounds (SPEC §8, rules 3 to 8 and 14 to 16): which bounds an action or execution breaks. Judging changes nothing; its result can
  * be applied. So the same code verifies a ledger and answers a gateway that asks before it acts.
  */
 
@@ -17,8 +17,17 @@ import { orderTimestamps, parseTimestamp } from '../../base/value/timestamp.js';
 import { isMeasuredUnit } from '../../format/event/meter-basis.js';
 import type { UnitAmount, UnitAmounts } from '../../format/event/outline.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
+import { type ApprovedBy, asksToAct, asksToUse, checkApprovals, checkApproved } from './approval.js';
 import { type Fraction, fractionOf, isLong, sumOf } from './fraction.js';
-import { type Account, type Action, type Grant, grantChain, type RateLimit, resourceKey } from './grant.js';
+import {
+  type Account,
+  type Action,
+  type ApprovalRule,
+  type Grant,
+  grantChain,
+  type RateLimit,
+  resourceKey,
+} from './grant.js';
 import {
   checkActionCaps,
   checkOrigin,
@@ -28,8 +37,10 @@ import {
   overLimit,
   uncapped,
 } from './judgement.js';
+import type { OpenStart } from './started.js';
 import { addInterval, exactOverlap, findExcess, fitsWindows, peakOverlap } from './timeline.js';
-import { allowsTool } from './tool-set.js';
+import { allowsTool, SLICE_TOOL } from './tool-set.js';
+import { checkStopped, checkWithdrawn } from './withdrawal.js';
 
 /** An execution for the rules of rates and concurrency. */
 interface TimedUse {
@@ -53,12 +64,20 @@ export interface ExecutionFacts extends TimedUse {
   readonly resources: readonly { readonly kind: string; readonly reference: string }[];
   /** Whether it only releases a reservation (rule 8): rates and concurrency then do not apply. */
   readonly isRelease: boolean;
+  /** Whether it names its grant rather than an action. */
+  readonly isDirect: boolean;
+  /** The open start of the same authorization and tool that it names. */
+  readonly start: OpenStart | undefined;
 }
 
 const ONE: Rational = { n: 1n, d: 1n };
 
-/** Judges an allowed action under its grant, if any: times, intent, tool, reservation. */
-export function judgeAction(action: Action): Judgement {
+/**
+ * Judges an allowed action under its grant, if any: times, intent, tool, reservation, approvals.
+ *
+ * @param approved - The approvals that it names, where some count.
+ */
+export function judgeAction(action: Action, approved?: ApprovedBy): Judgement {
   const findings: RuleFinding[] = [];
   const { grant: own } = action;
   const chain = grantChain(own);
@@ -104,6 +123,13 @@ export function judgeAction(action: Action): Judgement {
         findings.push(overCap('RESERVATION_OVER_CAP', pointer(), grant, unit, account, amount, total));
     }
   }
+  for (const [place, [unit, amount]] of [...action.reservation].entries()) {
+    const pointer = (): string => `/authorization/action/meter_reservation/${place}/amount`;
+    checkApproved(unit, amount, pointer, approved?.limits, findings);
+  }
+  const asks = (rule: ApprovalRule): boolean => asksToAct(rule, action);
+  checkApprovals(chain, asks, approved, '/authorization/action/approval_event_ids', findings);
+  checkWithdrawn(chain, findings);
   return {
     findings,
     apply: () => {
@@ -133,11 +159,14 @@ function applyChanges(changes: readonly AccountChange[]): void {
 /**
  * Judges an execution that was allowed: by an action, by a grant, or by an action that is spent already (`action` undefined,
  * its `grant` given).
+ *
+ * @param approved - The approvals of the action.
  */
 export function judgeExecution(
   facts: ExecutionFacts,
   action: Action | undefined,
   grant: Grant | undefined,
+  approved?: ApprovedBy,
 ): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
@@ -147,12 +176,14 @@ export function judgeExecution(
   checkTool(chain, facts.toolName, '/tool_name', findings);
   checkOrder(action, chain, instant, instantPointer, findings);
   checkStart(chain, instant, instantPointer, findings);
-  if (!facts.isRelease) checkExpiry(chain, instant, instantPointer, findings);
-  if (!facts.isRelease) checkActionExpiry(action, instant, instantPointer, findings);
+  // Both only give back, and may come late.
+  const isSettlement = facts.isRelease || action?.toolName === SLICE_TOOL;
+  if (!isSettlement) checkExpiry(chain, instant, instantPointer, findings);
+  if (!isSettlement) checkActionExpiry(action, instant, instantPointer, findings);
   const silent = facts.countsSilence === true ? silentUse(facts, action) : [];
   const changes = judgeMeters(facts, action, chain, silent, findings);
-  if (!facts.isRelease) {
-    reportSilence(silent, action, chain, findings);
+  if (!facts.isRelease) reportSilence(silent, action, chain, findings);
+  if (!isSettlement) {
     judgeRates(
       { ...facts, used: [...facts.used, ...silent] },
       instant,
@@ -165,6 +196,9 @@ export function judgeExecution(
   }
   checkOutput(facts, chain, findings);
   checkResources(facts, chain, findings);
+  if (!facts.isRelease) judgeApprovals(facts, action, chain, approved, findings);
+  if (!isSettlement && (action !== undefined || facts.isDirect))
+    checkStopped(chain, action?.place, facts.start, findings);
   return {
     findings,
     unstated: silent,
@@ -174,6 +208,22 @@ export function judgeExecution(
       if (!facts.isRelease) for (const each of chain) each.executions += 1;
     },
   };
+}
+
+/** Rule 15: a rule that the action asked for has its finding there. */
+function judgeApprovals(
+  { toolName, used, isDirect }: ExecutionFacts,
+  action: Action | undefined,
+  chain: readonly Grant[],
+  approved: ApprovedBy | undefined,
+  findings: RuleFinding[],
+): void {
+  if (action === undefined && !isDirect) return;
+  for (const [index, { unit, amount }] of used.entries())
+    checkApproved(unit, amount, () => `/meter_used/${index}/amount`, approved?.limits, findings);
+  const asks = (rule: ApprovalRule): boolean =>
+    asksToUse(rule, toolName, used) && (action === undefined || !asksToAct(rule, action));
+  checkApprovals(chain, asks, approved, '/auth_event_id', findings);
 }
 
 function checkOrder(

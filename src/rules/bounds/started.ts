@@ -27,6 +27,8 @@ export interface OpenStart {
   readonly startedAt: string;
   /** The random name of the process that runs it. */
   readonly recorder: string;
+  /** Whether a stop had met its action before it (SPEC §8 rule 16). */
+  readonly isStopped: boolean;
   /** Its known use when it started. */
   readonly meters: MeterVector;
 }

@@ -13,6 +13,9 @@ export interface ToolSet {
 /** No ToolName is longer, so a prefix of this length leaves no room for the `*`. */
 const MAX_TOOL_NAME_LENGTH = 128;
 
+/** The tool of a slice (SPEC §8 rule 17): no wildcard allows it (rule 4). */
+export const SLICE_TOOL = 'northroot.slice';
+
 /** Prepares well-formed patterns. */
 export function makeToolSet(patterns: readonly string[]): ToolSet {
   const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')));
@@ -25,7 +28,7 @@ export function makeToolSet(patterns: readonly string[]): ToolSet {
 
 /** Whether some pattern matches the tool. A final `*` matches one or more characters. */
 export function allowsTool(set: ToolSet, tool: string): boolean {
-  return set.names.has(tool) || hasPrefixOf(set, tool, tool.length - 1);
+  return set.names.has(tool) || (tool !== SLICE_TOOL && hasPrefixOf(set, tool, tool.length - 1));
 }
 
 /** Whether one of the patterns matches every tool that `pattern` matches. */

@@ -11,6 +11,8 @@ import type {
   CheckpointSignerJson,
   ContinuationJson,
   FindingJson,
+  GivenApproval,
+  GivenRevocation,
   OpenAuthorization,
   ReportJson,
   RevokedKeyJson,
@@ -49,15 +51,23 @@ export interface ReadableList<T> extends Iterable<T> {
  * A report that reads grants and open authorizations on request: there may be millions. {@link Report} is one, too. JSON.stringify writes
  * both alike; `writeJson` does so piece by piece.
  */
-export type LazyReport = Omit<Report, 'grants' | 'open_authorizations'> & {
+export type LazyReport = Omit<Report, 'grants' | 'open_authorizations' | 'approvals' | 'revocations'> & {
   readonly grants: ReadableList<ReportGrant>;
   readonly open_authorizations: ReadableList<OpenAuthorization>;
+  readonly approvals: ReadableList<GivenApproval>;
+  readonly revocations: ReadableList<GivenRevocation>;
 };
 
 /** The report of a verification. */
 export function buildReport(result: VerificationResult): Report {
   const report = buildLazyReport(result);
-  return { ...report, grants: [...report.grants], open_authorizations: [...report.open_authorizations] };
+  return {
+    ...report,
+    grants: [...report.grants],
+    open_authorizations: [...report.open_authorizations],
+    approvals: [...report.approvals],
+    revocations: [...report.revocations],
+  };
 }
 
 /** The same, reading `result.state` on request. It MUST be used before another verification resumes that state. */
@@ -108,6 +118,8 @@ export function buildLazyReport(result: VerificationResult): LazyReport {
     grants: new Grants(state),
     open_authorizations: new OpenAuthorizations(state),
     ...openStarts(state),
+    approvals: new Approvals(state),
+    revocations: new Revocations(state),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
   };
@@ -168,6 +180,69 @@ class OpenAuthorizations implements ReadableList<OpenAuthorization> {
   toJSON(): OpenAuthorization[] {
     return [...this];
   }
+}
+
+/** See {@link LazyReport}. */
+class Approvals implements ReadableList<GivenApproval> {
+  readonly #state: VerifyState;
+
+  constructor(state: VerifyState) {
+    this.#state = state;
+  }
+
+  get length(): number {
+    return countOf(this.#state.links.approvals.values());
+  }
+
+  *[Symbol.iterator](): Generator<GivenApproval, void, void> {
+    for (const { place, principalId, signers, usedBy } of this.#state.links.approvals.values())
+      yield {
+        event_id: place.eventId,
+        seq: place.seq,
+        principal_id: principalId,
+        signers: [...signers],
+        used_by: usedBy ?? null,
+      };
+  }
+
+  toJSON(): GivenApproval[] {
+    return [...this];
+  }
+}
+
+/** See {@link LazyReport}. */
+class Revocations implements ReadableList<GivenRevocation> {
+  readonly #state: VerifyState;
+
+  constructor(state: VerifyState) {
+    this.#state = state;
+  }
+
+  get length(): number {
+    return countOf(this.#state.links.revocations);
+  }
+
+  *[Symbol.iterator](): Generator<GivenRevocation, void, void> {
+    for (const { place, grantId, effect, inFlight, signers } of this.#state.links.revocations)
+      yield {
+        event_id: place.eventId,
+        seq: place.seq,
+        grant_event_id: grantId,
+        effect,
+        ...(inFlight === undefined ? {} : { in_flight: inFlight }),
+        signers: [...signers],
+      };
+  }
+
+  toJSON(): GivenRevocation[] {
+    return [...this];
+  }
+}
+
+function countOf(values: Iterable<unknown>): number {
+  let count = 0;
+  for (const value of values) if (value !== undefined) count += 1;
+  return count;
 }
 
 function openStarts(state: VerifyState): Pick<ReportJson, 'open_starts'> {

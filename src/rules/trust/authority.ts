@@ -1,7 +1,7 @@
 /**
  * Who may sign what (SPEC §7): a key needs one of some combinations of role and principals for its signature of an event to count.
- * Authority lets a principal act. Once a key with the role `authority` is known, only such keys sign grants, actions without a grant and
- * credits.
+ * Authority lets a principal act. Once a key with the role `authority` is known, only such keys sign root grants, actions without a grant
+ * and credits.
  */
 
 import { type AnyTypeOfEvent, typeEvent, type TypeName } from '../../format/event/typed-event.js';
@@ -29,10 +29,19 @@ interface AuthorityContext {
   /** Whether some key known at this record has, or had, the role `authority`. */
   readonly hasAuthority: boolean;
   /**
-   * The principal of an earlier allowed grant, by its id in base64url; undefined for none. Omitted where earlier grants are not known, as
-   * for the proof of one event: the grant's principal is then not checked.
+   * An earlier allowed grant, by its id in base64url; undefined for none. Omitted where earlier grants are not known, as for the proof of
+   * one event: the grant's principal is then not checked.
    */
-  readonly principalOf?: (grantId: string) => string | undefined;
+  readonly grantOf?: (grantId: string) => SignedGrant | undefined;
+}
+
+/** An allowed grant for the rule. */
+export interface SignedGrant {
+  readonly principalId: string;
+  /** The principals of the grants above it. Where they are not known, a revocation by one of them counts as by a stranger. */
+  readonly above?: readonly string[];
+  /** Whether it is suspended, and a key with the role `authority` signed that. */
+  readonly isSuspendedByAuthority?: boolean;
 }
 
 /** An event for the rule. */
@@ -45,7 +54,9 @@ export interface SignedAct {
   readonly isAction?: boolean;
   /** Of an adjustment. */
   readonly isCredit?: boolean;
-  /** The grant that an authorization or an adjustment names, base64url. */
+  /** Of a revocation. */
+  readonly isResume?: boolean;
+  /** The grant that it names, base64url. */
   readonly grantId?: string | undefined;
 }
 
@@ -67,6 +78,10 @@ export function signingRuleFor(event: AnyTypeOfEvent, context: AuthorityContext)
       context,
     );
   }
+  if (typed.type === 'revocation') {
+    const { effect, grant_event_id: grantId } = typed.event;
+    return signingRuleOf({ type, principalId, isResume: effect === 'resume', grantId: grantId.b64 }, context);
+  }
   return signingRuleOf({ type, principalId }, context);
 }
 
@@ -77,6 +92,10 @@ export function signingRuleOf(act: SignedAct, context: AuthorityContext): Signin
       return ruleForAuthorization(act, context);
     case 'adjustment':
       return ruleForAdjustment(act, context);
+    case 'approval':
+      return ruleForApproval(act, context);
+    case 'revocation':
+      return ruleForRevocation(act, context);
     // The ledger's writer signs genesis, checkpoints and attestations.
     case 'key':
       return ordinaryRule(ADMIN, act.principalId);
@@ -127,6 +146,7 @@ function ruleForAuthorization(act: SignedAct, context: AuthorityContext): Signin
   const own: Entitlement = { role: 'event', principals: [principal] };
   const authority: Entitlement = { role: 'authority', principals: [principal] };
   const delegator = grantId === undefined ? undefined : principalsOf(grantId, context);
+  // Without one it is signed as a root grant.
   if (delegator === undefined) return { anyOf: hasAuthority ? [authority] : [own], needsAuthority: true };
   const byDelegator: Entitlement = { role: 'event', principals: delegator };
   if (!hasAuthority) return { anyOf: [own, byDelegator], needsAuthority: true };
@@ -143,12 +163,45 @@ function ruleForAdjustment(act: SignedAct, context: AuthorityContext): SigningRu
   return { anyOf: [{ role: 'authority', principals: [principal, ...grantee] }], needsAuthority: true };
 }
 
+function ruleForApproval({ principalId }: SignedAct, { hasAuthority }: AuthorityContext): SigningRule {
+  const { anyOf } = ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principalId);
+  return { anyOf, needsAuthority: true };
+}
+
+/**
+ * Who holds the grant, or one above it, may take it back; who holds one above it may end a suspension that no authority signed. Everything
+ * else takes authority over the grantee.
+ */
+function ruleForRevocation(act: SignedAct, context: AuthorityContext): SigningRule {
+  const { principalId: principal, grantId } = act;
+  const { hasAuthority, grantOf } = context;
+  const principals = [principal];
+  if (!hasAuthority) return { anyOf: [{ role: 'event', principals }], needsAuthority: true };
+  const byEither: Entitlement[] = [
+    { role: 'event', principals },
+    { role: 'authority', principals },
+  ];
+  if (grantOf === undefined) return { anyOf: byEither, needsAuthority: true };
+  const grant = grantOf(grantId as string);
+  const grantee = grant?.principalId;
+  const byAuthority: Entitlement = {
+    role: 'authority',
+    principals: grantee === undefined ? principals : [principal, grantee],
+  };
+  const isAbove = grant?.above?.includes(principal) === true;
+  const isOwn =
+    act.isResume === true
+      ? isAbove && principal !== grantee && grant?.isSuspendedByAuthority !== true
+      : isAbove || principal === grantee;
+  return { anyOf: isOwn ? [byAuthority, ...byEither] : [byAuthority], needsAuthority: true };
+}
+
 /**
  * The principal of the grant, where checked; undefined without an allowed grant of that id: then there is neither delegator nor grantee.
  * The link has its own finding.
  */
-function principalsOf(grantId: string, { principalOf }: AuthorityContext): string[] | undefined {
-  if (principalOf === undefined) return [];
-  const principal = principalOf(grantId);
-  return principal === undefined ? undefined : [principal];
+function principalsOf(grantId: string, { grantOf }: AuthorityContext): string[] | undefined {
+  if (grantOf === undefined) return [];
+  const grant = grantOf(grantId);
+  return grant === undefined ? undefined : [grant.principalId];
 }

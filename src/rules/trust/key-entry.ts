@@ -59,7 +59,10 @@ export function findEntitledKeys(keys: readonly Key[], event: object, context: S
 
 function ruleFor(keys: readonly Key[], event: object, { grantPrincipalId }: SigningContext): SigningRule {
   const hasAuthority = keys.some(({ roles }) => roles.includes('authority'));
-  return signingRuleFor(event as JsonObject, { hasAuthority, principalOf: () => grantPrincipalId });
+  return signingRuleFor(event as JsonObject, {
+    hasAuthority,
+    grantOf: () => (grantPrincipalId === undefined ? undefined : { principalId: grantPrincipalId }),
+  });
 }
 
 function isEntitled({ roles, principals: patterns }: Key, { anyOf }: SigningRule): boolean {

@@ -1,8 +1,9 @@
 /**
- * Step 11 of SPEC §8, linkage: grant → delegated grants → action → execution → adjustment. Each link must name an earlier event. `bounds/`
+ * Step 11 of SPEC §8, linkage: grant → delegated grants → action → execution → adjustment, with approvals and revocations. Each link must name an earlier event. `bounds/`
  * judges what it allows.
  */
 
+import { defined } from '../../base/defined.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { orderTimestamps } from '../../base/value/timestamp.js';
 import {
@@ -34,17 +35,28 @@ import {
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { judgeTakeover, type OpenStart } from '../bounds/started.js';
-import type { EventKind, IndexedEvent } from './event-index.js';
+import {
+  approvalsOf,
+  checkApproval,
+  type MadeApproval,
+  noteRequest,
+  settleApproval,
+  useApprovals,
+} from './approvals.js';
+import type { EventKind } from './event-index.js';
+import { placeOf, resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { EventVerdict } from './line-result.js';
 import { askedOf, type RequestEntry, requestName } from './links.js';
-import { closeStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
+import { checkRevocation, type MadeRevocation, settleRevocation } from './revocations.js';
+import { closeStart, findNamedStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
 import type { VerifyState } from './state.js';
 
 /** The kind of an event in the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
   if (line.type === 'execution') return 'execution';
   if (line.type === 'authorization') return line.outline().kind;
+  if (line.type === 'approval') return 'approval';
   return line.eventType === 'authorization' ? 'malformed' : 'other';
 }
 
@@ -54,10 +66,12 @@ export interface Linked {
   readonly grant: number;
   /** Whether it is an attempt blocked by a deny, with the verdict `denied`. */
   readonly isBlocked: boolean;
-  /** The grant that it makes: {@link settleGrant} MUST be called with its verdict. */
+  /** What its verdict decides: {@link settleLinked} MUST be called with it. */
   readonly made?: Grant;
-  /** The request key of an allowed action: {@link settleRequest} MUST be called with its verdict. */
   readonly request?: MadeRequest;
+  readonly asking?: { readonly action: Action; readonly code: string };
+  readonly approval?: MadeApproval | undefined;
+  readonly revocation?: MadeRevocation | undefined;
 }
 
 /** A request key by its {@link requestName}, and its content. */
@@ -82,6 +96,10 @@ export function checkAuthorizations(
     case 'adjustment':
       checkAdjustment(state, line.outline(), findings);
       return UNLINKED;
+    case 'approval':
+      return { ...UNLINKED, approval: checkApproval(state, line, place, findings) };
+    case 'revocation':
+      return { ...UNLINKED, revocation: checkRevocation(state, line, place, findings) };
     case 'other':
       if (line.eventType === START_TYPE) checkStart(state, line.event(), place, findings);
       return UNLINKED;
@@ -104,8 +122,18 @@ function checkStart(
   applyJudgement(state, judgeTakeover(start, action, grant), grant, findings, fromDigestText(place.eventId));
 }
 
+/** Applies what waits for the verdict of a record, once that is known. @param id - Of its event, base64url. */
+export function settleLinked(state: VerifyState, linked: Linked, id: string, verdict: EventVerdict): void {
+  const { made, request, asking, approval, revocation } = linked;
+  if (made !== undefined) settleGrant(state, made, verdict);
+  if (request !== undefined) settleRequest(state, request, id, verdict);
+  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.code);
+  if (approval !== undefined) settleApproval(state, approval, verdict === 'invalid');
+  if (revocation !== undefined) settleRevocation(state, revocation, verdict === 'invalid');
+}
+
 /** Keeps the verdict of a grant's record (SPEC §8 rule 12). */
-export function settleGrant(state: VerifyState, grant: Grant, verdict: EventVerdict): void {
+function settleGrant(state: VerifyState, grant: Grant, verdict: EventVerdict): void {
   grant.isSound = verdict === 'ok' || verdict === 'denied';
   state.links.grants.touch(grant);
 }
@@ -168,8 +196,15 @@ function checkAuthorization(
   if (outline.hasDoubts) checkDecision(line.event(), findings);
   const parent = resolveGrant(state, outline.grantId, isAllow, findings, GRANT_OF_AUTHORIZATION);
   if (outline.kind === 'action') {
-    const request = checkAction(state, line.eventId, outline, place, parent, findings);
-    return request === undefined ? UNLINKED : { ...UNLINKED, request };
+    const { action, request } = checkAction(state, line.eventId, outline, place, parent, findings);
+    // Only there it can be a request for approval, or the answer to one.
+    const code = hasApprovalRules(parent) ? line.event().decision_code : undefined;
+    if (request === undefined && code === undefined) return UNLINKED;
+    return {
+      ...UNLINKED,
+      ...defined({ request }),
+      ...(code === undefined ? {} : { asking: { action, code } }),
+    };
   }
   const event = line.event();
   const grant = makeGrant(
@@ -181,9 +216,10 @@ function checkAuthorization(
   );
   const bounds = event.authorization.kind === 'grant' ? event.authorization.bounds : undefined;
   for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
-    const first = bounds?.[name]?.findIndex(({ amount }) => amount.t === 'f64') ?? -1;
-    warnDouble(first, `/authorization/bounds/${name}`, findings);
+    findings.warnDouble(bounds?.[name], `/authorization/bounds/${name}`);
   }
+  for (const [index, { above }] of (bounds?.approvals ?? []).entries())
+    findings.warnDouble(above, `/authorization/bounds/approvals/${index}/above`);
   if (isAllow && parent !== undefined) {
     const patterns = bounds?.allowed_tools ?? [];
     for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
@@ -203,22 +239,29 @@ function checkAction(
   place: EventPlace,
   parent: Grant | undefined,
   findings: LineFindings,
-): MadeRequest | undefined {
+): { readonly action: Action; readonly request?: MadeRequest } {
   const action = makeAction(outline, place, parent);
   findings.setGrant(parent);
-  warnDouble(outline.firstDouble, '/authorization/action/meter_reservation', findings);
+  findings.warnDoubleAt(outline.firstDouble, '/authorization/action/meter_reservation');
+  const approved = useApprovals(state, id, action, outline, findings);
   if (outline.decision === 'allow') {
     if (parent !== undefined) checkPrincipal(outline.principalId, parent, findings);
-    applyJudgement(state, judgeAction(action), parent, findings);
+    applyJudgement(state, judgeAction(action, approved), parent, findings);
     noteSystems(state, systemsOf(parent));
+    for (const { system } of approved?.approvals ?? [])
+      if (system !== undefined) noteSystems(state, [system]);
   }
   state.links.actions.set(id, action);
-  if (outline.decision === 'deny') return undefined;
+  if (outline.decision === 'deny') return { action };
   if (outline.expiresAt !== undefined) state.links.expiring.set(id, outline.expiresAt);
-  if (outline.requestKey === undefined) return undefined;
+  if (outline.requestKey === undefined) return { action };
   const name = requestName(outline.principalId, parent, outline.requestKey);
   checkRequest(state, name, outline.requestKey, findings);
-  return { name, asked: askedOf(outline.toolName, outline.params) };
+  return { action, request: { name, asked: askedOf(outline.toolName, outline.params) } };
+}
+
+function hasApprovalRules(grant: Grant | undefined): boolean {
+  return grantChain(grant).some(({ approvals }) => approvals.length > 0);
 }
 
 /** Rule 18: a request key is used once. */
@@ -241,7 +284,7 @@ function checkRequest(
 }
 
 /** Keeps the request key of an action that is not invalid. */
-export function settleRequest(
+function settleRequest(
   { links }: VerifyState,
   { name, asked }: MadeRequest,
   id: string,
@@ -286,50 +329,6 @@ function checkDecision(event: AuthorizationEvent, findings: LineFindings): void 
   }
 }
 
-/** The grant that an event names, if usable; findings if not. */
-function resolveGrant(
-  state: VerifyState,
-  id: string | undefined,
-  mustBeAllowed: boolean,
-  findings: LineFindings,
-  pointer: string,
-): Grant | undefined {
-  if (id === undefined) return undefined;
-  const grant = state.links.grants.get(id);
-  if (grant?.decision === 'allow') return grant;
-  const named = toDigestText(id);
-  if (grant === undefined) {
-    const indexed = state.events.find(id);
-    if (indexed === undefined) {
-      const expected = 'the id of an earlier grant';
-      findings.addToEvent({ code: 'GRANT_NOT_FOUND', pointer, expected, actual: named, cause: named });
-      return undefined;
-    }
-    const what = indexed.kind === 'malformed' ? 'an authorization that is not well-formed' : 'another event';
-    const related = [placeOf(indexed, named)];
-    findings.addToEvent({
-      code: 'GRANT_NOT_A_GRANT',
-      pointer,
-      expected: 'a grant',
-      actual: `${named}, ${what}`,
-      related,
-      cause: named,
-    });
-    return undefined;
-  }
-  if (mustBeAllowed) {
-    const related = [grant.place];
-    findings.addToEvent({
-      code: 'GRANT_DENIED',
-      pointer,
-      expected: 'a grant that was allowed',
-      actual: `${named}, denied`,
-      related,
-    });
-  }
-  return undefined;
-}
-
 function checkPrincipal(actual: string, authorization: Grant | Action, findings: LineFindings): void {
   const { principalId: expected, place } = authorization;
   if (actual === expected) return;
@@ -348,7 +347,7 @@ function checkExecution(
   event: ExecutionOutline,
   findings: LineFindings,
 ): Linked {
-  warnDouble(event.firstDouble, '/meter_used', findings);
+  findings.warnDoubleAt(event.firstDouble, '/meter_used');
   checkTimes(event, findings);
   const id = event.authorizationId;
   const indexed = state.events.find(id);
@@ -400,6 +399,7 @@ function checkExecution(
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
     links.actions.delete(id);
+    links.approved.delete(id);
     if (links.expiring.has(id)) links.expiring.delete(id);
     state.events.spend(id, under?.index ?? -1);
   }
@@ -421,7 +421,7 @@ function checkTimes({ startedAt, endedAt, occurredAt }: ExecutionOutline, findin
 
 /** Rule 11. A credit counts only on a valid line: a forged record must not return anything. */
 function checkAdjustment(state: VerifyState, event: AdjustmentOutline, findings: LineFindings): void {
-  warnDouble(event.firstDouble, '/meters', findings);
+  findings.warnDoubleAt(event.firstDouble, '/meters');
   const grant = resolveGrant(state, event.grantId, true, findings, '/grant_event_id');
   findings.setGrant(grant);
   checkAdjustedExecution(state, event, grant, findings);
@@ -576,9 +576,12 @@ function judgeAndApply(
     hasOutputRef,
     resources,
     isRelease: release,
+    isDirect: action === undefined && state.links.grants.get(event.authorizationId) !== undefined,
+    start: findNamedStart(state, event),
     countsSilence: release ? begun !== undefined : !(event.isFailure && leftNothing(event)),
   };
-  applyJudgement(state, judgeExecution(facts, action, grant), grant, findings, own);
+  const approved = action === undefined ? undefined : approvalsOf(state, event.authorizationId);
+  applyJudgement(state, judgeExecution(facts, action, grant, approved), grant, findings, own);
 }
 
 /** Rule 8: a release claims that nothing was begun. */
@@ -628,15 +631,4 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   pending.others += 1;
   state.links.pending.set(id, pending);
   findings.addFolded({ finding, root: pending.finding, waits: true });
-}
-
-/** @param index - The first amount of a vector that is a double; -1 for none. */
-function warnDouble(index: number, pointer: string, findings: LineFindings): void {
-  if (index === -1) return;
-  const at = `${pointer}/${index}/amount`;
-  findings.addToEvent({ code: 'QUANTITY_LOSSY', pointer: at, expected: 'int, dec or rat', actual: 'f64' });
-}
-
-function placeOf(indexed: IndexedEvent, eventId: string): EventPlace {
-  return { file: indexed.file, line: indexed.line, seq: indexed.seq, eventId };
 }

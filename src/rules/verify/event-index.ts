@@ -10,7 +10,7 @@ import { IdIndex, idsWithin } from './id-index.js';
 /**
  * The kinds of events for links. `spent` is an allowed action that was executed, `malformed` an authorization that is not well-formed.
  */
-export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution';
+export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution' | 'approval';
 
 /** An event's position. `seq` is the record's, or its ordinal where it has none. */
 export interface EventPosition {
@@ -70,6 +70,7 @@ export const EVENT_KINDS: readonly EventKind[] = [
   'spent',
   'malformed',
   'execution',
+  'approval',
 ];
 
 const ID_BYTES = 32;

@@ -18,6 +18,9 @@ export function findNamed(line: ExaminedLine): string | undefined {
     }
     case 'adjustment':
       return toDigestText(line.outline().grantId);
+    case 'approval':
+    case 'revocation':
+      return toDigestText(line.event().grant_event_id.b64);
     default: {
       const {
         auth_event_id: authorization,

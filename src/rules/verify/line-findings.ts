@@ -1,7 +1,7 @@
 /** Collects the findings of one line, and folds those that repeat an earlier cause. */
 
 import { toDigestText } from '../../base/value/digest.js';
-import type { Meter } from '../../base/value/meter.js';
+import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { CODE_PAGES, type FindingCode, type Severity } from '../../format/finding/catalog.js';
 import type { Finding, FindingContext, Place } from '../../format/finding/finding.js';
@@ -110,6 +110,18 @@ export class LineFindings {
   addToEvent(finding: RuleFinding): void {
     const { code, pointer } = finding;
     this.add(code, finding, pointer === undefined ? undefined : `${this.eventRoot}${pointer}`);
+  }
+
+  /** Warns of the first amount of a vector that is a double. */
+  warnDouble(vector: MeterVector | undefined, pointer: string): void {
+    this.warnDoubleAt(vector?.findIndex(({ amount }) => amount.t === 'f64') ?? -1, pointer);
+  }
+
+  /** @param index - The first amount of a vector that is a double; -1 for none. */
+  warnDoubleAt(index: number, pointer: string): void {
+    if (index === -1) return;
+    const at = `${pointer}/${index}/amount`;
+    this.addToEvent({ code: 'QUANTITY_LOSSY', pointer: at, expected: 'int, dec or rat', actual: 'f64' });
   }
 
   /** The pointer of the event in its line. */

@@ -1,8 +1,10 @@
 /** The state of authorizations: grants, open and denied actions, and unresolved links. */
 
 import type { Finding } from '../../format/finding/finding.js';
-import type { Grant } from '../bounds/grant.js';
+import type { Approval } from '../bounds/approval.js';
+import type { Amounts, Approved, EventPlace, Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
+import type { Revocation } from '../bounds/withdrawal.js';
 import { type Actions, ActionTable } from './action-table.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
@@ -24,6 +26,45 @@ export interface RequestEntry {
   readonly asked: string;
 }
 
+/** A reject. */
+export interface RejectEntry {
+  readonly seq: number;
+}
+
+/** What was said of one call under one grant, for live decisions. */
+export interface CallEntry {
+  /** The ids of the last approvals that are not used up, base64url; at most {@link MAX_CALL_APPROVALS}. */
+  readonly approvals: readonly string[];
+  /** The last reject. */
+  readonly rejected: { readonly place: EventPlace; readonly principalId: string } | undefined;
+}
+
+export const MAX_CALL_APPROVALS = 64;
+
+/** A denied action that asks for approval: the first of its call that nothing has allowed since. */
+export interface RequestedApproval {
+  readonly place: EventPlace;
+  readonly principalId: string;
+  readonly occurredAt: string;
+  /** The number of its grant. */
+  readonly grant: number;
+  readonly toolName: string;
+  /** The parameters' digest as text. */
+  readonly params: string;
+  readonly reservation: Amounts;
+}
+
+/** Approvals by id. */
+export interface ApprovalTable extends Table<string, Approval> {
+  /** In ledger order. */
+  values(): Iterable<Approval>;
+}
+
+/** The revocations that are not invalid, in ledger order. */
+export interface RevocationList extends Iterable<Revocation> {
+  push(revocation: Revocation): void;
+}
+
 /** The state of linkage. */
 export interface Links {
   readonly grants: GrantTable;
@@ -37,6 +78,17 @@ export interface Links {
   readonly pending: Table<string, PendingLink> & { readonly size: number };
   /** The first allowed action, not invalid, of each request key, by {@link requestName}. */
   readonly requests: Table<string, RequestEntry>;
+  /** The approvals that are not invalid, used up or not, by id. */
+  readonly approvals: ApprovalTable;
+  /** What open actions use of them, by the action's id. */
+  readonly approved: Table<string, Approved>;
+  /** The last reject of a call by a principal. */
+  readonly rejects: Table<string, RejectEntry>;
+  readonly revocations: RevocationList;
+  /** By {@link callName}. No rule of verification reads it. */
+  readonly calls: Table<string, CallEntry>;
+  /** By {@link callName} and principal. No rule of verification reads it. */
+  readonly awaiting: Table<string, RequestedApproval>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
 }
@@ -51,6 +103,11 @@ export function askedOf(toolName: string, params: string): string {
   return `${toolName} ${params}`;
 }
 
+/** A call under a grant. @param grant - The grant's number. @param params - The digest of the parameters, as text. */
+export function callName(grant: number, toolName: string, params: string): string {
+  return `${grant} ${toolName} ${params}`;
+}
+
 /** The state before the first line. */
 export function emptyLinks(): Links {
   const grants = new Grants();
@@ -61,6 +118,12 @@ export function emptyLinks(): Links {
     expiring: new Map(),
     pending: new Map(),
     requests: new Map(),
+    approvals: new Map(),
+    approved: new Map(),
+    rejects: new Map(),
+    revocations: [],
+    calls: new Map(),
+    awaiting: new Map(),
     latest: undefined,
   };
 }

@@ -4,6 +4,7 @@ import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
 import { isKnownEventType } from '../../format/schema/check.js';
 import { eventMessage, isValidSignature } from '../../format/signature/event-signature.js';
+import { grantChain } from '../bounds/grant.js';
 import { type SignedAct, type SigningRule, signingRuleOf } from '../trust/authority.js';
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
 import { judgingInstant, mustBeSigned } from '../trust/record-signing.js';
@@ -174,9 +175,16 @@ export function ruleFor(
 ): SigningRule {
   return signingRuleOf(actOf(line), {
     hasAuthority,
-    principalOf: (grantId) => {
-      const parent = links.grants.get(grantId);
-      return parent?.decision === 'allow' ? parent.principalId : undefined;
+    grantOf: (grantId) => {
+      const grant = links.grants.get(grantId);
+      if (grant?.decision !== 'allow') return undefined;
+      return {
+        principalId: grant.principalId,
+        get above() {
+          return grantChain(grant.parent).map(({ principalId }) => principalId);
+        },
+        isSuspendedByAuthority: grant.withdrawal?.effect === 'suspend' && grant.withdrawal.byAuthority,
+      };
     },
   });
 }
@@ -186,6 +194,10 @@ function actOf(line: WellFormedLine): SignedAct {
   if (line.type === 'authorization') {
     const { decision, kind, grantId } = line.terms();
     return { type, principalId, isAllow: decision === 'allow', isAction: kind === 'action', grantId };
+  }
+  if (line.type === 'revocation') {
+    const { effect, grant_event_id: grantId } = line.event();
+    return { type, principalId, isResume: effect === 'resume', grantId: grantId.b64 };
   }
   if (line.type !== 'adjustment') return { type, principalId };
   const { direction, grantId } = line.outline();

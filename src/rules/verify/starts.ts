@@ -9,8 +9,9 @@ import type { ExecutionOutline } from '../../format/event/outline.js';
 import { typeEvent } from '../../format/event/typed-event.js';
 import { checkEvent } from '../../format/schema/check.js';
 import type { EventEnvelope } from '../../format/schema/generated/types.js';
-import { type Action, digestKey, type EventPlace, type Grant } from '../bounds/grant.js';
+import { type Action, digestKey, type EventPlace, type Grant, grantChain } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
+import { findStop } from '../bounds/withdrawal.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
@@ -57,7 +58,9 @@ export function noteStart(
   const taken = open.get(event.prev_event_id?.b64 ?? '');
   if (taken === undefined && open.size >= maxOpenStarts(action, grants.get(id))) return undefined;
   if (taken !== undefined) open.delete(fromDigestText(taken.place.eventId));
-  open.set(fromDigestText(place.eventId), start);
+  const isStopped =
+    action !== undefined && findStop(grantChain(action.grant), action.place.seq) !== undefined;
+  open.set(fromDigestText(place.eventId), { ...start, isStopped });
   starts.set(id, open);
   if (expiring.has(id)) expiring.delete(id);
   return taken && { start: taken, action, grant: action === undefined ? grants.get(id) : action.grant };
@@ -74,6 +77,26 @@ function maxOpenStarts(action: Action | undefined, grant: Grant | undefined): nu
 /** The first of the open starts of an authorization, by its id, base64url. */
 export function findOpenStart({ links: { starts } }: VerifyState, id: string): OpenStart | undefined {
   return starts.get(id)?.values().next().value;
+}
+
+/** An open start of an authorization; both ids base64url. */
+export function findStartOf(
+  { links: { starts } }: VerifyState,
+  authorizationId: string,
+  id: string,
+): OpenStart | undefined {
+  return starts.get(authorizationId)?.get(id);
+}
+
+/** The open start of its authorization, principal and tool that an execution names. */
+export function findNamedStart(
+  { links }: VerifyState,
+  { authorizationId: id, previousId, principalId, toolName }: ExecutionOutline,
+): OpenStart | undefined {
+  const start = previousId === undefined ? undefined : links.starts.get(id)?.get(previousId);
+  const authorization = links.actions.get(id) ?? links.grants.get(id);
+  const isOwn = start?.toolName === toolName && authorization?.principalId === principalId;
+  return isOwn ? start : undefined;
 }
 
 /** Removes the start that an execution completes: the one that it names, or any of its action. */
@@ -94,7 +117,7 @@ export function closeStart(
 function readStart(
   event: EventEnvelope,
   place: EventPlace,
-): { readonly authorizationId: string; readonly start: OpenStart } | undefined {
+): { readonly authorizationId: string; readonly start: Omit<OpenStart, 'isStopped'> } | undefined {
   const { meter_known: meters, recorder, started_at: startedAt, tool_params_digest: params } = event;
   const asExecution = {
     event_type: 'execution',

@@ -20,8 +20,7 @@ import {
   eventKindOf,
   type Linked,
   resolvePending,
-  settleGrant,
-  settleRequest,
+  settleLinked,
 } from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
@@ -164,9 +163,8 @@ function verifyRecord(
     countEvent(state, examined);
   }
   appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
-  if (linked?.made !== undefined) settleGrant(state, linked.made, verdictOf(examined, findings));
-  if (linked?.request !== undefined)
-    settleRequest(state, linked.request, examined.eventId as string, verdictOf(examined, findings));
+  if (linked !== undefined)
+    settleLinked(state, linked, examined.eventId as string, verdictOf(examined, findings));
   // These are findings at the executions that wait for this event, so they come after the line's own.
   if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
   return examined;

@@ -173,6 +173,28 @@ function activityOf(examined: WellFormedLine): Activity {
       const { direction, reason } = examined.event();
       return { id: 3, name: 'Update', operation: direction, status: 1, code: reason };
     }
+    case 'approval': {
+      const {
+        decision,
+        decision_code: code,
+        tool_name: operation,
+        request_event_id: request,
+      } = examined.event();
+      const isApproval = decision === 'approve';
+      return {
+        id: 99,
+        name: isApproval ? 'Approve' : 'Reject',
+        operation,
+        status: isApproval ? 1 : 2,
+        code,
+        requestUid: request && toDigestText(request.b64),
+      };
+    }
+    case 'revocation': {
+      const { effect, reason } = examined.event();
+      const [id, name] = effect === 'revoke' ? ([4, 'Delete'] as const) : ([3, 'Update'] as const);
+      return { id, name, operation: `${effect} grant`, status: 1, code: reason };
+    }
     case 'key': {
       const { action } = examined.event();
       const isAdd = action === 'add';

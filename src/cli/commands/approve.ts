@@ -1,0 +1,160 @@
+/** `northroot approve` and `northroot reject`: somebody's word on a call that asks for approval. */
+
+import type { Command } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
+import { formatQuantity } from '../../base/value/quantity.js';
+import { resolveTime } from '../../base/value/when.js';
+import type { ApprovalEvent } from '../../format/schema/generated/types.js';
+import { type ApprovalOptions, draftApproval, listPendingApprovals } from '../../log/policy/approve.js';
+import type { Ledger } from '../../log/writer/ledger.js';
+import type { Terminal } from '../terminal.js';
+import type { Context, ExitStatus, Run } from '../context.js';
+import { amountsOf, collect, principalId } from '../options.js';
+import { viewOf } from '../view.js';
+import { OptionProblems, withEntitledKeys } from './append-draft.js';
+import { jsonText } from '../json-text.js';
+import { openSigned, principalOfKey, type SigningChoice, withSigning } from './ledger-key.js';
+import { findEntitledKeys } from '../../rules/trust/key-entry.js';
+
+interface ApproveCommandOptions extends SigningChoice {
+  readonly limit?: readonly string[];
+  readonly expires?: string;
+  readonly code?: string;
+  readonly principal?: string;
+}
+
+const FLAGS: Readonly<Record<keyof ApprovalOptions, string>> = {
+  decision: 'decision',
+  principalId: '--principal',
+  limit: '--limit',
+  expiresAt: '--expires',
+  code: '--code',
+  occurredAt: 'occurredAt',
+};
+
+const NOTES = `
+REQUEST is the denied action that northroot authorize recorded; northroot approvals lists them.
+An approval is for one call: this tool, these parameters, under this grant or one below it. It is used once.
+Who approves is who signs: a key of the agent's own does not approve for it.`;
+
+export function addApprove(program: Command, run: Run): void {
+  const command = program
+    .command('approve')
+    .summary('approve one call that was asked for')
+    .description(
+      'Appends an approval of a denied action that needs one, so that the same call is allowed once.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('<request>', 'the denied action: its seq, its id, or a prefix of it')
+    .option(
+      '--limit <amounts>',
+      'the most that it may use, such as usd=5; may be given again (default: what was asked for)',
+      collect,
+    )
+    .option('--expires <time>', 'good until then: 10m (from now), or a time')
+    .addHelpText('after', NOTES);
+  addAnswer(command, 'approve', run);
+}
+
+export function addReject(program: Command, run: Run): void {
+  const command = program
+    .command('reject')
+    .summary('reject one call that was asked for')
+    .description(
+      'Appends a rejection of a denied action. It also withdraws the approvals of the call by the same principal that were not used.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('<request>', 'the denied action: its seq, its id, or a prefix of it');
+  addAnswer(command, 'reject', run);
+}
+
+function addAnswer(command: Command, decision: ApprovalEvent['decision'], run: Run): void {
+  command
+    .option('--code <code>', 'why, such as REVIEWED')
+    .option(
+      '--principal <id>',
+      'who answers (default: the one principal that the key is for, or who made the ledger)',
+      principalId,
+    );
+  withSigning(command).action((ledger: string, request: string, options: ApproveCommandOptions) =>
+    run((context) => answer(context, ledger, request, decision, options)),
+  );
+}
+
+async function answer(
+  context: Context,
+  path: string,
+  wanted: string,
+  decision: ApprovalEvent['decision'],
+  options: ApproveCommandOptions,
+): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const problems = new OptionProblems();
+  const now = new Date().toISOString();
+  const limit = options.limit && amountsOf(options.limit, (problem) => problems.add('--limit', problem));
+  const expiresAt =
+    options.expires === undefined
+      ? undefined
+      : problems.read('--expires', () => resolveTime(options.expires as string, now));
+  problems.end(decision);
+  const request = (await viewOf(context, path, undefined, options).findRecord(wanted)).eventId;
+  const { ledger, signer } = await openSigned(context, path, options);
+  try {
+    const keys = await ledger.listKeys();
+    const own = principalOfKey(keys, signer);
+    const said = {
+      decision,
+      principalId: options.principal ?? own ?? ledger.principalId,
+      occurredAt: now,
+      ...defined({ limit, expiresAt, code: options.code }),
+    };
+    let event: object | undefined;
+    const appended = await ledger
+      .decide(
+        (state) => {
+          event = problems.try(FLAGS, () => draftApproval(state, request, said));
+          problems.end(decision);
+          return { event: event as object, isAnew: true };
+        },
+        { signal },
+      )
+      .catch((error: unknown) => {
+        throw event === undefined
+          ? error
+          : withEntitledKeys(error, findEntitledKeys(keys, event, { at: now }), event);
+      });
+    const { seq, eventId, status } = appended;
+    await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
+    terminal.say(describe(event as ApprovalEvent, seq, signer?.publicKey.keyid));
+    await sayWhatIsMissing(terminal, ledger, request);
+    return 0;
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** An approval may be valid, and count for nothing. */
+async function sayWhatIsMissing(terminal: Terminal, ledger: Ledger, request: string): Promise<void> {
+  const pending = await ledger.inspect(async (_, state) => {
+    await state.links.awaiting.load?.();
+    return listPendingApprovals(state, new Date().toISOString());
+  });
+  const { need } = pending.find(({ eventId }) => eventId === request) ?? {};
+  if (need === undefined) return;
+  const who = need.approvers.map((each) => printable(each, 80)).join(' or ');
+  terminal.say(`note: the call still needs approval by ${need.count === 1 ? '' : `${need.count} of `}${who}`);
+}
+
+function describe(event: ApprovalEvent, seq: number, signer: string | undefined): string {
+  const { decision, principal_id: principal, tool_name: tool, meter_limit: limit = [] } = event;
+  const most = limit.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
+  const parts = [
+    `${printable(principal)} ${decision === 'approve' ? 'approved' : 'rejected'} ${printable(tool)}`,
+    ...(most === '' ? [] : [`at most ${most}`]),
+    ...(event.expires_at === undefined ? [] : [`until ${event.expires_at}`]),
+    signer === undefined ? 'not signed' : `signed by key ${signer}`,
+    `seq ${seq}`,
+  ];
+  return parts.join(', ');
+}

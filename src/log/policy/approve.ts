@@ -1,0 +1,205 @@
+/** Answers to requests for approval (SPEC §3.6): who waits for what, and somebody's word on it. */
+
+import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
+import { printable } from '../../base/bytes/printable.js';
+import { digestFromBase64url, fromDigestText, parseDigest } from '../../base/value/digest.js';
+import type { AmountsByUnit, MeterVector } from '../../base/value/meter.js';
+import { parseRecordName } from '../../base/value/record-name.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
+import type { Draft } from '../../format/event/build.js';
+import type { ApprovalEvent } from '../../format/schema/generated/types.js';
+import { sumQuantity } from '../../rules/bounds/balance.js';
+import { type Action, type Amounts, type Grant, grantChain } from '../../rules/bounds/grant.js';
+import { callName, type RequestedApproval } from '../../rules/verify/links.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import { type ApprovalNeed, chooseApprovals, findNeed, findReject } from './choose-approvals.js';
+import { OptionReader } from './option-problems.js';
+
+/** An answer to a request. */
+export interface ApprovalOptions {
+  /** Default: `approve`. */
+  readonly decision?: ApprovalEvent['decision'] | undefined;
+  /** Who approves. Default: the ledger's `principalId`. */
+  readonly principalId?: string | undefined;
+  /** The most that the action may reserve and use: `{ usd: '5' }`. Default: what the request reserves. */
+  readonly limit?: AmountsByUnit | undefined;
+  /** A timestamp of SPEC §2. Default: no end, but that of the rule. */
+  readonly expiresAt?: string | undefined;
+  /** 1 to 64 of `A-Z 0-9 _`. Default: `APPROVED` or `REJECTED`. */
+  readonly code?: string | undefined;
+  /** SPEC §2. Default: when it is appended. */
+  readonly occurredAt?: string | undefined;
+}
+
+/** A request for approval that nothing has allowed yet. */
+export interface PendingApproval {
+  /** The denied action: what an approver is given, `sha-256:…`. */
+  readonly eventId: string;
+  readonly seq: number;
+  readonly principalId: string;
+  readonly occurredAt: string;
+  readonly toolName: string;
+  /** As text, `sha-256:…`. */
+  readonly paramsDigest: string;
+  readonly reservation: MeterVector;
+  /** The grant under which the call was asked for, `sha-256:…`. */
+  readonly grantId: string;
+  /** `waiting` for approvals; `approved`, and not asked for again; `rejected` since; `ended`, as its grant has expired or is withdrawn. */
+  readonly status: 'waiting' | 'approved' | 'rejected' | 'ended';
+  /** Who may approve; undefined where nothing is missing. */
+  readonly need: ApprovalNeed | undefined;
+  /** The approvals that count so far. */
+  readonly approvals: readonly { readonly eventId: string; readonly principalId: string }[];
+}
+
+/** The requests for approval, in ledger order. Over an index, load `links.awaiting` first. */
+export function listPendingApprovals(state: VerifyState, now: string): PendingApproval[] {
+  return [...state.links.awaiting.values()]
+    .flatMap((request) => {
+      const grant = state.links.grants.at(request.grant);
+      return grant === undefined ? [] : [describe(state, request, grant, now)];
+    })
+    .sort((a, b) => a.seq - b.seq);
+}
+
+function describe(
+  state: VerifyState,
+  request: RequestedApproval,
+  grant: Grant,
+  now: string,
+): PendingApproval {
+  const { place, principalId, occurredAt, toolName, params, reservation } = request;
+  const action = toAction(request, grant, now);
+  const { ids, approved } = chooseApprovals(state, action, undefined, []);
+  const given = ids.length > 0 ? ids : listGiven(state, request, grant);
+  const need = findNeed(action, approved);
+  return {
+    eventId: place.eventId,
+    seq: place.seq,
+    principalId,
+    occurredAt,
+    toolName,
+    paramsDigest: params,
+    reservation: toMeters(reservation),
+    grantId: grant.place.eventId,
+    status: statusOf(state, action, grant, need, place.seq, now),
+    need,
+    approvals: given.flatMap((eventId) => {
+      const approval = state.links.approvals.get(fromDigestText(eventId));
+      return approval === undefined ? [] : [{ eventId, principalId: approval.principalId }];
+    }),
+  };
+}
+
+function statusOf(
+  state: VerifyState,
+  action: Action,
+  grant: Grant,
+  need: ApprovalNeed | undefined,
+  since: number,
+  now: string,
+): PendingApproval['status'] {
+  const isOver = grantChain(grant).some(
+    ({ withdrawal, expiresAt }) =>
+      withdrawal !== undefined || (expiresAt !== undefined && orderTimestamps(now, expiresAt) >= 0),
+  );
+  if (isOver) return 'ended';
+  if (need === undefined) return 'approved';
+  return findReject(state, action, since) === undefined ? 'waiting' : 'rejected';
+}
+
+/** The ids of approvals of a call that are not used up, `sha-256:…`. */
+function listGiven(state: VerifyState, { toolName, params }: RequestedApproval, grant: Grant): string[] {
+  return grantChain(grant).flatMap(({ index }) =>
+    (state.links.calls.get(callName(index, toolName, params))?.approvals ?? []).flatMap(
+      (id) => state.links.approvals.get(id)?.place.eventId ?? [],
+    ),
+  );
+}
+
+function toAction(request: RequestedApproval, grant: Grant, now: string): Action {
+  const { place, principalId, toolName, params, reservation } = request;
+  return {
+    place,
+    decision: 'deny',
+    principalId,
+    occurredAt: now,
+    intent: '',
+    userIntent: undefined,
+    grant,
+    toolName,
+    params,
+    reservation: new Map(reservation),
+    expiresAt: undefined,
+    system: undefined,
+  };
+}
+
+function toMeters(amounts: Amounts): MeterVector {
+  return [...amounts].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
+}
+
+/**
+ * Drafts an approval of a denied action, for `Ledger.append`.
+ * @param wanted - The request's seq, id (`sha-256:…`, base64url or hex), or an unambiguous prefix; over an index the whole id
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `REQUEST_ALLOWED`, `REQUEST_AMBIGUOUS`; OptionsError (a RangeError)
+ */
+export function draftApproval(
+  state: VerifyState,
+  wanted: string,
+  options: ApprovalOptions,
+): Draft<ApprovalEvent> {
+  const reader = new OptionReader(options);
+  const decision =
+    reader.read('decision', 'approve or reject', (value): value is ApprovalEvent['decision'] =>
+      ['approve', 'reject'].includes(value as string),
+    ) ?? 'approve';
+  const limit = reader.has('limit') ? reader.amounts('limit') : undefined;
+  const expiresAt = reader.timestamp('expiresAt');
+  const isCode = (text: string): boolean => /^[A-Z0-9_]{1,64}$/.test(text);
+  const code = reader.text('code', 'up to 64 of A-Z, 0-9 and _, such as REVIEWED', isCode);
+  const principalId = reader.principal('principalId');
+  const occurredAt = reader.timestamp('occurredAt');
+  reader.end();
+  const { grant, place, toolName, params, reservation } = findRequest(state, wanted);
+  const most = limit ?? toMeters(reservation);
+  return {
+    event_type: 'approval',
+    ...defined({ principal_id: principalId, occurred_at: occurredAt }),
+    grant_event_id: digestFromBase64url(fromDigestText(grant.place.eventId)),
+    decision,
+    decision_code: code ?? (decision === 'approve' ? 'APPROVED' : 'REJECTED'),
+    tool_name: toolName,
+    tool_params_digest: parseDigest(params),
+    ...(decision === 'reject' || most.length === 0 ? {} : { meter_limit: [...most] }),
+    ...(decision === 'reject' ? {} : defined({ expires_at: expiresAt })),
+    request_event_id: digestFromBase64url(fromDigestText(place.eventId)),
+  };
+}
+
+/** A denied action under a grant. */
+function findRequest(state: VerifyState, wanted: string): Action & { readonly grant: Grant } {
+  const { actions, grants } = state.links;
+  const named = state.events.matchNow(parseRecordName(wanted)) ?? [];
+  const shown = printable(wanted, 80);
+  const [event, other] = named;
+  if (event === undefined) throw refuse('AUTH_NOT_FOUND', `no request ${shown}`);
+  if (other !== undefined)
+    throw refuse('REQUEST_AMBIGUOUS', `${shown} names ${named.length} events`, 'give more of the id');
+  const id = fromDigestText(event.eventId);
+  const action = actions.get(id);
+  if (event.kind === 'spent' || action?.decision === 'allow')
+    throw refuse('REQUEST_ALLOWED', `${event.eventId} was allowed already`);
+  if (action?.grant === undefined || grants.get(id) !== undefined)
+    throw refuse('AUTH_NOT_AN_AUTHORIZATION', `${event.eventId} is not an action under a grant`);
+  return action as Action & { readonly grant: Grant };
+}
+
+function refuse(
+  code: string,
+  message: string,
+  hint = 'name a denied action that asks for approval',
+): NorthrootError {
+  return new NorthrootError(code, message, { hint });
+}

@@ -1,0 +1,156 @@
+/** Approving, rejecting, suspending and revoking through a live ledger: what is decided verifies, and nothing starts after a stop. */
+
+import { describe, expect, it } from 'vitest';
+import type { RecordedDecision } from '../../src/log/policy/authorize.js';
+import { draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
+import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { createSigner, type Signer } from '../../src/format/signature/signer.js';
+import { codeOf } from '../writer/support.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { sha256Digest } from '../../src/base/value/digest.js';
+import type { LiveRequest } from '../../src/log/agent/guard.js';
+import { formatPublicKey } from '../../src/format/key/public-key.js';
+import { AGENT, filePlace, memoryPlace, openLive, request, type Place } from './support.js';
+
+const PLACES = [
+  { name: 'a file', place: filePlace },
+  { name: 'memory', place: memoryPlace },
+];
+
+const RULE = { tools: ['deploy'], approvers: ['human:*'], above: { usd: '100' } } as const;
+
+/** A ledger whose agent has a key of its own, with the grant of `options`, and one opened by an approver. */
+async function open(
+  place: Place,
+  options: Partial<GrantOptions> = {},
+): Promise<{ agent: LiveLedger; owner: LiveLedger; ownerKey: LiveLedger; grantId: string }> {
+  const [own, agentKey, approver] = [0, 1, 2].map(() => createSigner(generatePrivateKey()));
+  const keys = [
+    entry(own, ['event', 'checkpoint', 'admin', 'authority'], ['*']),
+    entry(agentKey, ['event'], [AGENT]),
+    entry(approver, ['event'], ['human:olga']),
+  ];
+  const owner = await openLive(place, {
+    signer: own,
+    principalId: 'org:acme',
+    create: { origin: 'example.com/tests/approvals', keys },
+  });
+  const event = draftGrant({
+    principalId: AGENT,
+    allowedTools: ['*'],
+    meterCaps: { usd: '1000', calls: 100 },
+    approvals: [RULE],
+    ...options,
+  });
+  const { eventId: grantId } = await owner.append({ event });
+  const agent = await openLive(place, { signer: agentKey, principalId: AGENT });
+  const ownerKey = await openLive(place, { signer: approver, principalId: 'human:olga' });
+  return { agent, owner, ownerKey, grantId };
+}
+
+function entry({ publicKey }: Signer, roles: readonly string[], principals: readonly string[]): never {
+  return { keyid: publicKey.keyid, public_key: formatPublicKey(publicKey), roles, principals } as never;
+}
+
+function call(toolName: string, usd: string, params: unknown = {}): LiveRequest {
+  const paramsDigest = sha256Digest(canonicalBytes(params));
+  return { ...request(0, { usd }), toolName, paramsDigest };
+}
+
+function deploy(usd: string, params: unknown = { env: 'prod' }): LiveRequest {
+  return call('deploy', usd, params);
+}
+
+describe.each(PLACES)('over $name', ({ place: makePlace }) => {
+  it('a call that needs approval is denied, approved, allowed once, and denied again', async () => {
+    const place = makePlace();
+    const { agent, ownerKey, grantId } = await open(place);
+    expect((await agent.authorize(deploy('100'))).decision).toBe('allow');
+    const asked = await agent.authorize(deploy('101'));
+    expect(asked).toMatchObject({
+      decisionCode: 'APPROVAL_REQUIRED',
+      need: { grantId, approvers: ['human:*'], count: 1 },
+    });
+    const [waiting] = await ownerKey.requests();
+    expect(waiting).toMatchObject({ eventId: asked.recorded.eventId, status: 'waiting', toolName: 'deploy' });
+    const { eventId } = await ownerKey.approve(asked.recorded.eventId);
+    expect((await ownerKey.requests())[0]).toMatchObject({ status: 'approved' });
+    expect((await agent.authorize(deploy('101', { env: 'other' }))).decisionCode).toBe('APPROVAL_REQUIRED');
+    expect((await agent.authorize(deploy('102'))).decisionCode).toBe('APPROVAL_REQUIRED');
+    const allowed = await agent.authorize(deploy('101'));
+    expect(allowed).toMatchObject({ decision: 'allow', approvalIds: [eventId] });
+    expect((await agent.authorize(deploy('101'))).decisionCode).toBe('APPROVAL_REQUIRED');
+    const named = await agent.authorize({ ...deploy('101'), approvalIds: [eventId] });
+    expect(named.decisionCode).toBe('APPROVAL_REUSED');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it("nobody's own approval counts, and a reject takes one back", async () => {
+    const place = makePlace();
+    const { agent, ownerKey } = await open(place);
+    const { recorded } = await agent.authorize(deploy('500'));
+    await agent.approve(recorded.eventId);
+    expect((await agent.authorize(deploy('500'))).decisionCode).toBe('APPROVAL_REQUIRED');
+    await ownerKey.approve(recorded.eventId);
+    await ownerKey.reject(recorded.eventId);
+    expect((await ownerKey.requests())[0]).toMatchObject({ status: 'rejected' });
+    expect((await agent.authorize(deploy('500'))).decisionCode).toBe('APPROVAL_REQUIRED');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('a guard waits for approval, and is told of a reject', async () => {
+    const place = makePlace();
+    const { agent, ownerKey } = await open(place);
+    const run = (answer: 'approve' | 'reject'): Promise<string> =>
+      agent.guard('deploy', { answer }, () => 'done', {
+        reserve: { usd: '200' },
+        approval: 'wait',
+        onApprovalNeeded: ({ recorded }: RecordedDecision) => void ownerKey[answer](recorded.eventId),
+      });
+    expect(await run('approve')).toBe('done');
+    expect(await codeOf(run('reject'))).toBe('APPROVAL_REJECTED');
+    const denied = agent.guard('deploy', { n: 1 }, () => 'done', { reserve: { usd: '200' } });
+    expect(await codeOf(denied)).toBe('APPROVAL_REQUIRED');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('nothing is allowed or started under a suspended grant, and a stop is for good', async () => {
+    const place = makePlace();
+    const { agent, owner, grantId } = await open(place);
+    const before = await agent.authorize(call('fs.read', '1'));
+    await owner.suspend(grantId, { reason: 'INCIDENT', inFlight: 'stop' });
+    const read = call('fs.read', '1');
+    expect((await agent.authorize(read)).decisionCode).toBe('GRANT_REVOKED');
+    const start = (id: string): Promise<unknown> => agent.start(id, { paramsDigest: read.paramsDigest });
+    expect(await codeOf(start(before.recorded.eventId))).toBe('GRANT_REVOKED');
+    expect(await codeOf(agent.resume(grantId, { reason: 'OVER' }))).toMatch(/^KEY_NOT_FOR_/);
+    await owner.resume(grantId, { reason: 'OVER' });
+    expect((await agent.authorize(read)).decision).toBe('allow');
+    expect(await codeOf(start(before.recorded.eventId))).toBe('GRANT_REVOKED');
+    await agent.abandon(before.recorded.eventId);
+    const [revoked] = await agent.revoke('all', { reason: 'DONE' });
+    expect(revoked.status).toBe('appended');
+    expect((await agent.authorize(read)).decisionCode).toBe('GRANT_REVOKED');
+    expect(await agent.revoke('all', { reason: 'DONE' })).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('of 50 guards that a stop meets, none starts after it', async () => {
+    const place = makePlace();
+    const { agent, owner, grantId } = await open(place);
+    const calls = Array.from({ length: 50 }, (_, n) =>
+      agent
+        .guard('fs.read', { n }, () => n, { reserve: { usd: '1' } })
+        .catch((error: { code: string }) => error.code),
+    );
+    await owner.suspend(grantId, { reason: 'INCIDENT', inFlight: 'stop' });
+    for (const ended of await Promise.all(calls))
+      expect(typeof ended === 'number' || ended === 'GRANT_REVOKED').toBe(true);
+    expect(await place.verdict()).toBe('ok');
+    const events = place.events();
+    const stopped = events.findIndex(({ event_type: type }) => type === 'revocation');
+    const started = events.slice(stopped).filter(({ event_type: type }) => type === 'x.northroot.start');
+    expect(started).toEqual([]);
+  });
+});
