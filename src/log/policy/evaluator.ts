@@ -222,7 +222,7 @@ export class GrantEvaluator implements PolicyEvaluator {
       request.approvalIds,
       this.#honoured,
     );
-    broken.push(...judgeAction(action, approved).findings.map(toDenial), ...denials);
+    broken.push(...denials, ...judgeAction(action, approved).findings.map(toDenial));
     broken.push(...judgeAtOnce(request, action), ...judgeOverdraft(grant));
     const asksApproval =
       request.approvalIds !== undefined || grantChain(grant).some(({ approvals }) => approvals.length > 0);
