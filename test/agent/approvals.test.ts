@@ -153,4 +153,46 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     const started = events.slice(stopped).filter(({ event_type: type }) => type === 'x.northroot.start');
     expect(started).toEqual([]);
   });
+
+  it('a stop aborts what runs, and what was begun before it is recorded without a finding', async () => {
+    const place = makePlace();
+    const { agent, owner, grantId } = await open(place);
+    let begun = (): void => undefined;
+    const isBegun = new Promise<void>((resolve) => (begun = resolve));
+    const run = agent.guard(
+      'fs.read',
+      {},
+      async ({ signal }) => {
+        begun();
+        await new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason as Error)),
+        );
+      },
+      { reserve: { usd: '1' } },
+    );
+    await isBegun;
+    await owner.revoke(grantId, { reason: 'INCIDENT', inFlight: 'stop' });
+    expect(await codeOf(run)).toBe('GRANT_REVOKED');
+    expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', outcome: 'unknown' });
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('a part of a grant is handed on by its id, within the parent', async () => {
+    const place = makePlace();
+    const { agent, grantId } = await open(place, { rateLimits: { 'usd.per_day': '500' } });
+    const { eventId } = await agent.delegate({
+      to: 'agent:sub',
+      parent: grantId,
+      caps: { usd: '5' },
+      tools: ['fs.*'],
+    });
+    const sub = { ...call('fs.read', '5'), principalId: 'agent:sub' };
+    const budget = await agent.budget(eventId);
+    expect(budget.principalId).toBe('agent:sub');
+    expect(await codeOf(agent.delegate({ to: 'agent:sub', parent: grantId, caps: { usd: '5000' } }))).toBe(
+      'DELEGATION_EXCEEDED',
+    );
+    expect(await codeOf(agent.authorize(sub))).toBe('KEY_NOT_FOR_PRINCIPAL');
+    expect(await place.verdict()).toBe('ok');
+  });
 });

@@ -99,6 +99,11 @@ export interface GuardOptions extends ExecutionDetails {
   readonly approvalWaitMs?: number | undefined;
   /** Called with the request that an approver is given, before waiting begins. */
   readonly onApprovalNeeded?: ((request: RecordedDecision) => void) | undefined;
+  /**
+   * What to do where a `stop` meets the running function: `abort` notifies it by its signal, `finish` lets it end. What was begun before is
+   * recorded either way. Default `abort`.
+   */
+  readonly onStop?: 'abort' | 'finish' | undefined;
   /** Called with the execution's position and findings once it is on disk. */
   readonly onRecorded?: ((recorded: Appended) => void) | undefined;
 }
@@ -139,6 +144,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   approval: 'string',
   approvalWaitMs: 'number',
   onApprovalNeeded: 'function',
+  onStop: 'string',
   onRecorded: 'function',
 };
 
@@ -151,6 +157,8 @@ const NANOSECONDS_PER_MS = 1_000_000n;
 export class Guard<T> {
   /** Resolves when the call is over; never rejects. */
   readonly ended: Promise<void>;
+  /** The action that is being executed and that a stop aborts, `sha-256:…`. */
+  running: string | undefined;
   readonly #parts: GuardParts;
   readonly #call: GuardedCall<T>;
   readonly #abort = new AbortController();
@@ -171,7 +179,9 @@ export class Guard<T> {
     const isKnown = onViolation === undefined || onViolation === 'warn' || onViolation === 'throw';
     if (!isKnown && typeof onViolation !== 'function')
       throw new TypeError("guard: onViolation: expected 'warn', 'throw' or a function");
-    const { approval } = call.options;
+    const { approval, onStop } = call.options;
+    if (onStop !== undefined && onStop !== 'abort' && onStop !== 'finish')
+      throw new RangeError("guard: onStop: expected 'abort' or 'finish'");
     if (approval !== undefined && approval !== 'wait' && approval !== 'deny')
       throw new RangeError("guard: approval: expected 'wait' or 'deny'");
     if (call.options.intent !== undefined && call.options.intentDigest !== undefined)
@@ -217,7 +227,9 @@ export class Guard<T> {
     });
     if (decision.decision === 'deny') throw new DeniedError(toolName, decision);
     const claim = await this.#claim(decision, paramsDigest);
+    if (options.onStop !== 'finish') this.running = decision.recorded.eventId;
     const { outcome, event } = await this.#run(decision, claim);
+    this.running = undefined;
     let recorded: Appended;
     try {
       recorded = await this.#parts.ledger.append({ event });

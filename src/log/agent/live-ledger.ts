@@ -4,9 +4,13 @@
  */
 
 import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
+import { fromDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import { type EventPlace, grantChain } from '../../rules/bounds/grant.js';
+import { findStop } from '../../rules/bounds/withdrawal.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { authorizeAction, type AuthorizeOptions, type RecordedDecision } from '../policy/authorize.js';
 import {
@@ -16,6 +20,7 @@ import {
   type PendingApproval,
 } from '../policy/approve.js';
 import type { HonourOptions } from '../policy/evaluator.js';
+import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
   ABANDONED,
@@ -176,8 +181,18 @@ const WITHDRAW_TYPES: OptionTypes<WithdrawOptions> = {
   principalId: 'string',
 };
 
+const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
+  to: 'string',
+  parent: 'string',
+  caps: 'object',
+  tools: 'array',
+  expires: 'string',
+  intent: 'any',
+};
+
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const DEFAULT_GRACE_MS = 1_000;
+const STOP_POLL_MS = 500;
 const ABANDONED_AT_ONCE = 500;
 
 /** A ledger of a running program: it decides, guards functions and records what they did. One process SHOULD have one for a path. */
@@ -189,6 +204,7 @@ export class LiveLedger {
   /** Requests of more than one step, which closing waits for. */
   readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
+  #stopWatch: NodeJS.Timeout | undefined;
 
   private constructor(ledger: Ledger, options: LiveLedgerOptions) {
     this.path = ledger.path;
@@ -385,6 +401,7 @@ export class LiveLedger {
       { toolName, params, run, options },
     );
     this.#guards.add(guard);
+    this.#watchStops();
     try {
       return await guard.perform();
     } finally {
@@ -472,6 +489,41 @@ export class LiveLedger {
     const { principalId = this.#options.principalId } = options;
     const draft = { ...options, effect, principalId };
     return this.#keep(withdrawGrants(this.#ledger, grants, draft, () => this.#now(), ask));
+  }
+
+  /** While guards run, looks for a stop that meets them, other writers' included. */
+  #watchStops(): void {
+    if (this.#stopWatch !== undefined) return;
+    const look = async (): Promise<void> => {
+      const running = [...this.#guards].filter((guard) => guard.running !== undefined);
+      if (this.#guards.size === 0) {
+        clearInterval(this.#stopWatch);
+        this.#stopWatch = undefined;
+      }
+      if (running.length === 0) return;
+      // A ledger that cannot be read is reported by what is asked of it.
+      const stops = await this.#ledger
+        .inspect((_, deciding) => running.map((guard) => findStopOf(deciding, guard.running as string)))
+        .catch(() => []);
+      for (const [index, stop] of stops.entries()) {
+        if (stop === undefined) continue;
+        running[index]?.abort(new NorthrootError('GRANT_REVOKED', `stopped by ${stop.eventId}`));
+      }
+    };
+    this.#stopWatch = setInterval(() => void look(), STOP_POLL_MS);
+    this.#stopWatch.unref();
+  }
+
+  /**
+   * Hands a part of a grant on: its grantee spends it in its own name, and it counts under the parent too. The ledger's signer signs it.
+   * @throws NorthrootError, OptionsError as `draftDelegation`; as {@link LiveLedger.append}
+   */
+  async delegate(options: DelegateOptions, ask: AskOptions = {}): Promise<Appended> {
+    this.#assertOpen();
+    checkOptions('delegate', options, DELEGATE_TYPES);
+    checkOptions('delegate: options', ask, ASK_TYPES);
+    const makes = (state: VerifyState): Entry => ({ event: draftDelegation(state, options, this.#now()) });
+    return this.#keep(this.#ledger.decide(makes, ask));
   }
 
   /** What every grant has left, other writers' records included; started work counts as reserved. By the trust policy, if there is one. */
@@ -582,7 +634,12 @@ export class LiveLedger {
   }
 }
 
-/** Not before the first instant that a timestamp can name. */
+/** The stop that has met an open action; undefined for none. */
+function findStopOf({ links: { actions } }: VerifyState, actionId: string): EventPlace | undefined {
+  const action = actions.get(fromDigestText(actionId));
+  return action && findStop(grantChain(action.grant), action.place.seq);
+}
+
 function timeBefore(now: string, ms: number): string {
   const instant = parseTimestamp(now) - BigInt(Math.floor(ms)) * NANOSECONDS_PER_MS;
   return formatInstant(instant < FIRST_INSTANT ? FIRST_INSTANT : instant);
