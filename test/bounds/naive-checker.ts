@@ -643,11 +643,15 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       .find(({ from, to }) => to === entries.length && started >= from)?.from;
   }
 
-  /** Rule 16, of an execution of an action. CHOICE: of several stops of the nearest grant the last is named. */
+  /**
+   * Rule 16, of an execution of an action. CHOICE: the last stop of the nearest grant that stops it, even if the start that the
+   * execution names exempts it from that one and not from an earlier one.
+   */
   function findStop(action: number, at: number, started = at): number | undefined {
     return chainOf(action)
-      .flatMap((grant) => withdrawals(grant, at).stops.toReversed())
-      .find(({ from, to }) => action < to && started >= from)?.from;
+      .map((grant) => withdrawals(grant, at).stops.filter(({ to }) => action < to))
+      .find((stops) => stops.some(({ from }) => started >= from))
+      ?.at(-1)?.from;
   }
 
   /** Rule 11. */
@@ -817,7 +821,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     if (named === undefined) {
       const later = places.find((other) => other > at && idAt(other) === reference);
       const isComing = (place: number): boolean =>
-        typeOf(place) === 'authorization' || (!AS_WRITTEN.laterApproval && typeOf(place) === 'approval');
+        typeOf(place) === 'authorization' ||
+        (!AS_WRITTEN.laterApproval && typeOf(place) === 'approval' && !entries[place].malformed);
       const cause = `${reference} to come`;
       if (later === undefined) find('AUTH_NOT_FOUND', { cause });
       else if (isComing(later)) find('AUTH_AFTER_EXECUTION', { about: later, cause });

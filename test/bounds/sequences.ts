@@ -18,7 +18,7 @@ const SLICE = 'northroot.slice';
 const TOOLS = ['fs.read', 'fs.read', 'fs.read', 'fs.write', 'fs.', 'http.get', SLICE];
 const PATTERNS = ['*', '*', '*', 'fs.*', 'fs.read', 'fs.', 'fs.r*', 'http.*', SLICE, 'northroot.*'];
 const APPROVERS = ['human:h1', 'human:h1', 'human:h2', 'human:h2', 'human:h', 'agent:a2', 'agent:a1'];
-const APPROVER_PATTERNS = ['*', '*', 'human:*', 'human:h*', 'human:h1', 'human:h1*', 'human:h2', 'agent:*'];
+const APPROVER_PATTERNS = ['human:*', 'human:h*', 'human:h1', 'human:h1*', 'human:h2', 'agent:*'];
 const UNITS = ['usd', 'tok', 'calls'];
 /** Windows. Some have several spellings. */
 const WINDOWS = [
@@ -238,9 +238,9 @@ class Maker {
     const [unit, ...units] = dice.vector(UNITS, AMOUNTS);
     return {
       tools: dice.oneIn(3) ? [dice.of(PATTERNS)] : ['*'],
-      approvers: [dice.of(APPROVER_PATTERNS), ...dice.some(['human:h2'], 4)],
+      approvers: dice.oneIn(2) ? ['*'] : [dice.of(APPROVER_PATTERNS), ...dice.some(['human:h2'], 4)],
       ...(dice.oneIn(2) && unit && { above: [unit, ...units] }),
-      ...(dice.oneIn(3) && { count: dice.of([1, 2, 2, 3]) }),
+      ...(dice.oneIn(2) && { count: dice.of([1, 2, 2, 2, 3]) }),
       ...(dice.oneIn(3) && { max_age_s: dice.of([1, 1, 2, 60, 3_600]) }),
     };
   }
@@ -390,7 +390,7 @@ class Maker {
     };
   }
 
-  /** Often like one of the last approvals, but for one member: by somebody else, of another tool, a reject. */
+  /** Often like one of the last approvals but for a member or two: by another principal, of another tool, a reject. */
   #approval(dice: Dice): object {
     const given = this.#made
       .filter(({ event_type: type }) => type === 'approval')
@@ -400,17 +400,17 @@ class Maker {
     const grant = this.#latest(dice, 'grant');
     const above = this.#find(grant)?.authorization.grant_event_id;
     const changes = {
-      principal_id: dice.of(APPROVERS),
+      principal_id: dice.oneIn(5) ? this.#principalFor(dice, above ?? grant) : dice.of(APPROVERS),
       decision: dice.of(['approve', 'approve', 'reject']),
       tool_name: dice.of(TOOLS),
       tool_params_digest: paramsOf(dice),
       grant_event_id: above !== undefined && dice.oneIn(3) ? above : grant,
     };
     const model = given.length > 0 && !dice.oneIn(4) ? dice.of(given) : undefined;
-    const [name] = dice.some(['principal_id', 'decision', 'decision', ...Object.keys(changes), 'no'], 3);
+    const names = [...dice.some(Object.keys(changes), 8), ...(dice.oneIn(3) ? ['decision'] : [])];
     const alike = model && {
       ...Object.fromEntries(Object.keys(changes).map((key) => [key, model[key as keyof ApprovalEvent]])),
-      ...(name !== undefined && name in changes && { [name]: changes[name as keyof typeof changes] }),
+      ...Object.fromEntries(Object.entries(changes).filter(([key]) => names.includes(key))),
     };
     const request = requests.length === 0 || dice.oneIn(6) ? this.#any(dice) : dice.of(requests).event_id;
     return {
@@ -418,9 +418,10 @@ class Maker {
       ...changes,
       ...alike,
       decision_code: 'CODE',
-      ...(dice.oneIn(3) && unit && { meter_limit: [unit, ...units] }),
-      ...(dice.oneIn(3) && { expires_at: dice.instant(this.#now) }),
-      ...(dice.oneIn(5) && { request_event_id: request }),
+      ...(dice.oneIn(4) && unit && { meter_limit: [unit, ...units] }),
+      ...(dice.oneIn(4) && { expires_at: dice.instant(this.#now) }),
+      ...(dice.oneIn(4) && { request_event_id: request }),
+      ...(dice.oneIn(4) && { occurred_at: dice.instant() }),
     };
   }
 
