@@ -1,6 +1,6 @@
 /**
  * Every random ledger is judged alike by the verifier and by the naive checker: verdicts, findings, accounts, open
- * authorizations, open starts. On failure fast-check prints the seed and the path: SEED and SEED_PATH repeat the run. SLOW=1 runs forty
+ * authorizations, open starts, approvals used, revocations. On failure fast-check prints the seed and the path: SEED and SEED_PATH repeat the run. SLOW=1 runs forty
  * times as many.
  */
 
@@ -17,7 +17,7 @@ import {
   type NaiveFinding,
   type NaiveReport,
 } from './naive-checker.js';
-import { makeSequence } from './sequences.js';
+import { makeSequence, TOPICS } from './sequences.js';
 import { judge } from './support.js';
 
 const { SLOW, SEED, SEED_PATH } = process.env;
@@ -48,6 +48,14 @@ const CODES = [
     'ACTION_EXPIRED',
     'REQUEST_REPEATED',
   ],
+  [
+    'APPROVAL_NOT_FOUND',
+    'APPROVAL_NOT_AN_APPROVAL',
+    'APPROVAL_MISSING',
+    'APPROVAL_REUSED',
+    'APPROVAL_EXCEEDED',
+  ],
+  ['GRANT_REVOKED'],
 ].flat();
 
 test('the verifier judges every ledger as the naive checker does', () => {
@@ -55,8 +63,8 @@ test('the verifier judges every ledger as the naive checker does', () => {
   const count = (what: string): unknown => met.set(what, (met.get(what) ?? 0) + 1);
   const seeds = fc.array(fc.nat(0xffff_ffff), { minLength: 1, maxLength: 30, size: 'max' });
   fc.assert(
-    fc.property(seeds, (list) => {
-      const entries = makeSequence(list);
+    fc.property(seeds, fc.constantFrom(...TOPICS), (list, topic) => {
+      const entries = makeSequence(list, topic);
       const naive = judgeNaively(entries);
       const expected = expectedReport(naive);
       expect(actualReport(entries)).toEqual(expected);
@@ -90,9 +98,12 @@ interface TextReport {
   readonly grants: string[];
   readonly open: number[];
   readonly running: number[];
+  readonly approvals: string[];
+  readonly revocations: number[];
 }
 
-function expectedReport({ verdicts, findings, grants, open, running }: NaiveReport): TextReport {
+function expectedReport(report: NaiveReport): TextReport {
+  const { verdicts, findings, grants, open, running, approvals, revocations } = report;
   return {
     events: verdicts.map((verdict, at) => ({
       verdict,
@@ -110,11 +121,14 @@ function expectedReport({ verdicts, findings, grants, open, running }: NaiveRepo
     }),
     open: [...open],
     running: [...running],
+    approvals: approvals.map(({ at, usedBy }) => `${at} by ${usedBy}`).sort(),
+    revocations: [...revocations],
   };
 }
 
 function actualReport(entries: readonly Entry[]): TextReport {
   const { verdicts, findings, state } = judge(entries.map(({ event }) => event));
+  const placeOf = (id: string): number => entries.findIndex(({ event }) => id.endsWith(event.event_id.b64));
   return {
     events: verdicts.map((verdict, at) => ({
       verdict,
@@ -131,6 +145,11 @@ function actualReport(entries: readonly Entry[]): TextReport {
     }),
     open: listOpenAuthorizations(state).map(({ seq }) => seq),
     running: listOpenStarts(state).map(({ seq }) => seq),
+    approvals: [...state.links.approvals.values()]
+      .filter(({ usedBy }) => usedBy !== undefined)
+      .map(({ place, usedBy }) => `${place.seq} by ${placeOf(usedBy as string)}`)
+      .sort(),
+    revocations: [...state.links.revocations].map(({ place }) => place.seq),
   };
 }
 
@@ -162,7 +181,7 @@ function partsOf(
       const bound = path[2] ?? path[1];
       return ['meter_caps', 'action_caps', 'rate_limits'].includes(bound) ? `${bound} ${named}` : bound;
     }
-    if (!/^(METER|RESERVATION|ACTION_CAP|ADJUSTMENT)_/.test(code)) return undefined;
+    if (!/^(METER|RESERVATION|ACTION_CAP|ADJUSTMENT)_|^APPROVAL_EXCEEDED/.test(code)) return undefined;
     const meter = path
       .slice(0, -1)
       .reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], event);

@@ -3,15 +3,17 @@
  * with the verifier. For each event it looks at all the others; nothing is kept up to date, everything is counted again.
  *
  * What the SPEC leaves open is marked CHOICE. Left out: sums with denominators of more than 400 digits, and ledgers that are
- * more than bare events.
+ * more than bare events: so there are no signers, and no clock, which moves by records only.
  */
 
 import type {
   AdjustmentEvent,
+  ApprovalEvent,
   AuthorizationEvent,
   Bounds,
   ExecutionEvent,
   Intents,
+  RevocationEvent,
 } from '../../src/format/schema/generated/types.js';
 import type { Quantity } from '../../src/base/value/quantity.js';
 
@@ -54,6 +56,10 @@ export interface NaiveReport {
   readonly running: readonly number[];
   /** The starts that took another over. */
   readonly retries: readonly number[];
+  /** The approvals that were used up, each with the action that did. */
+  readonly approvals: readonly { readonly at: number; readonly usedBy: number }[];
+  /** The revocations whose records are not invalid. */
+  readonly revocations: readonly number[];
   /** What counts as used and no execution states. */
   readonly unstated: Meters;
 }
@@ -72,6 +78,8 @@ interface Use {
   /** The action that it executes as the first; undefined under a grant and for a second execution. */
   readonly action: number | undefined;
   readonly isRelease: boolean;
+  /** It settles a slice. */
+  readonly isSettlement: boolean;
   /** What counts as used: what it states, and what its action reserved and it does not state. */
   readonly counted: Meters;
   /** The units of that which are only estimated. */
@@ -105,6 +113,15 @@ interface Retry {
   readonly counted: Meters;
 }
 
+/** A rule of a grant on approvals. */
+type ApprovalRule = NonNullable<Bounds['approvals']>[number];
+
+/** From which place on, and up to which, a grant is revoked or suspended. */
+interface Period {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** An adjustment that was applied. */
 interface Correction {
   readonly at: number;
@@ -117,7 +134,26 @@ const INVALID = [
   ['AUTH_NOT_FOUND', 'AUTH_NOT_AN_AUTHORIZATION', 'AUTH_AFTER_EXECUTION'],
   ['GRANT_NOT_FOUND', 'GRANT_NOT_A_GRANT', 'INTENT_MISMATCH', 'TOOL_MISMATCH', 'TOOL_PARAMS_MISMATCH'],
   ['EVIDENCE_MISSING', 'EXECUTION_NOT_FOUND', 'EXECUTION_NOT_UNDER_GRANT'],
+  ['APPROVAL_NOT_FOUND', 'APPROVAL_NOT_AN_APPROVAL'],
 ].flat();
+
+/** The tool of an action that sets amounts aside for another ledger. */
+const SLICE = 'northroot.slice';
+
+/**
+ * Where the verifier does not follow the text, or the text can be read in two ways: false is as the verifier does, so that all
+ * else is compared.
+ */
+const AS_WRITTEN = {
+  /** Rule 15: a rule for `*` holds for slices too. */
+  wildcardRuleOnSlice: false,
+  /** Rule 16: a delegated grant under a revoked one. */
+  delegatedUnderRevoked: false,
+  /** An execution that names a later approval: what it names is no authorization. */
+  laterApproval: false,
+  /** Rules 2 and 16: a second execution under a `stop`. */
+  secondExecutionStopped: false,
+};
 
 /** What every recorder measures. */
 const MEASURED = ['calls', 'time.ms'];
@@ -128,7 +164,8 @@ const VIOLATION = [
   ['RESERVATION_EXCEEDED', 'RESERVATION_OVER_CAP', 'RATE_LIMIT_EXCEEDED', 'CONCURRENCY_EXCEEDED'],
   ['OUTPUT_MODE_EXCEEDED', 'ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK', 'AUTHORIZATION_BEFORE_GRANT'],
   ['GRANT_NOT_YET_VALID', 'ACTION_CAP_EXCEEDED', 'ADJUSTMENT_EXCEEDED', 'SELF_CREDIT'],
-  ['ACTION_EXPIRED', 'REQUEST_REPEATED'],
+  ['ACTION_EXPIRED', 'REQUEST_REPEATED', 'GRANT_REVOKED'],
+  ['APPROVAL_MISSING', 'APPROVAL_REUSED', 'APPROVAL_EXCEEDED'],
 ].flat();
 
 /** Judges a whole ledger. */
@@ -186,6 +223,14 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const { authorization } = authorizationAt(grant) as AuthorizationEvent;
     return authorization.kind === 'grant' ? (authorization.bounds ?? {}) : {};
   };
+  const approvalAt = (at: number): ApprovalEvent | undefined =>
+    typeOf(at) === 'approval' && takesPart(at) ? (entries[at].event as unknown as ApprovalEvent) : undefined;
+  const revocationAt = (at: number): RevocationEvent | undefined =>
+    typeOf(at) === 'revocation' && takesPart(at)
+      ? (entries[at].event as unknown as RevocationEvent)
+      : undefined;
+  /** What is found at a record's own place. */
+  const isInvalid = (at: number): boolean => codesAt(at).some((code) => INVALID.includes(code));
   const actionOf = (at: number) => {
     const { authorization } = authorizationAt(at) as AuthorizationEvent;
     if (authorization.kind !== 'action') throw new Error('no action');
@@ -259,7 +304,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       all.push({ code, at, ...more });
     };
     if (entries[at].malformed) find('SCHEMA');
-    if (!/^(authorization|execution|adjustment|x\..*)$/.test(typeOf(at)))
+    if (!/^(authorization|execution|adjustment|approval|revocation|x\..*)$/.test(typeOf(at)))
       find('EVENT_TYPE_UNKNOWN', { cause: typeOf(at) });
     const previous = (entries[at].event as unknown as ExecutionEvent).prev_event_id?.b64;
     if (!entries[at].malformed && previous !== undefined && before(at, previous) === undefined) {
@@ -278,6 +323,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     if (typeOf(at) === 'execution') judgeExecution(at, entries[at].event as unknown as ExecutionEvent, find);
     if (typeOf(at) === 'adjustment')
       judgeAdjustment(at, entries[at].event as unknown as AdjustmentEvent, find);
+    if (typeOf(at) === 'approval') judgeApproval(at, entries[at].event as unknown as ApprovalEvent, find);
+    if (typeOf(at) === 'revocation') findGrant(at, revocationAt(at) as RevocationEvent, find);
     if (typeOf(at) === 'x.northroot.start') judgeStart(at, entries[at].event as unknown as StartEvent, find);
   }
 
@@ -302,15 +349,23 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       const { meter_caps: caps, action_caps: each, rate_limits: rates } = authorization.bounds ?? {};
       // CHOICE: once for each vector.
       for (const vector of [caps, each, rates]) if (hasDouble(vector)) find('QUANTITY_LOSSY');
+      for (const { above } of authorization.bounds?.approvals ?? [])
+        if (hasDouble(above)) find('QUANTITY_LOSSY');
       const parent = parentOf(at);
       if (parent === undefined) return;
       judgeOrigin(event, parent, find);
       judgeDelegation(at, parent, find);
+      const about = findWithdrawal(chainOf(parent), at);
+      if (about !== undefined && AS_WRITTEN.delegatedUnderRevoked) find('GRANT_REVOKED', { about });
       return;
     }
     if (hasDouble(authorization.action.meter_reservation)) find('QUANTITY_LOSSY');
+    judgeApprovalLinks(at, find);
     if (!isAllow(at)) return;
     const chain = chainOf(at);
+    const withdrawal = findWithdrawal(chain, at);
+    if (withdrawal !== undefined) find('GRANT_REVOKED', { about: withdrawal });
+    judgeApprovals(at, chain, find);
     const key = authorization.action.request_key;
     // Rule 18. What the record of an earlier action itself is found to be shows in what was found at it.
     const earlier = places.find(
@@ -322,7 +377,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
         actionOf(place).request_key === key &&
         authorizationAt(place)?.principal_id === event.principal_id &&
         rootOf(place) === rootOf(at) &&
-        !codesAt(place).some((code) => INVALID.includes(code)),
+        !isInvalid(place),
     );
     if (earlier !== undefined) find('REQUEST_REPEATED', { about: earlier });
     const [grant] = chain;
@@ -379,16 +434,230 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     find('METER_UNCAPPED', { part: unit, about: chain[0], cause: `${chain[0]} ${unit}` });
   }
 
+  /** The allowed grant that an adjustment, an approval or a revocation names. */
+  function findGrant(
+    at: number,
+    event: { readonly grant_event_id: { readonly b64: string } },
+    find: Find,
+  ): number | undefined {
+    const reference = event.grant_event_id.b64;
+    const named = before(at, reference);
+    if (named === undefined) find('GRANT_NOT_FOUND', { cause: reference });
+    else if (kindAt(named) !== 'grant') find('GRANT_NOT_A_GRANT', { about: named, cause: reference });
+    else if (!isAllow(named)) find('GRANT_DENIED', { about: named });
+    else return named;
+    return undefined;
+  }
+
+  /** §3.6. */
+  function judgeApproval(at: number, event: ApprovalEvent, find: Find): void {
+    if (hasDouble(event.meter_limit)) find('QUANTITY_LOSSY');
+    findGrant(at, event, find);
+    const reference = event.request_event_id?.b64;
+    if (reference === undefined) return;
+    const request = before(at, reference);
+    if (request === undefined) find('AUTH_NOT_FOUND', { cause: reference });
+    else if (authorizationAt(request) === undefined) {
+      find('AUTH_NOT_AN_AUTHORIZATION', { about: request, cause: reference });
+    }
+  }
+
+  /** The approvals, and rejects, that an action names. */
+  function approvalsNamedBy(action: number): number[] {
+    return (actionOf(action).approval_event_ids ?? [])
+      .map(({ b64 }) => before(action, b64))
+      .filter((at) => at !== undefined)
+      .filter((at) => approvalAt(at) !== undefined);
+  }
+
+  function isForAction(approval: number, action: number): boolean {
+    const event = approvalAt(approval) as ApprovalEvent;
+    const { tool_name: tool, tool_params_digest: params } = actionOf(action);
+    const grant = before(approval, event.grant_event_id.b64);
+    return (
+      event.decision === 'approve' &&
+      !isInvalid(approval) &&
+      grant !== undefined &&
+      chainOf(action).includes(grant) &&
+      event.tool_name === tool &&
+      isSame(event.tool_params_digest, params)
+    );
+  }
+
+  /** The action that uses an approval up. */
+  function userOf(approval: number): number | undefined {
+    return places.find(
+      (action) =>
+        kindAt(action) === 'action' &&
+        isAllow(action) &&
+        approvalsNamedBy(action).includes(approval) &&
+        isForAction(approval, action),
+    );
+  }
+
+  function usedUpBy(action: number): number[] {
+    return approvalsNamedBy(action).filter((approval) => userOf(approval) === action);
+  }
+
+  /** Nothing is withdrawn that was used up before: but that is asked only of who uses it up. */
+  function isWithdrawn(approval: number, at: number): boolean {
+    const given = approvalAt(approval) as ApprovalEvent;
+    return places.some((other) => {
+      const event = approvalAt(other);
+      return (
+        approval < other &&
+        other < at &&
+        event?.decision === 'reject' &&
+        !isInvalid(other) &&
+        event.principal_id === given.principal_id &&
+        isSame(event.grant_event_id, given.grant_event_id) &&
+        event.tool_name === given.tool_name &&
+        isSame(event.tool_params_digest, given.tool_params_digest)
+      );
+    });
+  }
+
+  /** Of the approvals that an action uses up: whether one is of a rule of this grant. */
+  function isOfRule(approval: number, action: number, rule: ApprovalRule, grant: number): boolean {
+    const event = approvalAt(approval) as ApprovalEvent;
+    const chain = chainOf(action);
+    const between = chain.slice(0, chain.indexOf(grant) + 1);
+    const now = instantOf((authorizationAt(action) as AuthorizationEvent).occurred_at);
+    const given = instantOf(event.occurred_at);
+    const age = now > given ? now - given : given - now;
+    return (
+      !isWithdrawn(approval, action) &&
+      between.includes(before(approval, event.grant_event_id.b64) as number) &&
+      // CHOICE: the final `*` of a principal pattern stands for one or more characters, as in tool patterns.
+      rule.approvers.some((pattern) => matches(pattern, event.principal_id)) &&
+      !between.some((each) => authorizationAt(each)?.principal_id === event.principal_id) &&
+      (event.expires_at === undefined || now < instantOf(event.expires_at)) &&
+      (rule.max_age_s === undefined || age < BigInt(rule.max_age_s) * 1_000_000_000n)
+    );
+  }
+
+  function hasApprovals(action: number, rule: ApprovalRule, grant: number): boolean {
+    const approvers = usedUpBy(action)
+      .filter((approval) => isOfRule(approval, action, rule, grant))
+      .map((approval) => approvalAt(approval)?.principal_id);
+    return new Set(approvers).size >= (rule.count ?? 1);
+  }
+
+  function isAskedByAction(action: number, rule: ApprovalRule): boolean {
+    const { tool_name: tool, meter_reservation: reservation = [] } = actionOf(action);
+    const isWithin = rule.above?.every(({ unit, amount }) =>
+      reservation.some((meter) => meter.unit === unit && !isMore(valueOf(meter.amount), valueOf(amount))),
+    );
+    return rule.tools.some((pattern) => isAskedOf(pattern, tool)) && isWithin !== true;
+  }
+
+  function isAskedByExecution(event: ExecutionEvent, rule: ApprovalRule): boolean {
+    const isAbove = rule.above?.some(({ unit, amount }) =>
+      isMore(amountOf(event.meter_used, unit), valueOf(amount)),
+    );
+    return rule.tools.some((pattern) => isAskedOf(pattern, event.tool_name)) && isAbove !== false;
+  }
+
+  /** Rule 15. CHOICE: of several rules the first of the nearest grant is named. */
+  function judgeMissing(
+    chain: readonly number[],
+    isMissing: (rule: ApprovalRule, grant: number) => boolean,
+    find: Find,
+  ): void {
+    const grant = chain.find((each) => boundsOf(each).approvals?.some((rule) => isMissing(rule, each)));
+    if (grant !== undefined) find('APPROVAL_MISSING', { about: grant });
+  }
+
+  /** Rule 15. A unit that a limit does not name is not limited. */
+  function judgeLimits(action: number, amounts: Meters, find: Find): void {
+    for (const { unit, amount } of amounts) {
+      const exceeded = usedUpBy(action).some((approval) =>
+        approvalAt(approval)?.meter_limit?.some(
+          (limit) => limit.unit === unit && isMore(valueOf(amount), valueOf(limit.amount)),
+        ),
+      );
+      if (exceeded) find('APPROVAL_EXCEEDED', { part: unit });
+    }
+  }
+
+  /** Rule 15, of the links of an action; those of a denied one are looked at too. */
+  function judgeApprovalLinks(at: number, find: Find): void {
+    for (const { b64: reference } of actionOf(at).approval_event_ids ?? []) {
+      const named = before(at, reference);
+      if (named === undefined) find('APPROVAL_NOT_FOUND', { cause: reference });
+      else if (approvalAt(named) === undefined) {
+        find('APPROVAL_NOT_AN_APPROVAL', { about: named, cause: reference });
+      }
+    }
+  }
+
+  /** Rule 15, of an allowed action. */
+  function judgeApprovals(at: number, chain: readonly number[], find: Find): void {
+    for (const approval of approvalsNamedBy(at)) {
+      const user = isForAction(approval, at) ? userOf(approval) : at;
+      if (user !== at) find('APPROVAL_REUSED', { about: user });
+    }
+    judgeLimits(at, actionOf(at).meter_reservation ?? [], find);
+    judgeMissing(chain, (rule, grant) => isAskedByAction(at, rule) && !hasApprovals(at, rule, grant), find);
+  }
+
+  /**
+   * Rule 16: from where to where a grant is revoked or suspended, as of `at`, and from where to where that is a `stop`. The end of
+   * what has no end is that of the ledger.
+   */
+  function withdrawals(grant: number, at: number): { readonly all: Period[]; readonly stops: Period[] } {
+    const all: Period[] = [];
+    const stops: Period[] = [];
+    let since: number | undefined;
+    let stoppedSince: number | undefined;
+    let isFinal = false;
+    const close = (to: number): void => {
+      if (since !== undefined) all.push({ from: since, to });
+      if (stoppedSince !== undefined) stops.push({ from: stoppedSince, to });
+      since = undefined;
+      stoppedSince = undefined;
+    };
+    for (const place of places) {
+      const event = place < at ? revocationAt(place) : undefined;
+      if (event === undefined || isInvalid(place) || before(place, event.grant_event_id.b64) !== grant)
+        continue;
+      if (event.effect === 'resume') {
+        if (!isFinal) close(place);
+        continue;
+      }
+      since ??= place;
+      if (event.in_flight === 'stop') stoppedSince ??= place;
+      isFinal ||= event.effect === 'revoke';
+    }
+    close(entries.length);
+    return { all, stops };
+  }
+
+  /**
+   * Rule 16, of an allowed action, of a delegated grant, and of an execution that names a grant: the revocation that it is
+   * under. CHOICE: that of the nearest grant.
+   */
+  function findWithdrawal(chain: readonly number[], at: number, started = at): number | undefined {
+    return chain
+      .flatMap((grant) => withdrawals(grant, at).all)
+      .find(({ from, to }) => to === entries.length && started >= from)?.from;
+  }
+
+  /**
+   * Rule 16, of an execution of an action. CHOICE: the last stop of the nearest grant that stops it, even if the start that the
+   * execution names exempts it from that one and not from an earlier one.
+   */
+  function findStop(action: number, at: number, started = at): number | undefined {
+    return chainOf(action)
+      .map((grant) => withdrawals(grant, at).stops.filter(({ to }) => action < to))
+      .find((stops) => stops.some(({ from }) => started >= from))
+      ?.at(-1)?.from;
+  }
+
   /** Rule 11. */
   function judgeAdjustment(at: number, event: AdjustmentEvent, find: Find): void {
     if (hasDouble(event.meters)) find('QUANTITY_LOSSY');
-    const reference = event.grant_event_id.b64;
-    const named = before(at, reference);
-    const isGrant = named !== undefined && kindAt(named) === 'grant';
-    if (named === undefined) find('GRANT_NOT_FOUND', { cause: reference });
-    else if (!isGrant) find('GRANT_NOT_A_GRANT', { about: named, cause: reference });
-    else if (!isAllow(named)) find('GRANT_DENIED', { about: named });
-    const grant = isGrant && isAllow(named) ? named : undefined;
+    const grant = findGrant(at, event, find);
     if (event.execution_event_id !== undefined) {
       const execution = before(at, event.execution_event_id.b64);
       if (execution === undefined || typeOf(execution) !== 'execution' || !takesPart(execution)) {
@@ -435,7 +704,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   /** §3.8. A start that does not count is no finding. */
   function judgeStart(at: number, event: StartEvent, find: Find): void {
     const of = before(at, event.auth_event_id.b64);
-    if (!hasFormOfStart(event) || codesAt(at).some((code) => INVALID.includes(code))) return;
+    if (!hasFormOfStart(event) || isInvalid(at)) return;
     if (of === undefined || !isAllow(of) || authorizationAt(of)?.principal_id !== event.principal_id) return;
     const isAction = kindAt(of) === 'action';
     if (isAction) {
@@ -520,7 +789,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
 
   /** Rule 4. CHOICE: of several grants that are broken the nearest is named. */
   function judgeTool(tool: string, chain: readonly number[], find: Find): void {
-    const closed = chain.find((grant) => !boundsOf(grant).allowed_tools?.some((each) => matches(each, tool)));
+    const closed = chain.find((grant) => !boundsOf(grant).allowed_tools?.some((each) => allows(each, tool)));
     if (closed !== undefined) find('TOOL_NOT_ALLOWED', { about: closed });
   }
 
@@ -551,9 +820,12 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const named = before(at, reference);
     if (named === undefined) {
       const later = places.find((other) => other > at && idAt(other) === reference);
+      const isComing = (place: number): boolean =>
+        typeOf(place) === 'authorization' ||
+        (!AS_WRITTEN.laterApproval && typeOf(place) === 'approval' && !entries[place].malformed);
       const cause = `${reference} to come`;
       if (later === undefined) find('AUTH_NOT_FOUND', { cause });
-      else if (typeOf(later) === 'authorization') find('AUTH_AFTER_EXECUTION', { about: later, cause });
+      else if (isComing(later)) find('AUTH_AFTER_EXECUTION', { about: later, cause });
       else find('AUTH_NOT_AN_AUTHORIZATION', { about: later, cause });
       return;
     }
@@ -607,9 +879,30 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       (each) => instant < instantOf((authorizationAt(each) as AuthorizationEvent).occurred_at),
     );
     if (later !== undefined) find('EXECUTION_BEFORE_AUTHORIZATION', { about: later });
-    judgeTime(instant, chain, isRelease, find);
+    const isSettlement = action !== undefined && !isRelease && actionOf(action).tool_name === SLICE;
+    const mayBeLate = isRelease || isSettlement;
+    judgeTime(instant, chain, mayBeLate, find);
+    const start = openStarts(named, at).find(
+      (each) =>
+        idAt(each.at) === event.prev_event_id?.b64 &&
+        each.event.principal_id === event.principal_id &&
+        each.event.tool_name === event.tool_name,
+    );
+    const revocation =
+      kindAt(named) === 'action' ? findStop(named, at, start?.at) : findWithdrawal(chain, at, start?.at);
+    if (revocation !== undefined && !mayBeLate && (!isReuse || AS_WRITTEN.secondExecutionStopped)) {
+      find('GRANT_REVOKED', { about: revocation });
+    }
+    if (action !== undefined) judgeLimits(action, event.meter_used, find);
+    // Rule 2: a second execution is not held against the approvals of its action.
+    if (!isRelease && !isReuse) {
+      const isMissing = (rule: ApprovalRule, grant: number): boolean =>
+        isAskedByExecution(event, rule) &&
+        (action === undefined || (!isAskedByAction(action, rule) && !hasApprovals(action, rule, grant)));
+      judgeMissing(chain, isMissing, find);
+    }
     const expiry = action === undefined ? undefined : actionOf(action).expires_at;
-    if (expiry !== undefined && !isRelease && instant >= instantOf(expiry))
+    if (expiry !== undefined && !mayBeLate && instant >= instantOf(expiry))
       find('ACTION_EXPIRED', { about: action });
     const begun = isRelease ? openStarts(named, at).at(0) : undefined;
     if (begun !== undefined) find('RELEASE_OF_STARTED', { about: begun.at });
@@ -632,8 +925,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const estimated = [...event.meter_used.filter(({ unit }) => basis(unit) === 'estimated'), ...silent].map(
       ({ unit }) => unit,
     );
-    uses.push({ at, event, chain, action, isRelease, counted, estimated });
-    if (!isRelease) {
+    uses.push({ at, event, chain, action, isRelease, isSettlement, counted, estimated });
+    if (!mayBeLate) {
       judgeRates(event, instant, chain, find);
       judgeConcurrency(event, started, ended, chain, find);
     }
@@ -691,7 +984,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   /** The executions that happened under a grant, in time; the one that is being judged is the last of them. */
   function happened(grant: number): ExecutionEvent[] {
     return uses
-      .filter(({ chain, isRelease }) => chain.includes(grant) && !isRelease)
+      .filter(({ chain, isRelease, isSettlement }) => chain.includes(grant) && !isRelease && !isSettlement)
       .map(({ event }) => event);
   }
 
@@ -757,7 +1050,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   const end = entries.length;
   return {
     verdicts: places.map((at) => {
-      if (codesAt(at).some((code) => INVALID.includes(code))) return 'invalid';
+      if (isInvalid(at)) return 'invalid';
       if (codesAt(at).some((code) => VIOLATION.includes(code))) return 'violation';
       const isDeny = authorizationAt(at)?.decision === 'deny';
       return isDeny || blocked.includes(at) ? 'denied' : 'ok';
@@ -772,7 +1065,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       .filter((at) => kindAt(at) === 'grant' && isAllow(at))
       .map((at) => ({
         at,
-        executions: happened(at).length,
+        // CHOICE: with the settlements of slices, which count in no rate.
+        executions: uses.filter(({ chain, isRelease }) => chain.includes(at) && !isRelease).length,
         meters: (boundsOf(at).meter_caps ?? []).map(({ unit, amount }) => ({
           unit,
           cap: valueOf(amount),
@@ -786,6 +1080,14 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       starts.some((each) => each.at === at && openStarts(each.of, end).includes(each)),
     ),
     retries: retries.map(({ at }) => at),
+    approvals: places.flatMap((at) => {
+      const usedBy = approvalAt(at) === undefined ? undefined : userOf(at);
+      return usedBy === undefined ? [] : [{ at, usedBy }];
+    }),
+    // CHOICE: one of a denied grant withdraws nothing.
+    revocations: places.filter(
+      (at) => revocationAt(at) !== undefined && !isInvalid(at) && !codesAt(at).includes('GRANT_DENIED'),
+    ),
     unstated: [
       ...uses.flatMap(({ event, counted }) => counted.slice(event.meter_used.length)),
       ...retries.flatMap(({ counted }) => counted),
@@ -819,8 +1121,18 @@ function matches(pattern: string, tool: string): boolean {
   return pattern.endsWith('*') ? tool.startsWith(prefix) && tool !== prefix : tool === pattern;
 }
 
+/** Rule 4: no wildcard allows a slice. */
+function allows(pattern: string, tool: string): boolean {
+  return tool === SLICE ? pattern === tool : matches(pattern, tool);
+}
+
+/** Rule 15. */
+function isAskedOf(pattern: string, tool: string): boolean {
+  return AS_WRITTEN.wildcardRuleOnSlice ? matches(pattern, tool) : allows(pattern, tool);
+}
+
 function covers(parent: string, child: string): boolean {
-  if (!child.endsWith('*')) return matches(parent, child);
+  if (!child.endsWith('*')) return allows(parent, child);
   return parent.endsWith('*') && child.slice(0, -1).startsWith(parent.slice(0, -1));
 }
 

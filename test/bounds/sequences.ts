@@ -1,12 +1,12 @@
 /**
  * Random ledgers of bare events for the model test: a few principals, tools, units and instants, so that bounds are met, touched
  * and broken all the time; links mostly to what they should name, now and then to something else. Each event comes from a seed
- * of its own: a sequence shrinks by leaving events out.
+ * of its own: a sequence shrinks by leaving events out. A topic makes some sorts of events more frequent, and the others calmer.
  */
 
 import type { AnyEvent } from '../../src/format/event/build.js';
 import { CANONICAL_PROFILE_ID } from '../../src/base/json/profile.js';
-import type { AuthorizationEvent } from '../../src/format/schema/generated/types.js';
+import type { ApprovalEvent, AuthorizationEvent } from '../../src/format/schema/generated/types.js';
 import type { Digest } from '../../src/base/value/digest.js';
 import type { Meter } from '../../src/base/value/meter.js';
 import type { Quantity } from '../../src/base/value/quantity.js';
@@ -14,8 +14,11 @@ import type { Entry } from './naive-checker.js';
 import { digestOf, isMalformed, malformed, number, withIds } from './support.js';
 
 const PRINCIPALS = ['agent:a1', 'agent:a2', 'service:s1'];
-const TOOLS = ['fs.read', 'fs.read', 'fs.write', 'fs.', 'http.get'];
-const PATTERNS = ['*', '*', '*', 'fs.*', 'fs.read', 'fs.', 'fs.r*', 'http.*'];
+const SLICE = 'northroot.slice';
+const TOOLS = ['fs.read', 'fs.read', 'fs.read', 'fs.write', 'fs.', 'http.get', SLICE];
+const PATTERNS = ['*', '*', '*', 'fs.*', 'fs.read', 'fs.', 'fs.r*', 'http.*', SLICE, 'northroot.*'];
+const APPROVERS = ['human:h1', 'human:h1', 'human:h2', 'human:h2', 'human:h', 'agent:a2', 'agent:a1'];
+const APPROVER_PATTERNS = ['human:*', 'human:h*', 'human:h1', 'human:h1*', 'human:h2', 'agent:*'];
 const UNITS = ['usd', 'tok', 'calls'];
 /** Windows. Some have several spellings. */
 const WINDOWS = [
@@ -63,6 +66,35 @@ const INTENTS = ['intent', 'intent', 'intent', 'other', 'user'];
 const BASES = ['measured', 'reported', 'estimated', 'estimated', 'billed'];
 const RESOURCES = ['/a', '/b'].map((reference) => ({ kind: 'file', reference }));
 
+export const TOPICS = ['all', 'approvals', 'revocations'] as const;
+export type Topic = (typeof TOPICS)[number];
+
+/** How often each sort of event comes, by topic. */
+const WEIGHTS = {
+  all: { grant: 5, action: 5, execution: 9, adjustment: 3, start: 4, other: 1, approval: 3, revocation: 2 },
+  approvals: {
+    grant: 3,
+    action: 8,
+    execution: 6,
+    adjustment: 0,
+    start: 1,
+    other: 0,
+    approval: 12,
+    revocation: 0,
+  },
+  revocations: {
+    grant: 4,
+    action: 7,
+    execution: 10,
+    adjustment: 1,
+    start: 6,
+    other: 0,
+    approval: 0,
+    revocation: 6,
+  },
+} as const satisfies Record<Topic, object>;
+type Sort = keyof (typeof WEIGHTS)['all'];
+
 /** Choices that follow from a seed. */
 class Dice {
   #state: number;
@@ -104,7 +136,16 @@ class Dice {
 /** Makes events one after the other. */
 class Maker {
   readonly #made: AnyEvent[] = [];
+  readonly #sorts: readonly Sort[];
+  readonly #isCalm: boolean;
   #now = 0;
+
+  constructor(topic: Topic) {
+    this.#isCalm = topic !== 'all';
+    this.#sorts = Object.entries(WEIGHTS[topic]).flatMap(([sort, weight]) =>
+      Array.from({ length: weight }, () => sort as Sort),
+    );
+  }
 
   make(seed: number): Entry & { readonly delay: number } {
     const dice = new Dice(seed);
@@ -114,24 +155,12 @@ class Maker {
       return { event, malformed: isMalformed(event), delay };
     }
     if (dice.oneIn(3)) this.#now = Math.min(this.#now + 1, INSTANTS.length - 1);
-    const sort = dice.below(27);
-    const draft =
-      sort < 5 || this.#made.length === 0
-        ? this.#grant(dice)
-        : sort < 10
-          ? this.#action(dice)
-          : sort < 19
-            ? this.#execution(dice)
-            : sort < 22
-              ? this.#adjustment(dice)
-              : sort < 26
-                ? this.#start(dice)
-                : { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
+    const draft = this.#draft(dice, this.#made.length === 0 ? 'grant' : dice.of(this.#sorts));
     const event = complete(
       {
         event_version: '1',
         canonical_profile_id: CANONICAL_PROFILE_ID,
-        occurred_at: dice.oneIn(8) ? dice.instant() : dice.of(INSTANTS[this.#now]),
+        occurred_at: dice.oneIn(this.#isCalm ? 12 : 8) ? dice.instant() : dice.of(INSTANTS[this.#now]),
         principal_id: PRINCIPALS[0],
         ...draft,
         ...number(this.#made.length),
@@ -141,6 +170,27 @@ class Maker {
     );
     this.#made.push(event);
     return { event, malformed: isMalformed(event), delay };
+  }
+
+  #draft(dice: Dice, sort: Sort): object {
+    switch (sort) {
+      case 'grant':
+        return this.#grant(dice);
+      case 'action':
+        return this.#action(dice);
+      case 'execution':
+        return this.#execution(dice);
+      case 'adjustment':
+        return this.#adjustment(dice);
+      case 'start':
+        return this.#start(dice);
+      case 'approval':
+        return this.#approval(dice);
+      case 'revocation':
+        return this.#revocation(dice);
+      case 'other':
+        return { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
+    }
   }
 
   #grant(dice: Dice): object {
@@ -168,7 +218,14 @@ class Maker {
       ...(dice.oneIn(3) && { expires_at: dice.instant(this.#now) }),
       ...(dice.oneIn(4) && { output_mode: dice.of(['digest_only', 'allow_contentref', 'allow_inline']) }),
       ...(dice.oneIn(4) && { resources: dice.some(RESOURCES) }),
+      ...(!dice.oneIn(3) && {
+        approvals: [this.#rule(dice), ...(dice.oneIn(3) ? [this.#rule(dice)] : [])],
+      }),
     };
+    if (this.#isCalm && !dice.oneIn(4)) {
+      own['allowed_tools'] = ['*', ...dice.some([SLICE])];
+      for (const name of ['rate_limits', 'concurrency_limit', 'not_before', 'output_mode']) delete own[name];
+    }
     // A child that takes all from its parent but one bound may be within it.
     const changed = dice.of(Object.entries(own));
     const bounds =
@@ -177,8 +234,33 @@ class Maker {
     return { ...decisionOf(dice), principal_id: dice.of(PRINCIPALS), authorization };
   }
 
+  #rule(dice: Dice): object {
+    const [unit, ...units] = dice.vector(UNITS, AMOUNTS);
+    return {
+      tools: dice.oneIn(3) ? [dice.of(PATTERNS)] : ['*'],
+      approvers: dice.oneIn(2) ? ['*'] : [dice.of(APPROVER_PATTERNS), ...dice.some(['human:h2'], 4)],
+      ...(dice.oneIn(2) && unit && { above: [unit, ...units] }),
+      ...(dice.oneIn(2) && { count: dice.of([1, 2, 2, 2, 3]) }),
+      ...(dice.oneIn(3) && { max_age_s: dice.of([1, 1, 2, 60, 3_600]) }),
+    };
+  }
+
   #action(dice: Dice): object {
-    const named = dice.oneIn(8) ? undefined : this.#latest(dice, 'grant');
+    const given = this.#made
+      .filter(({ event_type: type }) => type === 'approval')
+      .slice(-5) as unknown as ApprovalEvent[];
+    const approvals = dice.oneIn(3) ? dice.some(given, 5) : dice.some(given, 2);
+    const model = dice.oneIn(6) ? undefined : approvals.at(-1);
+    const of = dice.oneIn(8) ? undefined : this.#latest(dice, 'grant');
+    // A grant, or one below it, where that is among the last.
+    const below = model && this.#made.filter((event) => this.#isUnder(event, model.grant_event_id)).slice(-3);
+    const named =
+      below === undefined || below.length === 0 || dice.oneIn(6)
+        ? of
+        : dice.oneIn(2)
+          ? model?.grant_event_id
+          : dice.of(below).event_id;
+    const ids = [...approvals.map((each) => each.event_id), ...(dice.oneIn(15) ? [this.#any(dice)] : [])];
     const some = dice.vector(UNITS, AMOUNTS);
     // An allow always has explicit bounds.
     const needed = named === undefined && some.length === 0;
@@ -186,8 +268,9 @@ class Maker {
     const authorization = {
       kind: 'action',
       action: {
-        tool_name: dice.of(TOOLS),
-        tool_params_digest: digestOf('params'),
+        tool_name: model === undefined || dice.oneIn(12) ? dice.of(TOOLS) : model.tool_name,
+        tool_params_digest: model === undefined || dice.oneIn(12) ? paramsOf(dice) : model.tool_params_digest,
+        ...(ids.length > 0 && { approval_event_ids: distinct(ids) }),
         ...((named === undefined || !dice.oneIn(4)) && { meter_reservation: reservation }),
         ...(dice.oneIn(5) && { expires_at: dice.instant(this.#now) }),
         ...(dice.oneIn(2) && { request_key: dice.of(['a', 'a', 'b']) }),
@@ -222,7 +305,11 @@ class Maker {
       auth_event_id: named,
       ...(settled && { prev_event_id: settled }),
       tool_name: action === undefined || dice.oneIn(10) ? dice.of(TOOLS) : action.tool_name,
-      ...(!dice.oneIn(6) && { tool_params_digest: digestOf(dice.oneIn(8) ? 'other' : 'params') }),
+      ...(!dice.oneIn(6) && {
+        tool_params_digest: dice.oneIn(8)
+          ? digestOf('other')
+          : (action?.tool_params_digest ?? digestOf('params')),
+      }),
       ...(!dice.oneIn(3) && {
         started_at: startedAt,
         ended_at: dice.of(INSTANTS[isShort ? start : Math.max(end, 0)]),
@@ -258,7 +345,11 @@ class Maker {
       ...(!dice.oneIn(40) && {
         tool_name: action === undefined || dice.oneIn(15) ? dice.of(TOOLS) : action.tool_name,
       }),
-      ...(!dice.oneIn(30) && { tool_params_digest: digestOf(dice.oneIn(30) ? 'other' : 'params') }),
+      ...(!dice.oneIn(30) && {
+        tool_params_digest: dice.oneIn(30)
+          ? digestOf('other')
+          : (action?.tool_params_digest ?? digestOf('params')),
+      }),
       ...(!dice.oneIn(30) && { started_at: dice.of(INSTANTS[this.#now]) }),
       ...(!dice.oneIn(30) && {
         meter_known: first === undefined ? [] : [first, ...others, ...(dice.oneIn(30) ? [first] : [])],
@@ -299,10 +390,70 @@ class Maker {
     };
   }
 
+  /** Often like one of the last approvals but for a member or two: by another principal, of another tool, a reject. */
+  #approval(dice: Dice): object {
+    const given = this.#made
+      .filter(({ event_type: type }) => type === 'approval')
+      .slice(-3) as unknown as ApprovalEvent[];
+    const requests = this.#made.filter((event) => kindOf(event) === 'action').slice(-3);
+    const [unit, ...units] = dice.vector(UNITS, AMOUNTS);
+    const grant = this.#latest(dice, 'grant');
+    const above = this.#find(grant)?.authorization.grant_event_id;
+    const changes = {
+      principal_id: dice.oneIn(5) ? this.#principalFor(dice, above ?? grant) : dice.of(APPROVERS),
+      decision: dice.of(['approve', 'approve', 'reject']),
+      tool_name: dice.of(TOOLS),
+      tool_params_digest: paramsOf(dice),
+      grant_event_id: above !== undefined && dice.oneIn(3) ? above : grant,
+    };
+    const model = given.length > 0 && !dice.oneIn(4) ? dice.of(given) : undefined;
+    const names = [...dice.some(Object.keys(changes), 8), ...(dice.oneIn(3) ? ['decision'] : [])];
+    const alike = model && {
+      ...Object.fromEntries(Object.keys(changes).map((key) => [key, model[key as keyof ApprovalEvent]])),
+      ...Object.fromEntries(Object.entries(changes).filter(([key]) => names.includes(key))),
+    };
+    const request = requests.length === 0 || dice.oneIn(6) ? this.#any(dice) : dice.of(requests).event_id;
+    return {
+      event_type: 'approval',
+      ...changes,
+      ...alike,
+      decision_code: 'CODE',
+      ...(dice.oneIn(4) && unit && { meter_limit: [unit, ...units] }),
+      ...(dice.oneIn(4) && { expires_at: dice.instant(this.#now) }),
+      ...(dice.oneIn(4) && { request_event_id: request }),
+      ...(dice.oneIn(4) && { occurred_at: dice.instant() }),
+    };
+  }
+
+  /** Of one of the last grants, or of the one above. */
+  #revocation(dice: Dice): object {
+    const grant = this.#latest(dice, 'grant');
+    const last = this.#made.findLast(({ event_type: type }) => type === 'revocation');
+    const above = this.#find(grant)?.authorization.grant_event_id;
+    const named = above !== undefined && dice.oneIn(2) ? above : grant;
+    const effect = dice.of(['revoke', 'suspend', 'suspend', 'suspend', 'resume', 'resume', 'resume']);
+    return {
+      event_type: 'revocation',
+      principal_id: dice.of(PRINCIPALS),
+      grant_event_id: last !== undefined && dice.oneIn(2) ? last['grant_event_id'] : named,
+      effect,
+      ...(effect !== 'resume' && { in_flight: dice.of(['finish', 'stop']) }),
+      reason: 'CODE',
+    };
+  }
+
+  /** Whether an event is a grant, or one of the grants right below it. */
+  #isUnder(event: AnyEvent, grant: Digest): boolean {
+    const above = this.#find(event.event_id)?.authorization.grant_event_id;
+    return kindOf(event) === 'grant' && (event.event_id.b64 === grant.b64 || above?.b64 === grant.b64);
+  }
+
   /** The id of one of the last authorizations of a kind; now and then of anything, or of nothing. */
   #latest(dice: Dice, kind: 'grant' | 'action'): Digest {
     const made = this.#made.filter((event) => kindOf(event) === kind);
-    return made.length === 0 || dice.oneIn(20) ? this.#any(dice) : dice.of(made.slice(-3)).event_id;
+    return made.length === 0 || dice.oneIn(this.#isCalm ? 40 : 20)
+      ? this.#any(dice)
+      : dice.of(made.slice(-3)).event_id;
   }
 
   #any(dice: Dice): Digest {
@@ -332,7 +483,7 @@ function decisionOf(dice: Dice): object {
     },
     policy_id: 'p',
     policy_digest: digestOf('policy'),
-    decision: dice.oneIn(6) ? 'deny' : 'allow',
+    decision: dice.oneIn(8) ? 'deny' : 'allow',
     decision_code: 'CODE',
     ...(dice.oneIn(5) && {
       checks: ['first', 'second'].map((check) => ({ check, result: dice.oneIn(8) ? 'fail' : 'pass' })),
@@ -346,18 +497,27 @@ function decisionOf(dice: Dice): object {
 /** A member that a known type of event may not have, if it is to be broken. */
 function complete(payload: object, broken: boolean): AnyEvent {
   const { event_type: type } = payload as AnyEvent;
-  return broken && /^(authorization|execution|adjustment)$/.test(type)
+  return broken && /^(authorization|execution|adjustment|approval|revocation)$/.test(type)
     ? malformed(payload)
     : withIds(payload);
+}
+
+function paramsOf(dice: Dice): Digest {
+  return digestOf(dice.oneIn(10) ? 'other params' : 'params');
+}
+
+/** Each id once. */
+function distinct(ids: readonly Digest[]): Digest[] {
+  return ids.filter((id, index) => ids.findIndex(({ b64 }) => b64 === id.b64) === index);
 }
 
 function kindOf(event: AnyEvent): string | undefined {
   return (event['authorization'] as { kind: string } | undefined)?.kind;
 }
 
-/** The ledger that follows from a list of seeds, one an event. */
-export function makeSequence(seeds: readonly number[]): Entry[] {
-  const maker = new Maker();
+/** The ledger that follows from a topic and a list of seeds, one an event. */
+export function makeSequence(seeds: readonly number[], topic: Topic = 'all'): Entry[] {
+  const maker = new Maker(topic);
   return seeds
     .map((seed, index) => {
       const { delay, ...entry } = maker.make(seed);
