@@ -6,7 +6,7 @@
 import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
 import { orderTimestamps } from '../base/value/timestamp.js';
 import { type Account, type Grant, grantChain } from '../rules/bounds/grant.js';
-import { allowsTool, SLICE_TOOL } from '../rules/bounds/tool-set.js';
+import { allowsTool, matchesTool, SLICE_TOOL } from '../rules/bounds/tool-set.js';
 
 /** Amounts are counted in multiples of at least 10^−15. */
 export const MAX_SCALE = 15;
@@ -167,7 +167,7 @@ export class BoundsView {
         tool !== SLICE_TOOL &&
         this.chain.every(
           ({ tools, approvals }) =>
-            allowsTool(tools, tool) && !approvals.some((rule) => allowsTool(rule.tools, tool)),
+            allowsTool(tools, tool) && !approvals.some((rule) => matchesTool(rule.tools, tool)),
         );
       if (this.#tools.size < MAX_REMEMBERED) this.#tools.set(tool, isAllowed);
     }

@@ -140,21 +140,6 @@ const INVALID = [
 /** The tool of an action that sets amounts aside for another ledger. */
 const SLICE = 'northroot.slice';
 
-/**
- * Where the verifier does not follow the text, or the text can be read in two ways: false is as the verifier does, so that all
- * else is compared.
- */
-const AS_WRITTEN = {
-  /** Rule 15: a rule for `*` holds for slices too. */
-  wildcardRuleOnSlice: false,
-  /** Rule 16: a delegated grant under a revoked one. */
-  delegatedUnderRevoked: false,
-  /** An execution that names a later approval: what it names is no authorization. */
-  laterApproval: false,
-  /** Rules 2 and 16: a second execution under a `stop`. */
-  secondExecutionStopped: false,
-};
-
 /** What every recorder measures. */
 const MEASURED = ['calls', 'time.ms'];
 
@@ -356,7 +341,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       judgeOrigin(event, parent, find);
       judgeDelegation(at, parent, find);
       const about = findWithdrawal(chainOf(parent), at);
-      if (about !== undefined && AS_WRITTEN.delegatedUnderRevoked) find('GRANT_REVOKED', { about });
+      if (about !== undefined) find('GRANT_REVOKED', { about });
       return;
     }
     if (hasDouble(authorization.action.meter_reservation)) find('QUANTITY_LOSSY');
@@ -820,9 +805,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const named = before(at, reference);
     if (named === undefined) {
       const later = places.find((other) => other > at && idAt(other) === reference);
-      const isComing = (place: number): boolean =>
-        typeOf(place) === 'authorization' ||
-        (!AS_WRITTEN.laterApproval && typeOf(place) === 'approval' && !entries[place].malformed);
+      const isComing = (place: number): boolean => typeOf(place) === 'authorization';
       const cause = `${reference} to come`;
       if (later === undefined) find('AUTH_NOT_FOUND', { cause });
       else if (isComing(later)) find('AUTH_AFTER_EXECUTION', { about: later, cause });
@@ -890,7 +873,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     );
     const revocation =
       kindAt(named) === 'action' ? findStop(named, at, start?.at) : findWithdrawal(chain, at, start?.at);
-    if (revocation !== undefined && !mayBeLate && (!isReuse || AS_WRITTEN.secondExecutionStopped)) {
+    if (revocation !== undefined && !mayBeLate) {
       find('GRANT_REVOKED', { about: revocation });
     }
     if (action !== undefined) judgeLimits(action, event.meter_used, find);
@@ -1128,7 +1111,7 @@ function allows(pattern: string, tool: string): boolean {
 
 /** Rule 15. */
 function isAskedOf(pattern: string, tool: string): boolean {
-  return AS_WRITTEN.wildcardRuleOnSlice ? matches(pattern, tool) : allows(pattern, tool);
+  return matches(pattern, tool);
 }
 
 function covers(parent: string, child: string): boolean {

@@ -323,7 +323,7 @@ class Maker {
       ...((outcome === 'failure' || outcome === 'release') && {
         error_code: outcome === 'release' ? 'ABANDONED' : 'E',
       }),
-      ...(!isWhole && dice.oneIn(4) && { output_ref: { digest: digestOf('output') } }),
+      ...(!isWhole && dice.oneIn(2) && { output_ref: { digest: digestOf('output') } }),
       ...(!isWhole && dice.oneIn(8) && { output_digest: digestOf('output') }),
       ...(!isWhole && dice.oneIn(5) && { resources_touched: dice.some(RESOURCES) }),
     };

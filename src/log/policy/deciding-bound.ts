@@ -123,8 +123,16 @@ export function grantOf(authorization: Action | Grant): Grant | undefined {
 /** No end can be stated after this nanosecond. */
 const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
 
-/** An execution that begins `now` (SPEC §2), uses `meterUsed`, and takes the least time possible. */
-export function dryRun(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
+/**
+ * An execution that begins `now` (SPEC §2), uses `meterUsed`, and takes the least time possible.
+ * @param actionSeq - Of its action; undefined under a grant
+ */
+export function dryRun(
+  toolName: string,
+  now: string,
+  meterUsed: MeterVector,
+  actionSeq: number | undefined,
+): ExecutionFacts {
   const start = parseTimestamp(now);
   return {
     toolName,
@@ -135,7 +143,7 @@ export function dryRun(toolName: string, now: string, meterUsed: MeterVector): E
     hasOutputRef: false,
     resources: [],
     isRelease: false,
-    isDirect: false,
+    actionSeq,
     start: undefined,
   };
 }

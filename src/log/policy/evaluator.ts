@@ -277,7 +277,7 @@ function linkIntent(
 /** The bounds an immediate execution would break, such as rates and concurrency. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
   const { toolName, now, meters = [], resources = [] } = request;
-  const facts = { ...dryRun(toolName, now, meters), resources };
+  const facts = { ...dryRun(toolName, now, meters, action.place.seq), resources };
   // With no reservation to release, the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant).findings;

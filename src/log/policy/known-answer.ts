@@ -103,7 +103,7 @@ function answer(
 /** The permanent reasons why an action cannot begin. */
 function judgeBeginning(action: Action, now: string, honoured: readonly string[] | undefined): Denial[] {
   const { grant, toolName } = action;
-  const { findings } = judgeExecution(dryRun(toolName, now, []), action, grant);
+  const { findings } = judgeExecution(dryRun(toolName, now, [], action.place.seq), action, grant);
   return [
     ...(grant === undefined ? [] : judgeSoundness(grant)),
     ...judgeImported(grant, action, honoured),

@@ -379,14 +379,13 @@ function judge(
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
     const id = fromDigestText(authorization.place.eventId);
-    const facts = dryRun(toolName, now, used);
+    const facts = dryRun(toolName, now, used, action?.place.seq);
     return judgeExecution(
       {
         ...facts,
         ...(endedAt === undefined ? {} : { endedAt }),
         // Only an action has a reservation to release, and only if it took no time.
         isRelease: isRelease === true && action !== undefined && isSameInstant(now, endedAt),
-        isDirect: action === undefined,
         // A second try is begun now, whenever the first was.
         start: isNew || startId === undefined ? undefined : findStartOf(state, id, fromDigestText(startId)),
       },

@@ -7,7 +7,7 @@ import { orderTimestamps, parseTimestamp } from '../../base/value/timestamp.js';
 import type { UnitAmounts } from '../../format/event/outline.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { Action, Amounts, ApprovalRule, Approved, EventPlace, Grant } from './grant.js';
-import { allowsTool } from './tool-set.js';
+import { matchesTool } from './tool-set.js';
 
 /** An approval whose record is not invalid and that approves. */
 export interface Approval {
@@ -60,7 +60,7 @@ export function asksToAct(
   { tools, above }: ApprovalRule,
   { toolName, reservation }: Pick<Action, 'toolName' | 'reservation'>,
 ): boolean {
-  if (!allowsTool(tools, toolName)) return false;
+  if (!matchesTool(tools, toolName)) return false;
   if (above === undefined) return true;
   for (const [unit, amount] of above) {
     const reserved = reservation.get(unit);
@@ -71,7 +71,7 @@ export function asksToAct(
 
 /** Whether an execution needs the approvals of a rule: where it used more of a unit than the rule lets pass. */
 export function asksToUse({ tools, above }: ApprovalRule, toolName: string, used: UnitAmounts): boolean {
-  if (!allowsTool(tools, toolName)) return false;
+  if (!matchesTool(tools, toolName)) return false;
   if (above === undefined) return true;
   return used.some(({ unit, amount }) => {
     const most = above.get(unit);

@@ -64,8 +64,8 @@ export interface ExecutionFacts extends TimedUse {
   readonly resources: readonly { readonly kind: string; readonly reference: string }[];
   /** Whether it only releases a reservation (rule 8): rates and concurrency then do not apply. */
   readonly isRelease: boolean;
-  /** Whether it names its grant rather than an action. */
-  readonly isDirect: boolean;
+  /** The `seq` of its action, executed before or not; undefined where it names a grant. */
+  readonly actionSeq: number | undefined;
   /** The open start of the same authorization and tool that it names. */
   readonly start: OpenStart | undefined;
 }
@@ -197,8 +197,7 @@ export function judgeExecution(
   checkOutput(facts, chain, findings);
   checkResources(facts, chain, findings);
   if (!facts.isRelease) judgeApprovals(facts, action, chain, approved, findings);
-  if (!isSettlement && (action !== undefined || facts.isDirect))
-    checkStopped(chain, action?.place, facts.start, findings);
+  if (!isSettlement) checkStopped(chain, facts.actionSeq, facts.start, findings);
   return {
     findings,
     unstated: silent,
@@ -212,13 +211,14 @@ export function judgeExecution(
 
 /** Rule 15: a rule that the action asked for has its finding there. */
 function judgeApprovals(
-  { toolName, used, isDirect }: ExecutionFacts,
+  { toolName, used, actionSeq }: ExecutionFacts,
   action: Action | undefined,
   chain: readonly Grant[],
   approved: ApprovedBy | undefined,
   findings: RuleFinding[],
 ): void {
-  if (action === undefined && !isDirect) return;
+  // A second execution is held against nothing of its action.
+  if (action === undefined && actionSeq !== undefined) return;
   for (const [index, { unit, amount }] of used.entries())
     checkApproved(unit, amount, () => `/meter_used/${index}/amount`, approved?.limits, findings);
   const asks = (rule: ApprovalRule): boolean =>

@@ -27,8 +27,13 @@ export function makeToolSet(patterns: readonly string[]): ToolSet {
 }
 
 /** Whether some pattern matches the tool. A final `*` matches one or more characters. */
+export function matchesTool(set: ToolSet, tool: string): boolean {
+  return set.names.has(tool) || hasPrefixOf(set, tool, tool.length - 1);
+}
+
+/** Whether some pattern allows the tool: {@link SLICE_TOOL} only by its whole name. */
 export function allowsTool(set: ToolSet, tool: string): boolean {
-  return set.names.has(tool) || (tool !== SLICE_TOOL && hasPrefixOf(set, tool, tool.length - 1));
+  return tool === SLICE_TOOL ? set.names.has(tool) : matchesTool(set, tool);
 }
 
 /** Whether one of the patterns matches every tool that `pattern` matches. */

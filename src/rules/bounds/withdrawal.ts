@@ -57,17 +57,17 @@ export function findStop(chain: readonly Grant[], seq: number): EventPlace | und
 /**
  * An execution that was not begun before it was stopped.
  *
- * @param action - The place of its action; undefined where it names a grant.
+ * @param actionSeq - The `seq` of its action; undefined where it names a grant.
  * @param start - The open start that it names.
  */
 export function checkStopped(
   chain: readonly Grant[],
-  action: Pick<EventPlace, 'seq'> | undefined,
+  actionSeq: number | undefined,
   start: OpenStart | undefined,
   findings: RuleFinding[],
 ): void {
   const place =
-    action === undefined ? findWithdrawalBefore(chain, start) : findStopOf(chain, action.seq, start);
+    actionSeq === undefined ? findWithdrawalBefore(chain, start) : findStopOf(chain, actionSeq, start);
   if (place !== undefined) findings.push(revoked('/auth_event_id', place));
 }
 

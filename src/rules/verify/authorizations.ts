@@ -155,7 +155,7 @@ export function resolvePending(
 
 /** Completes a finding that waited for an event. */
 export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPlace): Finding {
-  const isElse = kind === 'other' || kind === 'execution';
+  const isElse = kind === 'other' || kind === 'execution' || kind === 'approval';
   const code = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
   return { ...finding, code, related: [place] };
 }
@@ -368,7 +368,7 @@ function checkExecution(
       related,
       cause: named,
     });
-    judgeAndApply(state, own, event, undefined, links.grants.at(indexed.grant), findings);
+    judgeAndApply(state, own, event, undefined, links.grants.at(indexed.grant), findings, indexed.seq);
     return { grant: indexed.grant, isBlocked: false };
   }
   const grant = links.grants.get(id);
@@ -394,7 +394,7 @@ function checkExecution(
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
-  judgeAndApply(state, own, event, action, under, findings);
+  judgeAndApply(state, own, event, action, under, findings, action?.place.seq);
   noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
@@ -558,6 +558,7 @@ function judgeAndApply(
   action: Action | undefined,
   grant: Grant | undefined,
   findings: LineFindings,
+  actionSeq: number | undefined,
 ): void {
   findings.setGrant(grant);
   const { toolName, occurredAt, startedAt, endedAt, used, isEstimated, isUnitEstimated } = event;
@@ -576,7 +577,7 @@ function judgeAndApply(
     hasOutputRef,
     resources,
     isRelease: release,
-    isDirect: action === undefined && state.links.grants.get(event.authorizationId) !== undefined,
+    actionSeq,
     start: findNamedStart(state, event),
     countsSilence: release ? begun !== undefined : !(event.isFailure && leftNothing(event)),
   };
