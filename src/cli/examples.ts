@@ -37,10 +37,12 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000",
     'northroot grant ledger.jsonl --to agent:a2 --parent 4 --cap usd=1 --expires 30m --key a1.pem',
     "northroot grant ledger.jsonl --to agent:a1 --tool net.get --cap calls=10 --intent 'release 1.2' --expires 2026-12-31T18:00:00+01:00",
+    "northroot grant ledger.jsonl --to agent:a1 --tool deploy --cap usd=1000 --approve-tool deploy --approve-above usd=100 --approver 'human:*'",
   ],
   authorize: [
     'northroot authorize ledger.jsonl --principal agent:a1 --tool fs.read --params params.json --reserve calls=1',
     'northroot authorize ledger.jsonl --principal agent:a1 --tool shell.make --reserve usd=0.5 --expires 15m -- make test',
+    'northroot authorize ledger.jsonl --principal agent:a1 --tool deploy --params params.json --reserve usd=500 --wait 10m',
   ],
   record: [
     'northroot record ledger.jsonl --auth 7 -- make test',
@@ -56,6 +58,18 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot adjust ledger.jsonl --grant 4 --credit usd=0.3 --reason REFUND --execution 9',
     'northroot adjust ledger.jsonl --grant 4 --debit usd=0.12 --reason INVOICE --basis billed --evidence bill.pdf',
   ],
+  approvals: ['northroot approvals ledger.jsonl', 'northroot approvals ledger.jsonl --all --format json'],
+  approve: [
+    'northroot approve ledger.jsonl 12 --key owner.pem',
+    'northroot approve ledger.jsonl 12 --limit usd=100 --expires 1h --code REVIEWED --key owner.pem',
+  ],
+  reject: ['northroot reject ledger.jsonl 12 --code TOO_EXPENSIVE --key owner.pem'],
+  revoke: [
+    'northroot revoke ledger.jsonl 4 --reason PROJECT_ENDED',
+    'northroot revoke ledger.jsonl --all --in-flight stop --reason INCIDENT',
+  ],
+  suspend: ['northroot suspend ledger.jsonl 4 --in-flight stop --reason INCIDENT'],
+  resume: ['northroot resume ledger.jsonl 4 --reason INCIDENT_OVER'],
   budget: [
     'northroot budget ledger.jsonl',
     'northroot budget ledger.jsonl --grant 4 --at 2026-03-01T12:00:00Z --format json',

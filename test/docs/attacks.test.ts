@@ -5,6 +5,7 @@ import type { AnyEvent, Key, Signer, TrustPolicy } from '../../src/api/index.js'
 import { authorization, execution, grant as makeGrant, usd } from './grant-kit.js';
 import {
   DIGEST,
+  type Item,
   bare,
   boundTo,
   checkpoint,
@@ -114,6 +115,112 @@ describe('a holder of authority', () => {
     expect(await grants([boss])).toEqual([]);
     expect(await grants([])).toEqual(['SIGNATURE_MISSING in 2']);
     expect(await grants([makeSigner()])).toEqual(['KEY_UNKNOWN in 2']);
+  });
+});
+
+describe('approvals and stops', () => {
+  const [olga, sly] = [makeSigner(), makeSigner()];
+  const first = genesis(
+    [
+      ...KEYS,
+      keyOf(olga, { principals: ['human:olga'] }),
+      keyOf(sly, { principals: ['agent:a1', 'human:*'] }),
+    ],
+    signing('required'),
+  );
+  const rule = { tools: ['fs.read'], approvers: ['human:*'], above: usd(1) };
+  const ruled = boundTo(first, makeGrant({ meter_caps: usd(100), approvals: [rule] }));
+  const call = { tool_name: 'fs.read', tool_params_digest: DIGEST };
+
+  function approval(by: string, members: object = {}): AnyEvent {
+    const said = { grant_event_id: ruled.event_id, decision: 'approve', decision_code: 'APPROVED', ...call };
+    return boundTo(first, event('approval', { principal_id: by, ...said, ...members }));
+  }
+
+  function act(approvals: readonly AnyEvent[], amount: number, members: object = {}): AnyEvent {
+    const named = approvals.map(({ event_id: id }) => id);
+    const more = named.length === 0 ? {} : { approval_event_ids: named };
+    const action = { ...call, meter_reservation: usd(amount), ...more };
+    return boundTo(first, authorization({ kind: 'action', grant_event_id: ruled.event_id, action }, members));
+  }
+
+  const played = (...items: readonly (readonly [AnyEvent, Signer])[]): Promise<string[]> =>
+    codes(
+      ledger(
+        { event: first, signers: [keeper] },
+        { event: ruled, signers: [boss] },
+        ...items.map(([each, by]) => ({ event: each, signers: [by] })),
+      ),
+    );
+  const LATER = { occurred_at: '2026-01-03T00:00:00Z' };
+
+  it('a call above the amount needs approval by another, below it none', async () => {
+    const yes = approval('human:olga');
+    expect(await played([yes, olga], [act([yes], 5), agent])).toEqual([]);
+    expect(await played([act([], 1), agent])).toEqual([]);
+    expect(await played([act([], 2), agent])).toEqual(['APPROVAL_MISSING in 3']);
+  });
+
+  it('the agent approves for itself under no name that its key covers', async () => {
+    const [own, alias] = [approval('agent:a1'), approval('human:alias')];
+    expect(await played([own, agent], [act([own], 5), agent])).toEqual(['APPROVAL_MISSING in 4']);
+    expect(await played([alias, sly], [act([alias], 5), agent])).toEqual(['APPROVAL_MISSING in 4']);
+    const forged = approval('human:olga');
+    expect(await played([forged, agent], [act([forged], 5), agent])).toEqual([
+      'KEY_NOT_FOR_PRINCIPAL in 3',
+      'APPROVAL_MISSING in 4',
+    ]);
+  });
+
+  it('an approval is used once, for its call, within its limit and time', async () => {
+    const yes = approval('human:olga', { meter_limit: usd(5), expires_at: '2026-01-02T12:00:00Z' });
+    const given: [AnyEvent, Signer] = [yes, olga];
+    expect(await played(given, [act([yes], 5), agent], [act([yes], 4), agent])).toEqual([
+      'APPROVAL_REUSED in 5',
+      'APPROVAL_MISSING in 5',
+    ]);
+    expect(await played(given, [act([yes], 6), agent])).toEqual(['APPROVAL_EXCEEDED in 4']);
+    expect(await played(given, [act([yes], 5, LATER), agent])).toEqual(['APPROVAL_MISSING in 4']);
+    const other = approval('human:olga', { tool_name: 'fs.write' });
+    expect(await played([other, olga], [act([other], 5), agent])).toEqual(['APPROVAL_MISSING in 4']);
+  });
+
+  it('an action dated before the clock does not revive an approval', async () => {
+    const yes = approval('human:olga', { expires_at: '2026-01-02T12:00:00Z' });
+    const items = [
+      { event: first, signers: [keeper] },
+      { event: ruled, signers: [boss] },
+      { event: yes, signers: [olga] },
+    ];
+    const seal = checkpoint([keeper], { principal_id: 'service:ledger', ...LATER });
+    const sealed: Item['event'] = (before) => boundTo(first, seal(before));
+    const back = { event: act([yes], 5), signers: [agent] };
+    expect(await codes(ledger(...items, back))).toEqual([]);
+    expect(await codes(ledger(...items, { event: sealed, signers: [keeper] }, back))).toContain(
+      'APPROVAL_MISSING in 5',
+    );
+  });
+
+  it('nothing passes a revocation, whatever its date', async () => {
+    const off = (effect: 'revoke' | 'resume', by: string, more: object = {}) =>
+      boundTo(
+        first,
+        event('revocation', {
+          principal_id: by,
+          grant_event_id: ruled.event_id,
+          effect,
+          reason: 'R',
+          ...more,
+        }),
+      );
+    const revoke: [AnyEvent, Signer] = [off('revoke', 'human:boss', { in_flight: 'stop', ...LATER }), boss];
+    const before = act([], 1);
+    const used = boundTo(first, execution(before, 1));
+    expect(await played([before, agent], revoke, [used, agent])).toContain('GRANT_REVOKED in 5');
+    expect(await played(revoke, [before, agent])).toContain('GRANT_REVOKED in 4');
+    expect(await played(revoke, [off('resume', 'human:boss'), boss], [before, agent])).toContain(
+      'GRANT_REVOKED in 5',
+    );
   });
 });
 

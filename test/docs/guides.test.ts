@@ -8,6 +8,7 @@ import { blocksOf, isRun, runBlocks, stepsOf } from './walk-kit.js';
 
 /** Guides of which every block of commands and code is run. */
 const RUN = [
+  'approve.md',
   'audit.md',
   'budget.md',
   'ci.md',
