@@ -56,7 +56,16 @@ export {
   type RecordedDecision,
 } from '../log/policy/authorize.js';
 export { draftAdjustment, type AdjustmentOptions } from '../log/policy/draft-adjustment.js';
-export { draftGrant, type GrantOptions } from '../log/policy/draft-grant.js';
+export {
+  draftApproval,
+  listPendingApprovals,
+  type ApprovalOptions,
+  type PendingApproval,
+} from '../log/policy/approve.js';
+export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
+export { type DelegateOptions } from '../log/policy/delegate.js';
+export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';
+export { draftGrant, type ApprovalRuleOptions, type GrantOptions } from '../log/policy/draft-grant.js';
 export { OptionsError, type OptionProblem } from '../log/policy/option-problems.js';
 export {
   type ExecutionDetails,
@@ -127,6 +136,7 @@ export {
   type CloseOptions,
   type DoneExecution,
   type LiveLedgerOptions,
+  type WithdrawOptions,
 } from '../log/agent/live-ledger.js';
 export type { LiveRequest } from '../log/agent/guard.js';
 export type { UsageMeter } from '../log/agent/usage-meter.js';
