@@ -42,15 +42,10 @@ export interface CallEntry {
 export const MAX_CALL_APPROVALS = 64;
 
 /** A denied action that asks for approval: the first of its call that nothing has allowed since. */
-export interface RequestedApproval {
-  readonly place: EventPlace;
-  readonly principalId: string;
-  readonly occurredAt: string;
-  /** The number of its grant. */
-  readonly grant: number;
-  readonly toolName: string;
-  /** The parameters' digest as text. */
-  readonly params: string;
+export interface RequestedApproval extends Pick<
+  Approval,
+  'place' | 'principalId' | 'occurredAt' | 'grant' | 'toolName' | 'params'
+> {
   readonly reservation: Amounts;
 }
 

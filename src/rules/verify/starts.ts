@@ -94,9 +94,9 @@ export function findNamedStart(
   { authorizationId: id, previousId, principalId, toolName }: ExecutionOutline,
 ): OpenStart | undefined {
   const start = previousId === undefined ? undefined : links.starts.get(id)?.get(previousId);
+  if (start?.toolName !== toolName) return undefined;
   const authorization = links.actions.get(id) ?? links.grants.get(id);
-  const isOwn = start?.toolName === toolName && authorization?.principalId === principalId;
-  return isOwn ? start : undefined;
+  return authorization?.principalId === principalId ? start : undefined;
 }
 
 /** Removes the start that an execution completes: the one that it names, or any of its action. */
