@@ -48,3 +48,24 @@ it('one that is killed loses nothing acknowledged, and its starts can be settled
   await expect(ledger.guard('fs.read', {}, () => 'runs')).rejects.toThrow(DeniedError);
   expect(await verifyLedger(place.path)).toMatchObject({ verdict: 'ok' });
 });
+
+it('nothing starts after a stop is on disk, among 51 agents of three processes', async () => {
+  const place = filePlace();
+  const ledger = await openLive(place);
+  const grantId = await grant(ledger, { meterCaps: { calls: 100_000 } });
+  const processes = Array.from(
+    { length: 3 },
+    () => new Agents({ path: place.path, agents: 17, reserve: { calls: 1 } }),
+  );
+  await Promise.all(processes.map((each) => each.until('ready')));
+  for (const each of processes) each.begin();
+  await Promise.all(processes.map((each) => each.until('done', 5)));
+  await ledger.suspend(grantId, { reason: 'INCIDENT', inFlight: 'stop' });
+  expect(await Promise.all(processes.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+  const events = place.events();
+  const stop = events.findIndex(({ event_type: type }) => type === 'revocation');
+  const after = events.slice(stop).filter(({ event_type: type }) => type === 'x.northroot.start');
+  expect(stop).toBeGreaterThan(0);
+  expect(after).toEqual([]);
+  expect(await verifyLedger(place.path)).toMatchObject({ verdict: 'ok' });
+});

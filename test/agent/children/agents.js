@@ -30,7 +30,7 @@ async function act(agent) {
       });
     } catch (error) {
       say({ denied: error.code });
-      if (error.name !== 'DeniedError') throw error;
+      if (error.name !== 'DeniedError' && error.code !== 'GRANT_REVOKED') throw error;
       return;
     }
   }
