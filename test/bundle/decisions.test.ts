@@ -20,7 +20,7 @@ import { bundleOf, eventOf, seal, sealFixture, type Sealed } from './support.js'
 const backend = rememberingBackend();
 
 const cases = [...new Map(FILE_CASES.map((each) => [each.ledger, each])).values()].filter(({ ledger }) =>
-  /approv|revoked|suspen|resum|stopped|started|starts/.test(ledger),
+  /approv|reject|revoke|suspen|resum|stopped|start/.test(ledger),
 );
 
 /** Where it takes the ledger's clock, or what was done with a start meanwhile, to find what is wrong. */

@@ -200,9 +200,10 @@ class Survey {
     if (eventId !== undefined && this.#ids.find(eventId) === -1) {
       this.#ids.add(eventId);
       this.#places.push(ordinal);
+      // A copy of an event decides nothing.
+      this.#takeDecision(ordinal, examined);
     }
     if (eventType === 'key') this.#keys.push(ordinal);
-    this.#takeDecision(ordinal, examined);
     if (this.#selected.has(ordinal) || DECIDING.has(eventType)) this.noteLinks(ordinal, examined);
     this.#takeNote(record.state, examined);
   }

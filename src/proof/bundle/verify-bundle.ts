@@ -480,7 +480,7 @@ class Judge {
     add(
       true,
       'WITHDRAWALS',
-      'whether records that are not here revoked or suspended a grant, rejected or used up an approval, or ended a start before its execution; whether an approval had expired is judged by the times that the records state themselves',
+      'whether records that are not here revoked or suspended a grant, rejected or used up an approval, or ended a start; whether an approval had expired is judged by the times that the records state themselves',
     );
     add(openLinks > 0, 'LINKS', `events named by records that are only linked, and not here: ${openLinks}`);
     add(
