@@ -13,7 +13,7 @@ import { makeNoteKey, type NoteKey, parseNoteKey } from '../format/note/note-key
 import type { TrustPolicy } from '../format/schema/generated/types.js';
 import type { SignatureBackend, VerificationKey } from '../format/signature/backend.js';
 import { defaultBackend } from '../format/signature/default-backend.js';
-import { signingRuleFor } from '../rules/trust/authority.js';
+import { type SigningRule, signingRuleFor } from '../rules/trust/authority.js';
 import {
   CheckpointRequirements,
   checkpointRoleOf,
@@ -32,6 +32,7 @@ import {
   Keyring,
   type RingKey,
 } from '../rules/trust/keyring.js';
+import { mustBeSigned } from '../rules/trust/record-signing.js';
 import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
 
 /** A key given to verify proofs. */
@@ -238,9 +239,22 @@ export class ProofKeyring {
     if (given !== undefined) return { verification: given.verification, problem: undefined };
     const entry = this.#ring.find(keyid);
     if (entry === undefined) return undefined;
-    const rule = signingRuleFor(event, { hasAuthority: this.#ring.hasAuthority });
-    const problem = findEntitlementProblem(entry, rule, occurredAt);
+    const problem = findEntitlementProblem(entry, this.#ruleFor(event), occurredAt);
     return { verification: entry.verification, problem };
+  }
+
+  /** Whether an event without a signature is invalid, by what the policy demands and by the keys that it pins. */
+  mustBeSigned(event: AnyTypeOfEvent): boolean {
+    const demand = {
+      signaturesRequired: this.requiresEventSignatures,
+      hasAuthority: this.#ring.hasAuthority,
+    };
+    const { needsAuthority } = this.#ruleFor(event);
+    return mustBeSigned(demand, { isKeyEvent: event.event_type === 'key', needsAuthority });
+  }
+
+  #ruleFor(event: AnyTypeOfEvent): SigningRule {
+    return signingRuleFor(event, { hasAuthority: this.#ring.hasAuthority });
   }
 
   /** The given keys that may have signed a checkpoint of `origin`. */

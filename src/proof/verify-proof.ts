@@ -334,8 +334,10 @@ function judgeEvent(
   // A signature by a key that is not entitled is harmless beside one that counts.
   if (judged.some(({ result }) => result === 'valid')) return judged;
   problems.push(...doubts);
-  if (keyring.requiresEventSignatures && judged.every(({ result }) => result === 'unverified')) {
-    const code = judged.length === 0 ? 'SIGNATURE_MISSING' : 'KEY_UNKNOWN';
+  const isUnsigned = judged.length === 0;
+  const demands = isUnsigned ? keyring.mustBeSigned(event) : keyring.requiresEventSignatures;
+  if (demands && judged.every(({ result }) => result === 'unverified')) {
+    const code = isUnsigned ? 'SIGNATURE_MISSING' : 'KEY_UNKNOWN';
     const expected = 'a signature of the event by a key of the trust policy';
     problems.push(toProblem({ code, expected, actual: `${judged.length} by unknown keys` }));
   }
@@ -365,7 +367,7 @@ export function listGaps(
   gaps.push({
     code: 'LEDGER',
     message:
-      'nothing is said of other records: whether the event kept its bounds, or a key was revoked, only the ledger tells',
+      'nothing is said of other records: whether the event kept its bounds, or whether a key, a grant or an approval was taken back, only the ledger tells',
   });
   return gaps;
 }

@@ -17,7 +17,7 @@ import { sha256Digest } from '../../src/base/value/digest.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { linesOf } from '../verify/support.js';
 import { valueOf } from '../value-of.js';
-import { bundleOf, exporter, opener, seal } from './support.js';
+import { bundleOf, exporter, opener, seal, sealFixture } from './support.js';
 
 const salted = { salt: 'mR2nUu0qNwGrYV3zD8p1sQ', value: 'approved' };
 const plain = Buffer.from('the report\n');
@@ -52,6 +52,17 @@ describe('attachContents', () => {
     );
     // Attaching the same again changes nothing, whatever the order.
     expect(Buffer.from(attachContents(attached, contents.toReversed())).equals(attached)).toBe(true);
+  });
+
+  it('attaches the parameters of a call once, for its action and its approvals', async () => {
+    const of = sealFixture('ledgers/approvals-of-two.jsonl');
+    const selection = { principal: 'agent:a1' };
+    const { file } = await bundleOf(of.ledger, { checkpoint: of.note, selection });
+    const attached = attachContents(file, [{ name: 'params', bytes: Buffer.from('p') }]);
+    const { verdict, contents: found } = await verifyBundle(attached, { trust: of.trust });
+    expect(verdict).toBe('ok');
+    const approvals = found[0]?.named_by.filter(({ pointer }) => pointer === '/tool_params_digest');
+    expect(approvals?.map(({ seq }) => seq)).toEqual(expect.arrayContaining([2, 3]));
   });
 
   it('lists no more of where contents are named than a report has room for, and counts it all', async () => {

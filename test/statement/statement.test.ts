@@ -17,6 +17,7 @@ import {
 } from '../../src/proof/statement/export-statement.js';
 import { verifyStatement } from '../../src/proof/statement/verify-statement.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';
+import { fixtureBytes } from '../fixtures/cases.js';
 import { makeLines, noteOf, signer, stranger } from '../proof/support.js';
 import { ledgerOf } from '../verify/support.js';
 
@@ -75,6 +76,8 @@ describe('a statement', () => {
 
   it.each<[string, Uint8Array, string]>([
     ['broken', ledgerOf(lines.slice(1)), 'invalid'],
+    ['missing an approval', fixtureBytes('broken/approval-missing.jsonl'), 'violation'],
+    ['going on after a revocation', fixtureBytes('broken/grant-revoked.jsonl'), 'violation'],
     ['empty', Buffer.alloc(0), 'undecided'],
   ])('of a ledger that is %s says FAILED', async (_, bytes, verdict) => {
     const { statement, bytes: envelope } = await make(bytes);
@@ -85,6 +88,11 @@ describe('a statement', () => {
     });
     expect(Array.isArray(statement.predicate.northroot.not_checked)).toBe(true);
     expect(verifyStatement(envelope, { keys, sha256: sha256(bytes) }).verdict).toBe('ok');
+  });
+
+  it('of a ledger whose approvals and revocations were kept says PASSED', async () => {
+    const { statement } = await make(fixtureBytes('ledgers/approvals-and-revocations.jsonl'));
+    expect(statement.predicate.verificationResult).toBe('PASSED');
   });
 
   it('is not made with a key or a name that its readers could not take', async () => {

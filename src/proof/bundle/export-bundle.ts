@@ -160,6 +160,14 @@ export async function exportBundle(
   };
 }
 
+/** Types whose links are noted as they are read, since others often lead to them. */
+const DECIDING: ReadonlySet<string | undefined> = new Set([
+  'authorization',
+  'adjustment',
+  'approval',
+  'revocation',
+]);
+
 /** Collected in the verified pass: which records are selected, and their links. */
 class Survey {
   readonly #selection: RecordSelection;
@@ -170,7 +178,12 @@ class Survey {
   readonly #places: number[] = [];
   readonly #links = new Map<number, EventLinks>();
   readonly #keys: number[] = [];
-  readonly #adjustments: { readonly place: number; readonly grantId: string }[] = [];
+  /** Places that come with another, which does not name them. */
+  readonly #followers = new Map<number, number[]>();
+  /** By principal and call: the approvals since the last reject, and that reject. */
+  readonly #calls = new Map<string, number[]>();
+  /** The last allowed action that named an approval. */
+  readonly #users = new Map<string, number>();
   readonly #notes = new Map<string, SignedCheckpoint>();
   #lastNote: string | undefined;
 
@@ -187,20 +200,41 @@ class Survey {
     if (eventId !== undefined && this.#ids.find(eventId) === -1) {
       this.#ids.add(eventId);
       this.#places.push(ordinal);
+      // A copy of an event decides nothing.
+      this.#takeDecision(ordinal, examined);
     }
     if (eventType === 'key') this.#keys.push(ordinal);
-    if (eventType === 'adjustment' && examined.type === 'adjustment') {
-      this.#adjustments.push({ place: ordinal, grantId: examined.event().grant_event_id.b64 });
-    }
-    if (this.#selected.has(ordinal) || eventType === 'authorization' || eventType === 'adjustment') {
-      this.noteLinks(ordinal, examined);
-    }
+    if (this.#selected.has(ordinal) || DECIDING.has(eventType)) this.noteLinks(ordinal, examined);
     this.#takeNote(record.state, examined);
   }
 
   #isAsked(record: VerifiedRecord): boolean {
     if (!isWhole(this.#selection) || this.#stretches.length === 0) return isSelected(record, this.#selection);
     return isWithin(this.#stretches, record.ordinal);
+  }
+
+  /** Notes of what earlier records a record decides, or what decided on it before. */
+  #takeDecision(place: number, line: ExaminedLine): void {
+    if (line.type === 'adjustment' || line.type === 'revocation') {
+      const grant = this.#placeOf(line.event().grant_event_id.b64);
+      if (grant !== undefined) addTo(this.#followers, grant, place);
+    } else if (line.type === 'approval') {
+      const { decision, principal_id: by, grant_event_id: grant, tool_name: tool, ...event } = line.event();
+      const call = [by, grant.b64, tool, event.tool_params_digest.b64].join(' ');
+      if (decision === 'reject') {
+        for (const earlier of this.#calls.get(call) ?? []) addTo(this.#followers, earlier, place);
+        this.#calls.delete(call);
+      }
+      addTo(this.#calls, call, place);
+    } else if (line.type === 'authorization') {
+      const outline = line.outline();
+      if (outline.kind !== 'action' || outline.decision !== 'allow') return;
+      for (const id of outline.approvalIds) {
+        const earlier = this.#users.get(id);
+        if (earlier !== undefined) addTo(this.#followers, place, earlier);
+        this.#users.set(id, place);
+      }
+    }
   }
 
   noteLinks(place: number, examined: ExaminedLine): void {
@@ -256,18 +290,24 @@ class Survey {
     return ids.flatMap((id) => this.#placeOf(id) ?? []);
   }
 
-  /** Adjustments of included grants. */
-  adjustmentsOf(held: ReadonlySet<number>): number[] {
-    return this.#adjustments.flatMap(({ place, grantId }) => {
-      const grant = this.#placeOf(grantId);
-      return grant !== undefined && held.has(grant) ? [place] : [];
-    });
+  /**
+   * What a record is judged by without naming it: adjustments and revocations of a grant, rejects of an approval, and for an action the
+   * one before it that names the same approval.
+   */
+  followersOf(place: number): readonly number[] {
+    return this.#followers.get(place) ?? [];
   }
 
   #placeOf(id: string): number | undefined {
     const index = isSha256Text(id) ? this.#ids.find(id) : -1;
     return index === -1 ? undefined : this.#places[index];
   }
+}
+
+function addTo<K>(map: Map<K, number[]>, key: K, place: number): void {
+  const places = map.get(key);
+  if (places === undefined) map.set(key, [place]);
+  else places.push(place);
 }
 
 /** The positions of all records of the bundle: roots, and what they link to. */
@@ -278,19 +318,18 @@ async function findPlaces(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlySet<number>> {
   const held = new Set<number>();
-  let next = survey.roots(size);
+  const next = survey.roots(size);
   for (;;) {
     const unknown = new Set<number>();
     while (next.length > 0) {
       const place = next.pop() as number;
       if (place >= size) continue;
+      if (!held.has(place)) for (const each of survey.followersOf(place)) next.push(each);
       held.add(place);
       const linked = survey.linkedBy(place);
       if (linked === undefined) unknown.add(place);
       else next.push(...linked.filter((each) => !held.has(each)));
     }
-    next = survey.adjustmentsOf(held).filter((place) => place < size && !held.has(place));
-    if (next.length > 0) continue;
     if (unknown.size === 0) return held;
     for await (const { line, ordinal, takesPlace } of readLines(await open(), { signal })) {
       if (!takesPlace || !unknown.delete(ordinal)) continue;

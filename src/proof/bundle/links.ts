@@ -4,13 +4,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/v
 
 /** Ids in base64url. */
 export interface EventLinks {
-  /** Events that its validity depends on, followed transitively: authorizations, grants, executions, checkpoints. */
+  /** Events that its validity depends on, followed transitively: authorizations, grants, approvals, executions, checkpoints. */
   readonly needed: readonly string[];
   /** Predecessors, of which only the nearest is included: one chain may run through a whole ledger. */
   readonly before: readonly string[];
 }
 
-const NAMES_EVENT = /_event_id$/;
+const NAMES_EVENT = /_event_ids?$/;
 const BEFORE: ReadonlySet<string> = new Set(['prev_event_id', 'chain_tip_event_id']);
 
 /** The events that an event names. It need not be well-formed. */
@@ -19,13 +19,17 @@ export function linksOf(event: JsonObject): EventLinks {
   const before: string[] = [];
   const collect = (object: JsonObject): void => {
     for (const [name, value] of Object.entries(object)) {
-      const id = NAMES_EVENT.test(name) ? idOf(value) : undefined;
-      if (id !== undefined) (BEFORE.has(name) ? before : needed).push(id);
+      if (!NAMES_EVENT.test(name)) continue;
+      const ids = (Array.isArray(value) ? value : [value]).flatMap((each) => idOf(each) ?? []);
+      (BEFORE.has(name) ? before : needed).push(...ids);
     }
   };
   collect(event);
   const { authorization } = event;
-  if (isJsonObject(authorization)) collect(authorization);
+  if (isJsonObject(authorization)) {
+    collect(authorization);
+    if (isJsonObject(authorization['action'])) collect(authorization['action']);
+  }
   return { needed, before };
 }
 

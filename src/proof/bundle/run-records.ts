@@ -1,6 +1,6 @@
 /**
  * Verifies the records of a bundle by the rules of ledgers. A selection goes through the same step function
- * (`rules/verify/verify-line.ts`); findings that missing records could explain are dropped.
+ * (`rules/verify/verify-line.ts`); findings that missing records could explain are not made.
  */
 
 import { allocateBytes } from '../../base/bytes/concat.js';
@@ -18,7 +18,7 @@ import { findRevocationProblem, findRoleProblem } from '../../rules/trust/keyrin
 import type { Anchor } from '../../rules/verify/anchors.js';
 import { settlePending } from '../../rules/verify/authorizations.js';
 import { judgeLedgerNote } from '../../rules/verify/checkpoint-note.js';
-import type { EventVerdict, LineResult } from '../../rules/verify/line-result.js';
+import type { EventVerdict } from '../../rules/verify/line-result.js';
 import {
   DEFAULT_MAX_FINDINGS,
   runVerification,
@@ -150,9 +150,25 @@ async function runSelection(
   const findings = new WorstFindings();
   const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
   let openLinks = 0;
+  let isSelected = true;
+  let isOpen = false;
+  state.isExplained = (code, pointer) => {
+    if (code === 'PREV_EVENT_NOT_FOUND' && !isSelected) {
+      openLinks += 1;
+      isOpen = true;
+      return true;
+    }
+    // The record that is not here may be the start that lets an execution finish.
+    if (code === 'GRANT_REVOKED' && pointer === '/event/auth_event_id' && isOpen) return true;
+    // The limit of records without a checkpoint needs all records.
+    if (code === 'CHECKPOINT_MISSING' && pointer === undefined) return true;
+    return NEEDS_ALL.has(code);
+  };
   for (const bundled of records) {
     signal?.throwIfAborted();
-    const { seq, line: bytes, isSelected } = bundled;
+    const { seq, line: bytes } = bundled;
+    ({ isSelected } = bundled);
+    isOpen = false;
     const examined = examineLine(bytes, 'records');
     const before = hashes.get(seq - 1);
     // The step function counts lines; here the positions are given, and proven.
@@ -169,19 +185,9 @@ async function runSelection(
     };
     const result = verifyLine(state, line, { file: name, firstSeq: undefined }, examined);
     hashes.set(seq, leafHash(bytes));
-    const isKept = ({ code, at }: Finding): boolean => {
-      if (code === 'PREV_EVENT_NOT_FOUND' && !isSelected) {
-        openLinks += 1;
-        return false;
-      }
-      // The limit of records without a checkpoint needs all records.
-      if (code === 'CHECKPOINT_MISSING' && at.pointer === undefined) return false;
-      return !NEEDS_ALL.has(code);
-    };
-    const kept = result.own.filter(isKept);
-    const verdict = verdictOf(result, kept);
+    const verdict = result.waiting === undefined ? result.verdict : 'invalid';
     counts[verdict] += 1;
-    findings.add(kept);
+    findings.add(result.own);
     const waited = take(
       {
         ordinal: seq,
@@ -192,7 +198,7 @@ async function runSelection(
         bytes,
         examined: result.examined,
         verdict,
-        findings: kept,
+        findings: result.own,
         signatures: result.signatures,
         grantIds: result.context.grantIds ?? [],
         state,
@@ -255,14 +261,6 @@ class WorstFindings {
   list(): Finding[] {
     return [...this.#byRank.values()].flat().slice(0, DEFAULT_MAX_FINDINGS);
   }
-}
-
-/** The verdict by the kept findings. */
-function verdictOf({ examined, verdict, waiting }: LineResult, kept: readonly Finding[]): EventVerdict {
-  if (waiting !== undefined || kept.some((finding) => finding.class === 'invalid')) return 'invalid';
-  if (kept.some((finding) => finding.class === 'violation')) return 'violation';
-  const isDeny = examined?.type === 'authorization' && examined.event().decision === 'deny';
-  return isDeny || verdict === 'denied' ? 'denied' : 'ok';
 }
 
 const NEWLINE = 0x0a;

@@ -477,6 +477,11 @@ class Judge {
       'KEY_CHANGES',
       'whether records that are not here added or revoked keys; validity is judged by the times that the records state themselves',
     );
+    add(
+      true,
+      'WITHDRAWALS',
+      'whether records that are not here revoked or suspended a grant, rejected or used up an approval, or ended a start; whether an approval had expired is judged by the times that the records state themselves',
+    );
     add(openLinks > 0, 'LINKS', `events named by records that are only linked, and not here: ${openLinks}`);
     add(
       state.mode === 'self-declared',

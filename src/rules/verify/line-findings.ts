@@ -131,6 +131,7 @@ export class LineFindings {
 
   /** @param pointer - From the line's root; that of the detail unless given. */
   add(code: FindingCode, detail: Omit<RuleFinding, 'code'> = {}, pointer = detail.pointer): void {
+    if (this.#state.isExplained?.(code, pointer) === true) return;
     const finding = this.make(code, detail, pointer);
     if (finding.class === 'invalid') this.invalid = true;
     if (finding.class === 'violation') this.violation = true;

@@ -4,6 +4,7 @@
  */
 
 import type { UnitAmounts } from '../../format/event/outline.js';
+import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { Layout } from '../../format/record/examine-line.js';
 import type { Predecessor, TrustPolicy } from '../../format/schema/generated/types.js';
@@ -135,6 +136,11 @@ export interface VerifyState {
   hasViolation: boolean;
   /** The first finding of each cause, under which later ones fold. */
   readonly foldRoots: FoldRoots;
+  /**
+   * Whether a finding at the next line is not made, since records that are not there could explain it; it then makes nothing invalid. For
+   * a selection of records only.
+   */
+  isExplained?: (code: FindingCode, pointer: string | undefined) => boolean;
   /** Notified of every line. */
   observer?: LineObserver;
 }
