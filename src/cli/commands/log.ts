@@ -8,7 +8,7 @@ import { shortenDigestText } from '../../base/value/digest.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
 import { digest, list, object, quantityText, string } from '../../out/text/json.js';
-import { inFlightText } from '../../out/text/report.js';
+import { inFlightText } from '../../out/text/words.js';
 import { matchesSelection } from '../../rules/selection.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';

@@ -16,7 +16,8 @@ import { keyText, renderBalances, renderSigners } from './accounts.js';
 import type { Guide } from './guide.js';
 import { approvalRuleText, checkTexts, digest, list, object, quantityText, string } from './json.js';
 import type { Paint } from './paint.js';
-import { inFlightText, renderFinding } from './report.js';
+import { renderFinding } from './report.js';
+import { inFlightText } from './words.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 

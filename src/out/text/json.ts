@@ -20,10 +20,14 @@ export function approvalRuleText(
   const texts = (of: JsonValue | undefined): string => list(of).map(string).join(', ');
   const least = amounts(above);
   return [
-    `${texts(tools)} needs ${Number(count)} of ${texts(approvers)}`,
+    `${texts(tools)} needs ${numberText(count)} of ${texts(approvers)}`,
     ...(least === '' ? [] : [`above ${least}`]),
-    ...(age === undefined ? [] : [`at most ${Number(age)} s old`]),
+    ...(age === undefined ? [] : [`at most ${numberText(age)} s old`]),
   ].join(', ');
+}
+
+function numberText(value: JsonValue): string {
+  return typeof value === 'number' ? String(value) : '?';
 }
 
 /** An amount in exact text; `?` for what has not the shape of one. */

@@ -8,7 +8,16 @@ import type { LazyReport } from '../../rules/report/report.js';
 import { renderAccounts, renderSigners, shortId } from './accounts.js';
 import { type Guide, moreOf, notCheckedLines } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { count, countsText, describeChange, grouped, row, toTell } from './words.js';
+import {
+  count,
+  countsText,
+  describeChange,
+  effectWord,
+  grouped,
+  inFlightText,
+  row,
+  toTell,
+} from './words.js';
 
 /** The most of each that the summary lists. */
 const MAX_GRANTS = 10;
@@ -206,15 +215,13 @@ function renderApprovals({ approvals, trust }: LazyReport, paint: Paint): string
   return ['', paint('bold', `approvals (${grouped(approvals.length)}, ${grouped(used)} used)`), ...lines];
 }
 
-const EFFECT_WORDS = { revoke: 'revoked', suspend: 'suspended', resume: 'resumed' } as const;
-
 /** What was revoked, suspended and resumed, by whom. */
 function renderRevocations({ revocations, trust }: LazyReport, paint: Paint): string[] {
   if (revocations.length === 0) return [];
   const nameOf = keyNamer(trust);
   const lines = firstOf(revocations, MAX_REVOCATIONS).flatMap((each) => {
     const { seq, principal_id: principal, effect, in_flight: inFlight, grant_event_id: grant } = each;
-    const what = `${printable(principal)} ${EFFECT_WORDS[effect]} grant ${shortId(grant)}`;
+    const what = `${printable(principal)} ${effectWord(effect)} grant ${shortId(grant)}`;
     return [
       `  seq ${seq}  ${what}${inFlightText(inFlight)}`,
       `    signed by ${renderSigners(each.signers, nameOf)}`,
@@ -223,18 +230,6 @@ function renderRevocations({ revocations, trust }: LazyReport, paint: Paint): st
   const more = revocations.length - MAX_REVOCATIONS;
   if (more > 0) lines.push(`  … and ${count(more, 'more revocation')}`);
   return ['', paint('bold', `revocations (${grouped(revocations.length)})`), ...lines];
-}
-
-/** What a revocation says of the actions that were allowed before it. */
-export function inFlightText(inFlight: string | undefined): string {
-  switch (inFlight) {
-    case 'stop':
-      return ', allowed actions stop';
-    case 'finish':
-      return ', allowed actions may finish';
-    default:
-      return '';
-  }
 }
 
 function keyNamer({ signers }: LazyReport['trust']): (keyid: string) => string | undefined {
