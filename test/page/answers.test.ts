@@ -29,6 +29,29 @@ describe.skipIf(!existsSync(CHROMIUM))('the answers of the page', () => {
   const card = (question: string, { page }: OpenPage = open): Promise<string> =>
     page.locator('.answer', { has: page.locator('h2', { hasText: question }) }).innerText();
 
+  it('say who approved what, and what was stopped and still ran', async () => {
+    const other = await browser.open(
+      (await makePage(fixtureBytes('ledgers/approvals-and-revocations.jsonl'))).html,
+    );
+    await other.done();
+    const approved = await card('Who approved what?', other);
+    expect(approved).toContain('All that had to be approved was.');
+    expect(approved).toMatch(/#2 human:ada: fs\.read, used by #6\s+#4 human:ada: fs\.read, used by #8/);
+    const stopped = await card('What was stopped?', other);
+    expect(stopped).toContain('grant suspended, allowed actions may finish: ON_CALL, of #1');
+    expect(stopped).toMatch(
+      /#10 .*grant revoked, allowed actions stop: ON_CALL, of #1; 1 execution recorded after it: #11/,
+    );
+    expect(await other.text('main')).toMatch(
+      /Revoked: out of force since #10\.\s+Needs approval: \*: 1 of human:\*/,
+    );
+    await other.close();
+  });
+
+  it('say nothing of approvals and revocations where there are none', async () => {
+    expect(await open.text('main')).not.toMatch(/Who approved what|What was stopped/);
+  });
+
   describe('before anything is verified', () => {
     // A worker that never answers: as the page is when somebody prints it at once.
     const first =

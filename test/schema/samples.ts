@@ -20,6 +20,13 @@ import type {
 
 const B64 = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU';
 const TEXT = `sha-256:${B64}`;
+const APPROVAL = {
+  event_id: TEXT,
+  seq: 1,
+  principal_id: 'human:h1',
+  grant_event_id: TEXT,
+  tool_name: 'fs.read',
+};
 const sha256 = { alg: 'sha-256', b64: B64 };
 const blake3 = { alg: 'blake3', b64: 'AAA' };
 
@@ -285,13 +292,14 @@ export const report: ReportJson = {
   ],
   open_authorizations: [{ event_id: TEXT, seq: 1, tool_name: 'fs.read' }],
   approvals: [
-    { event_id: TEXT, seq: 1, principal_id: 'human:h1', signers: [B64], used_by: TEXT },
-    { event_id: TEXT, seq: 1, principal_id: 'human:h1', signers: [], used_by: null },
+    { ...APPROVAL, signers: [B64], used_by: TEXT },
+    { ...APPROVAL, signers: [], used_by: null },
   ],
   revocations: [
     {
       event_id: TEXT,
       seq: 1,
+      principal_id: 'human:h1',
       grant_event_id: TEXT,
       effect: 'suspend',
       in_flight: 'stop',

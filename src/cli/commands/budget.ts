@@ -225,7 +225,11 @@ function toRow(grant: GrantAccount): AccountRow & { readonly decimals: object } 
     event_id: grant.eventId,
     seq: grant.seq,
     principal_id: grant.principalId,
-    ...defined({ expires_at: grant.expiresAt, parent_event_id: grant.parentId }),
+    ...defined({
+      expires_at: grant.expiresAt,
+      parent_event_id: grant.parentId,
+      withdrawn: grant.withdrawn,
+    }),
     signers: grant.signers,
     executions: grant.executions,
     meters: grant.balances,

@@ -7,7 +7,8 @@ import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
-import { list, object, quantityText, string } from '../../out/text/json.js';
+import { digest, list, object, quantityText, string } from '../../out/text/json.js';
+import { inFlightText } from '../../out/text/words.js';
 import { matchesSelection } from '../../rules/selection.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
@@ -193,6 +194,18 @@ function summarise(event: JsonObject): string {
       );
     case 'execution':
       return `${tool} ${string(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
+    case 'x.northroot.start':
+      return tool;
+    case 'approval': {
+      const { decision, meter_limit: limit, request_event_id: request } = event;
+      const most = amounts(limit);
+      const asked = request === undefined ? '' : `, asked for by ${shortDigest(request)}`;
+      return `${string(decision)} ${tool}${most === '' ? '' : ` at most ${most}`}${asked}`;
+    }
+    case 'revocation': {
+      const { effect, in_flight: inFlight, grant_event_id: grant, reason } = event;
+      return `${string(effect)} grant ${shortDigest(grant)}${inFlightText(string(inFlight))}: ${string(reason)}`;
+    }
     case 'genesis':
       return string(event['origin']);
     case 'key':
@@ -200,6 +213,10 @@ function summarise(event: JsonObject): string {
     default:
       return '';
   }
+}
+
+function shortDigest(value: JsonValue | undefined): string {
+  return shortenDigestText(digest(value), 10);
 }
 
 /** What becomes of a key: its name, its roles, and in whose name it signs. */

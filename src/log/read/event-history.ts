@@ -13,11 +13,12 @@ import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { FindingJson, TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { type Balance, toBalance } from '../../rules/bounds/balance.js';
-import { type Account, chainIds } from '../../rules/bounds/grant.js';
+import { type Account, chainIds, grantChain } from '../../rules/bounds/grant.js';
 import { findGrant, listOpenStarts, nameOfKey } from '../../rules/report/accounts.js';
 import { toFindingJson } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type LedgerLine, readLines } from '../../rules/source/read-lines.js';
+import { hasFormOfRelease } from '../../rules/verify/authorizations.js';
 import { finishVerification } from '../../rules/verify/ending.js';
 import { findGrantAbove, findNamed, readEventId } from '../../rules/verify/grant-above.js';
 import type { EventVerdict, LineResult, SignatureOutcome } from '../../rules/verify/line-result.js';
@@ -47,6 +48,11 @@ export interface HistorySignature extends HistoryKey {
   readonly roles?: readonly string[];
   /** The index of the repeated signature. */
   readonly copy_of?: number;
+}
+
+/** With the keys whose signatures count. */
+export interface HistorySigned extends HistoryEvent {
+  readonly signers: readonly HistoryKey[];
 }
 
 export interface HistoryAdjustment extends HistoryEvent {
@@ -88,6 +94,18 @@ export interface EventHistory extends HistoryEvent {
   /** For a grant: the first ones. */
   readonly adjustments: readonly HistoryAdjustment[];
   readonly adjustments_total: number;
+  /** For an approval: the denied action that asked for it. */
+  readonly request: HistoryEvent | undefined;
+  /** For an approval: the action that used it up. */
+  readonly used_by: HistoryEvent | undefined;
+  /** For an action, and for an execution of one: the approvals that it used up. */
+  readonly approvals: readonly HistorySigned[];
+  /** For a grant: the first revocations, suspensions and resumptions of it and of the grants above it. */
+  readonly withdrawals: readonly HistorySigned[];
+  readonly withdrawals_total: number;
+  /** For a grant: the first executions under it that are recorded while it is stopped. */
+  readonly after_stop: readonly HistoryEvent[];
+  readonly after_stop_total: number;
   /** For an authorization: the first starts open at the end of the ledger. */
   readonly starts: readonly HistoryStart[];
   /** For an authorization: the first executions that name it. */
@@ -100,6 +118,10 @@ const MAX_EXECUTIONS = 100;
 const MAX_STARTS = 100;
 
 const MAX_ADJUSTMENTS = 100;
+
+const MAX_WITHDRAWALS = 100;
+
+const MAX_AFTER_STOP = 100;
 
 /** The event by id, `sha-256:…`, and by its place if the ledger has several copies. */
 type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
@@ -125,6 +147,22 @@ interface Watched {
   readonly adjustments: readonly HistoryAdjustment[];
   readonly adjustmentsTotal: number;
   readonly starts: readonly HistoryStart[];
+  readonly oversight: Oversight;
+  readonly afterStop: ReadonlySet<string>;
+  readonly afterStopTotal: number;
+}
+
+/** What approvals and revocations have to do with an event, by ids, `sha-256:…`. */
+interface Oversight {
+  readonly usedBy: string | undefined;
+  readonly approvals: readonly SignedPlace[];
+  readonly withdrawals: readonly SignedPlace[];
+  readonly withdrawalsTotal: number;
+}
+
+interface SignedPlace {
+  readonly id: string;
+  readonly signers: readonly HistoryKey[];
 }
 
 /**
@@ -140,26 +178,48 @@ export async function explainEvent(
 ): Promise<EventHistory> {
   const { eventId } = of;
   const { seen, findings, account, ...watched } = await watch(await open(), of, trust, signal);
+  const { usedBy, approvals, withdrawals, withdrawalsTotal } = watched.oversight;
+  const related = new Set([
+    ...seen.ids,
+    ...(usedBy === undefined ? [] : [usedBy]),
+    ...[...approvals, ...withdrawals].map(({ id }) => id),
+  ]);
   const records = new Map<string, ReadRecord>();
+  const afterStop: HistoryEvent[] = [];
   const executions: HistoryEvent[] = [];
   let total = 0;
   let told: ReadRecord | undefined;
   for await (const record of readRecords(await open(), { signal })) {
     if (record.file === seen.file && record.line === seen.line) told = record;
-    if (seen.ids.has(record.eventId) && !records.has(record.eventId)) records.set(record.eventId, record);
+    if (related.has(record.eventId) && !records.has(record.eventId)) records.set(record.eventId, record);
+    if (watched.afterStop.has(record.eventId)) afterStop.push(toEvent(record));
     if (record.event['event_type'] !== 'execution' || readEventId(record.event['auth_event_id']) !== eventId)
       continue;
     total += 1;
     if (executions.length < MAX_EXECUTIONS) executions.push(toEvent(record));
   }
   if (told === undefined) throw notFound(eventId);
-  const authorization = records.get(readEventId(told.event['auth_event_id']) ?? '');
+  const find = (id: string | undefined): HistoryEvent | undefined => {
+    const record = records.get(id ?? '');
+    return record && toEvent(record);
+  };
+  const findSigned = ({ id, signers }: SignedPlace): HistorySigned[] => {
+    const event = find(id);
+    return event === undefined ? [] : [{ ...event, signers }];
+  };
   return {
     ...toEvent(told),
     verdict: worstOf(seen.verdict, findings),
     findings: findings.map(toFindingJson),
     signatures: seen.signatures,
-    authorization: authorization && toEvent(authorization),
+    authorization: find(readEventId(told.event['auth_event_id'])),
+    request: find(readEventId(told.event['request_event_id'])),
+    used_by: find(usedBy),
+    approvals: approvals.flatMap(findSigned),
+    withdrawals: withdrawals.flatMap(findSigned),
+    withdrawals_total: withdrawalsTotal,
+    after_stop: afterStop,
+    after_stop_total: watched.afterStopTotal,
     grants: [...seen.before].flatMap(([id, before]) => {
       const grant = records.get(id);
       const signers = watched.signersOfGrants.get(id) ?? [];
@@ -191,14 +251,30 @@ export async function explainIndexedEvent(
   if (told === undefined || record === undefined || own === undefined || above === undefined)
     throw new IndexGap();
   const { eventId, event } = record;
+  // What ran after a stop is known by its place alone.
+  if (wasStopped(state, eventId)) throw new IndexGap();
   // The record's own entry covers waiting links.
   const ending = finishVerification({ ...state, links: { ...state.links, pending: new Map() } });
   const atEnd = ending.findings.filter(({ at }) => at.file === record.file && at.line === record.line);
   const findings = [...own, ...atEnd].map(withoutFolded);
   const keyAt = keyNamer(state, ordinal);
   const keyOf = keyNamer(state);
-  const authorizationId = readEventId(event['auth_event_id']);
-  const authorization = authorizationId === undefined ? undefined : await records.readEvent(authorizationId);
+  const find = async (id: string | undefined): Promise<HistoryEvent | undefined> => {
+    const found = id === undefined ? undefined : await records.readEvent(id);
+    return found && toEvent(found);
+  };
+  await state.links.approvals.load?.();
+  await state.links.revocations.load?.();
+  const oversight = oversee(state, eventId, event, keyOf);
+  const findSigned = async (all: readonly SignedPlace[]): Promise<HistorySigned[]> => {
+    const list: HistorySigned[] = [];
+    for (const { id, signers } of all) {
+      const found = await find(id);
+      if (found !== undefined) list.push({ ...found, signers });
+    }
+    return list;
+  };
+  const authorization = await find(readEventId(event['auth_event_id']));
   const grants: HistoryGrant[] = [];
   for (const { grantId, before, after } of above) {
     const grant = await records.readEvent(grantId);
@@ -228,7 +304,14 @@ export async function explainIndexedEvent(
     verdict: worstOf(told.verdict, findings),
     findings: findings.map(toFindingJson),
     signatures: told.signatures.map((signature) => toHistorySignature(signature, keyAt)),
-    authorization: authorization && toEvent(authorization),
+    authorization,
+    request: await find(readEventId(event['request_event_id'])),
+    used_by: await find(oversight.usedBy),
+    approvals: await findSigned(oversight.approvals),
+    withdrawals: await findSigned(oversight.withdrawals),
+    withdrawals_total: oversight.withdrawalsTotal,
+    after_stop: [],
+    after_stop_total: 0,
     grants,
     account: findGrant(state, eventId)?.balances,
     adjustments,
@@ -277,6 +360,7 @@ async function watch(
   const state = startVerification(trust, defaultBackend);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
+  let told: JsonObject | undefined;
   const adjustments: HistoryAdjustment[] = [];
   let adjustmentsTotal = 0;
   const keyOf = keyNamer(state);
@@ -297,6 +381,19 @@ async function watch(
       signers: listSigners(signatures).map(keyOf),
     });
   };
+  const afterStop = new Set<string>();
+  let afterStopTotal = 0;
+  const takeAfterStop = ({ examined, context }: LineResult): void => {
+    if (examined?.type !== 'execution' || context.grantIds?.includes(of.eventId) !== true) return;
+    const grant = state.links.grants.get(fromDigestText(of.eventId));
+    if (grant === undefined || !grantChain(grant).some(({ withdrawal }) => withdrawal?.stop !== undefined))
+      return;
+    if (hasFormOfRelease(examined.event())) return;
+    const id = toDigestText(examined.eventId);
+    if (afterStop.has(id)) return;
+    afterStopTotal += 1;
+    if (afterStop.size < MAX_AFTER_STOP) afterStop.add(id);
+  };
   const take = (list: readonly Finding[]): void => {
     for (const finding of list) {
       if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
@@ -315,6 +412,7 @@ async function watch(
       const result = verifyLine(state, line, segment);
       take(result.findings);
       takeAdjustment(result, { file, line: number });
+      takeAfterStop(result);
       return;
     }
     // Removed so that this event's findings are reported in full, not folded or held back.
@@ -323,7 +421,9 @@ async function watch(
     const ids = chainIds(findGrantAbove(state, peek));
     const before = balancesOf(state, ids);
     const { own, verdict, signatures } = verifyLine(state, line, segment);
-    const related = [named, ...ids].filter((id) => id !== undefined);
+    const request = readEventId(peek.json()?.['request_event_id']);
+    told = peek.json();
+    const related = [named, request, ...ids].filter((id) => id !== undefined);
     seen = {
       file,
       line: number,
@@ -347,7 +447,41 @@ async function watch(
     adjustments,
     adjustmentsTotal,
     starts: startsUnder(state, of.eventId),
+    oversight: oversee(state, of.eventId, told ?? {}, keyOf),
+    afterStop,
+    afterStopTotal,
   };
+}
+
+function wasStopped({ links }: VerifyState, grantId: string): boolean {
+  return grantChain(links.grants.get(fromDigestText(grantId))).some(
+    ({ withdrawal, stopped }) => withdrawal?.stop !== undefined || stopped !== undefined,
+  );
+}
+
+/** What has approved an event, or used it up, and what has withdrawn it, as known at the end of the ledger. */
+function oversee(
+  { links }: VerifyState,
+  eventId: string,
+  event: JsonObject,
+  keyOf: (keyid: string) => HistoryKey,
+): Oversight {
+  const action = readEventId(event['auth_event_id']) ?? eventId;
+  const approvals = [...links.approvals.values()]
+    .filter(({ usedBy }) => usedBy === action)
+    .sort((a, b) => a.place.seq - b.place.seq)
+    .map(({ place, signers }) => ({ id: place.eventId, signers: signers.map(keyOf) }));
+  const chain = chainIds(links.grants.get(fromDigestText(eventId)));
+  const withdrawals: SignedPlace[] = [];
+  let withdrawalsTotal = 0;
+  for (const { grantId, place, signers } of chain.length === 0 ? [] : links.revocations) {
+    if (!chain.includes(grantId)) continue;
+    withdrawalsTotal += 1;
+    if (withdrawals.length < MAX_WITHDRAWALS)
+      withdrawals.push({ id: place.eventId, signers: signers.map(keyOf) });
+  }
+  const usedBy = links.approvals.get(fromDigestText(eventId))?.usedBy;
+  return { usedBy, approvals, withdrawals, withdrawalsTotal };
 }
 
 function startsUnder(state: VerifyState, eventId: string): HistoryStart[] {

@@ -53,8 +53,10 @@ export interface LedgerStatus extends Pick<
   readonly period: { readonly first: string; readonly last: string } | null;
   readonly keys: readonly StatusKey[];
   readonly open_starts: NonNullable<Report['open_starts']>;
-  /** Allowed and not expired. */
+  /** Allowed, not expired and not withdrawn. */
   readonly grants: number;
+  /** Allowed, not expired, and revoked or suspended. */
+  readonly withdrawn: number;
   /** Of those grants. */
   readonly scarce: readonly ScarceMeter[];
   readonly worst_finding: FindingJson | null;
@@ -110,9 +112,14 @@ export function toLedgerStatus(
   const report = buildLazyReport(result);
   const scarce: ScarceMeter[] = [];
   let current = 0;
+  let withdrawn = 0;
   for (const grant of report.grants) {
     const { expires_at: end } = grant;
     if (end !== undefined && compareTimestamps(now, end) >= 0) continue;
+    if (grant.withdrawn !== undefined) {
+      withdrawn += 1;
+      continue;
+    }
     current += 1;
     scarce.push(...listScarce(grant));
   }
@@ -133,6 +140,7 @@ export function toLedgerStatus(
     })),
     checkpoints: report.checkpoints,
     grants: current,
+    withdrawn,
     scarce,
     open_authorizations: [...report.open_authorizations],
     open_starts: report.open_starts ?? [],

@@ -15,18 +15,22 @@ import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type {
   ActivityAdjustment,
+  ActivityApproval,
   ActivityBlocked,
   ActivityDecision,
   ActivityDenial,
   ActivityKey,
   ActivityOpen,
   ActivityReport,
+  ActivityRevocation,
   ActivitySigner,
   ActivityStart,
   AdjustmentEvent,
+  ApprovalEvent,
   AuthorizationEvent,
   ExecutionEvent,
   Key,
+  RevocationEvent,
 } from '../../format/schema/generated/types.js';
 import { countedAmounts, isFirstOfItsId, isTooFine, unstatedUse } from '../../log/read/counted.js';
 import { NamesAskedFor, Subjects } from '../../log/read/subject.js';
@@ -109,6 +113,10 @@ export class ActivityCollector {
   readonly #denied: Unsigned<ActivityDenial>[] = [];
   readonly #blocked: ActivityBlocked[] = [];
   readonly #adjustments: Unsigned<ActivityAdjustment>[] = [];
+  readonly #approvals: Unsigned<ActivityApproval>[] = [];
+  readonly #revocations: Unsigned<ActivityRevocation>[] = [];
+  /** The totals that count an approval, which the end of the ledger may show to be used; by id, base64url. */
+  readonly #approved = new Map<string, readonly Totals[]>();
 
   /**
    * @param selection - Default: all records. An adjustment belongs to the execution that it corrects, or else to its grantee.
@@ -169,6 +177,10 @@ export class ActivityCollector {
     } else if (examined.type === 'adjustment') {
       for (const signer of signers) signer.adjustments += 1;
       this.#addAdjustment(counted, examined.event());
+    } else if (examined.type === 'approval') {
+      this.#addApproval(counted, examined.event());
+    } else if (examined.type === 'revocation') {
+      this.#addRevocation(counted, examined.event());
     } else {
       this.#addUnstated(counted);
     }
@@ -181,6 +193,7 @@ export class ActivityCollector {
     const open = this.#addOpen(state);
     const starts = this.#addStarts(state);
     this.#addEnding(result);
+    this.#addUsed(state);
     const totals = this.#totals.toJson();
     if (isWhole(this.#selection)) totals.verdicts = { ...report.counts.by_verdict };
     const { leftOut: groupAmountsLeftOut = 0, ...groups } = this.#listGroups(state);
@@ -215,6 +228,8 @@ export class ActivityCollector {
       open,
       starts,
       adjustments: this.#adjustments.map(sign),
+      approvals: this.#approvals.map((each) => ({ ...sign(each), ...usedBy(state, each.event_id) })),
+      revocations: this.#revocations.map(sign),
       ...(evidence.length === 0 ? {} : { evidence }),
       problems: this.#problems.list(),
       not_checked: report.not_checked,
@@ -447,8 +462,7 @@ export class ActivityCollector {
     pushBounded(this.#adjustments, () => ({
       ...placeOf(record, event),
       direction: event.direction,
-      grant_event_id: toDigestText(event.grant_event_id.b64),
-      ...defined({ grant_seq: record.state.links.grants.get(event.grant_event_id.b64)?.place.seq }),
+      ...grantOf(record, event),
       ...(execution === undefined
         ? {}
         : {
@@ -458,6 +472,47 @@ export class ActivityCollector {
       reason: event.reason,
       ...defined({ basis: event.meter_basis }),
       amounts,
+      keyids: signersOf(record),
+    }));
+  }
+
+  #addApproval({ record, totals }: Counted, event: ApprovalEvent): void {
+    const isApproval = event.decision === 'approve';
+    for (const { approvals } of totals) approvals[isApproval ? 'approved' : 'rejected'] += 1;
+    if (isApproval) this.#approved.set(event.event_id.b64, totals);
+    pushBounded(this.#approvals, () => ({
+      ...placeOf(record, event),
+      decision: event.decision,
+      decision_code: event.decision_code,
+      tool_name: event.tool_name,
+      ...grantOf(record, event),
+      keyids: signersOf(record),
+    }));
+  }
+
+  #addUsed({ links }: VerifyState): void {
+    for (const [id, totals] of this.#approved)
+      if (links.approvals.get(id)?.usedBy !== undefined)
+        for (const { approvals } of totals) approvals.used += 1;
+  }
+
+  #addRevocation({ record, totals }: Counted, event: RevocationEvent): void {
+    const { effect } = event;
+    const isCounted =
+      record.verdict !== 'invalid' &&
+      record.state.links.grants.get(event.grant_event_id.b64)?.decision === 'allow';
+    const name = ({ revoke: 'revoked', suspend: 'suspended', resume: 'resumed' } as const)[effect];
+    for (const { revocations } of totals) {
+      revocations[name] += 1;
+      if (!isCounted) revocations.refused += 1;
+    }
+    pushBounded(this.#revocations, () => ({
+      ...placeOf(record, event),
+      effect,
+      ...defined({ in_flight: event.in_flight }),
+      reason: event.reason,
+      ...grantOf(record, event),
+      counted: isCounted,
       keyids: signersOf(record),
     }));
   }
@@ -561,7 +616,7 @@ function subjectOfAction({ place, occurredAt, principalId, toolName, grant }: Ac
 
 function placeOf(
   { examined, ordinal }: VerifiedRecord,
-  event: AuthorizationEvent | ExecutionEvent | AdjustmentEvent,
+  event: AuthorizationEvent | ExecutionEvent | AdjustmentEvent | ApprovalEvent | RevocationEvent,
 ): { seq: number; event_id: string; occurred_at: string; principal_id: string } {
   return {
     seq: examined?.seq ?? ordinal,
@@ -569,6 +624,21 @@ function placeOf(
     occurred_at: event.occurred_at,
     principal_id: event.principal_id,
   };
+}
+
+/** The grant that a record names. */
+function grantOf(
+  { state }: VerifiedRecord,
+  { grant_event_id: id }: Pick<AdjustmentEvent, 'grant_event_id'>,
+): { grant_event_id: string; grant_seq?: number } {
+  return {
+    grant_event_id: toDigestText(id.b64),
+    ...defined({ grant_seq: state.links.grants.get(id.b64)?.place.seq }),
+  };
+}
+
+function usedBy({ links }: VerifyState, approvalId: string): { used_by?: string } {
+  return defined({ used_by: links.approvals.get(fromDigestText(approvalId))?.usedBy });
 }
 
 function wrongness(verdict: EventVerdict): SumPart[] {

@@ -172,11 +172,14 @@ export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: 
     'grants that are not listed, as the amounts of all are too long together',
   );
   addCount(decisionsBeyond, 'DECISIONS_BEYOND', 'decisions by further policies and codes, not listed');
+  const { revoked, suspended, resumed } = totals.revocations;
   const cut = [
     ['denied requests', activity.denied.length, totals.grants.denied + totals.actions.denied],
     ['blocked attempts', activity.blocked.length, executions.blocked],
     ['open authorizations', activity.open.length, totals.open.authorizations],
     ['starts', activity.starts.length, totals.open.starts],
+    ['approvals', activity.approvals.length, totals.approvals.approved + totals.approvals.rejected],
+    ['revocations', activity.revocations.length, revoked + suspended + resumed],
     ['adjustments', activity.adjustments.length, totals.adjustments.credits + totals.adjustments.debits],
   ] as const;
   for (const [what, listed, total] of cut)

@@ -12,6 +12,8 @@ export class Totals {
   readonly actions = { allowed: 0, denied: 0 };
   readonly executions = { success: 0, failure: 0, unknown: 0, unauthorized: 0, blocked: 0, released: 0 };
   readonly adjustments = { credits: 0, debits: 0, refused: 0 };
+  readonly approvals = { approved: 0, rejected: 0, used: 0 };
+  readonly revocations = { revoked: 0, suspended: 0, resumed: 0, refused: 0 };
   readonly open = { authorizations: 0, starts: 0 };
   readonly sums: Sums;
 
@@ -21,6 +23,7 @@ export class Totals {
 
   toJson(): ActivityTotals {
     const { records, verdicts, uncounted, grants, actions, executions, adjustments, open, sums } = this;
+    const { approvals, revocations } = this;
     return {
       records,
       verdicts: { ...verdicts },
@@ -29,6 +32,8 @@ export class Totals {
       actions: { ...actions },
       executions: { ...executions },
       adjustments: { ...adjustments },
+      approvals: { ...approvals },
+      revocations: { ...revocations },
       open: { ...open },
       meters: sums.list(),
       ...(sums.leftOut === 0 ? {} : { amounts_left_out: sums.leftOut }),

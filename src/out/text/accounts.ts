@@ -3,6 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../../base/value/quantity.js';
+import type { GrantWithdrawn } from '../../format/schema/generated/types.js';
 import { type Guide, moreOf } from './guide.js';
 import type { Paint } from './paint.js';
 
@@ -14,6 +15,7 @@ export interface AccountRow {
   readonly expires_at?: string | undefined;
   /** The grant that it was delegated from. */
   readonly parent_event_id?: string | undefined;
+  readonly withdrawn?: GrantWithdrawn | undefined;
   /** Keyids of entitled signers; left out if not requested. */
   readonly signers?: readonly string[];
   readonly executions: number;
@@ -64,7 +66,7 @@ export function renderAccounts(
     const runs = `${grant.executions} execution${grant.executions === 1 ? '' : 's'}`;
     const parent = grant.parent_event_id;
     const from = parent === undefined ? '' : `, delegated from ${parentText(parent, seqs.get(parent))}`;
-    const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}${from}`;
+    const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}${from}${withdrawnText(grant)}`;
     const { signers } = grant;
     const by = signers === undefined ? [] : [`    signed by ${renderSigners(signers, nameOf)}`];
     lines.push(title, ...by, ...renderBalances(grant.meters, paint), ...renderActionCaps(grant));
@@ -76,6 +78,12 @@ export function renderAccounts(
 /** A grant that is listed has a number there; another is named by its id. */
 function parentText(id: string, seq: number | undefined): string {
   return seq === undefined ? shortId(id) : `seq ${seq}`;
+}
+
+function withdrawnText({ withdrawn }: AccountRow): string {
+  if (withdrawn === undefined) return '';
+  const { effect, seq } = withdrawn;
+  return `, ${effect === 'revoke' ? 'revoked' : 'suspended'}: out of force since seq ${seq}`;
 }
 
 function renderActionCaps({ action_caps: caps = [] }: AccountRow): string[] {

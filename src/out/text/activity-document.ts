@@ -25,7 +25,7 @@ import {
 } from './document.js';
 import { type Guide, notCheckedText } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { count, deniedOf, groupDigits, grouped, ranOf } from './words.js';
+import { count, deniedOf, effectWord, groupDigits, grouped, inFlightText, ranOf } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
 const MAX_ROWS = 50;
@@ -679,13 +679,63 @@ function decisionTable({ decisions }: ActivityReport): Table[] {
   }));
 }
 
-/** What is open at the end, and what was corrected; nothing where there is neither. */
+/** What was approved, withdrawn and corrected, and what is open at the end; nothing of what there is none of. */
 function describeRest(report: ActivityReport): Section[] {
-  const { open, starts, adjustments } = report;
+  const { open, starts, adjustments, approvals, revocations } = report;
   return [
+    ...(approvals.length === 0 ? [] : [describeApprovals(report)]),
+    ...(revocations.length === 0 ? [] : [describeRevocations(report)]),
     ...(open.length + starts.length === 0 ? [] : [describeOpen(report)]),
     ...(adjustments.length === 0 ? [] : [describeCorrections(report)]),
   ];
+}
+
+function describeApprovals({ totals, approvals }: ActivityReport): Section {
+  const { approved, rejected, used } = totals.approvals;
+  const columns = [
+    ...numbers('seq'),
+    ...texts('time', 'by', 'answer', 'code', 'tool', 'grant', 'used by', 'signed by'),
+  ];
+  const total = approved + rejected;
+  const table = { caption: 'Approvals', noun: 'approval', total, columns };
+  return {
+    title: 'Who approved what',
+    lines: [
+      [`${count(approved, 'approval')}, of which ${grouped(used)} used; ${grouped(rejected)} rejected.`],
+    ],
+    tables: listed(approvals, table, (each) => ({
+      cells: [
+        ...placeCells(each),
+        [each.decision === 'approve' ? 'approved' : 'rejected'],
+        [each.decision_code],
+        [outside(each.tool_name)],
+        [recordText(each.grant_seq, each.grant_event_id)],
+        [each.used_by === undefined ? 'none' : shortId(each.used_by)],
+        signersLine(each.signers),
+      ],
+    })),
+  };
+}
+
+function describeRevocations({ totals, revocations }: ActivityReport): Section {
+  const { revoked, suspended, resumed } = totals.revocations;
+  const columns = [...numbers('seq'), ...texts('time', 'by', 'what', 'reason', 'grant', 'signed by')];
+  const total = revoked + suspended + resumed;
+  const table = { caption: 'Revocations', noun: 'revocation', total, columns };
+  return {
+    title: 'What was revoked',
+    lines: [[`${grouped(revoked)} revoked, ${grouped(suspended)} suspended, ${grouped(resumed)} resumed.`]],
+    tables: listed(revocations, table, (each) => ({
+      cells: [
+        ...placeCells(each),
+        [effectWord(each.effect), inFlightText(each.in_flight), each.counted ? '' : ' (counts for nothing)'],
+        [each.reason],
+        [recordText(each.grant_seq, each.grant_event_id)],
+        signersLine(each.signers),
+      ],
+      isBad: !each.counted,
+    })),
+  };
 }
 
 function describeOpen({ totals, open, starts }: ActivityReport): Section {

@@ -10,12 +10,14 @@ import type {
   HistoryGrant,
   HistoryKey,
   HistorySignature,
+  HistorySigned,
 } from '../../log/read/event-history.js';
 import { keyText, renderBalances, renderSigners } from './accounts.js';
 import type { Guide } from './guide.js';
-import { checkTexts, digest, list, object, quantityText, string } from './json.js';
+import { approvalRuleText, checkTexts, digest, list, object, quantityText, string } from './json.js';
 import type { Paint } from './paint.js';
 import { renderFinding } from './report.js';
+import { inFlightText } from './words.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 
@@ -37,13 +39,24 @@ export function renderEventHistory(history: EventHistory, paint: Paint, guide: G
     ...decision(event),
     ...bounds(event),
     ...correction(event),
+    ...oversight(event),
   ];
   if (history.account !== undefined && history.account.length > 0) {
     lines.push('  at the end of the ledger', ...renderBalances(history.account, paint));
   }
   if (history.authorization !== undefined)
     lines.push('', ...renderAuthorization(history.authorization, paint));
+  for (const approval of history.approvals) lines.push('', ...renderSigned(approval, paint));
   for (const grant of history.grants) lines.push('', ...renderGrant(grant, paint));
+  const { request, used_by: action, withdrawals, withdrawals_total: changes } = history;
+  if (request !== undefined) lines.push('', ...renderExecution(request, 'asked for by', paint));
+  if (action !== undefined) lines.push('', ...renderExecution(action, 'used by', paint));
+  for (const each of withdrawals) lines.push('', ...renderSigned(each, paint));
+  if (changes > withdrawals.length) lines.push('', `… and ${changes - withdrawals.length} more revocations`);
+  const { after_stop: ran, after_stop_total: ranTotal } = history;
+  for (const each of ran) lines.push('', ...renderExecution(each, 'recorded after the stop', paint));
+  if (ranTotal > ran.length)
+    lines.push('', `… and ${ranTotal - ran.length} more executions recorded after the stop`);
   const { adjustments, adjustments_total: corrections } = history;
   for (const adjustment of adjustments) lines.push('', ...renderAdjustment(adjustment, paint));
   if (corrections > adjustments.length)
@@ -132,6 +145,31 @@ function continuation(event: JsonObject): string[] {
   return row('continues', id === '' ? '' : `${id}, its first ${Number(size)} records, root ${digest(root)}`);
 }
 
+/** What an approval or a revocation says. */
+function oversight(event: JsonObject): string[] {
+  const type = event['event_type'];
+  if (type !== 'approval' && type !== 'revocation') return [];
+  return [
+    ...row('of grant', digest(event['grant_event_id'])),
+    ...row('code', text(event['decision_code'])),
+    ...row('at most', amounts(event['meter_limit'])),
+    ...row('expires', text(event['expires_at'])),
+    ...row('reason', [text(event['reason']), digest(event['reason_digest'])].join(' ').trim()),
+  ];
+}
+
+/** An approval or a revocation beside the event that it is about. */
+function renderSigned({ event, seq, event_id: id, signers: keys }: HistorySigned, paint: Paint): string[] {
+  return [
+    `${paint('bold', text(event['event_type']))} seq ${seq}  ${id}`,
+    ...row('by', text(event['principal_id'])),
+    ...row('when', times(event)),
+    ...row('what', what(event)),
+    ...oversight(event),
+    ...signers(keys),
+  ];
+}
+
 function correction(event: JsonObject): string[] {
   if (event['event_type'] !== 'adjustment') return [];
   return [
@@ -177,6 +215,9 @@ function bounds(event: JsonObject): string[] {
     ...row('not before', text(allowed['not_before'])),
     ...row('expires', text(allowed['expires_at'])),
     ...row('output', text(allowed['output_mode'])),
+    ...list(allowed['approvals']).flatMap((rule) =>
+      row('approvals', approvalRuleText(object(rule), amounts)),
+    ),
   ];
 }
 
@@ -196,7 +237,7 @@ function renderGrant(grant: HistoryGrant, paint: Paint): string[] {
 
 function renderExecution(
   { event, seq, event_id: id }: HistoryEvent,
-  done: 'attempted' | 'executed',
+  done: 'attempted' | 'executed' | 'asked for by' | 'used by' | 'recorded after the stop',
   paint: Paint,
 ): string[] {
   return [
@@ -220,6 +261,10 @@ function what(event: JsonObject): string {
       return `${text(event['tool_name'])} started`;
     case 'attestation':
       return digest(event['checkpoint_event_id']);
+    case 'approval':
+      return `${text(event['decision'])} ${text(event['tool_name'])}`;
+    case 'revocation':
+      return `${text(event['effect'])}${inFlightText(string(event['in_flight']))}`;
     case 'adjustment':
       return `${text(event['direction'])} ${amounts(event['meters'])}`;
   }

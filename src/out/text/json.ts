@@ -11,6 +11,25 @@ export function checkTexts(event: JsonObject): string[] {
   });
 }
 
+/** `fs.* needs 2 of human:ada, human:ben, above 5 usd, at most 3600 s old`: a rule for approvals of a grant. */
+export function approvalRuleText(
+  rule: JsonObject,
+  amounts: (vector: JsonValue | undefined) => string,
+): string {
+  const { tools, approvers, above, count = 1, max_age_s: age } = rule;
+  const texts = (of: JsonValue | undefined): string => list(of).map(string).join(', ');
+  const least = amounts(above);
+  return [
+    `${texts(tools)} needs ${numberText(count)} of ${texts(approvers)}`,
+    ...(least === '' ? [] : [`above ${least}`]),
+    ...(age === undefined ? [] : [`at most ${numberText(age)} s old`]),
+  ].join(', ');
+}
+
+function numberText(value: JsonValue): string {
+  return typeof value === 'number' ? String(value) : '?';
+}
+
 /** An amount in exact text; `?` for what has not the shape of one. */
 export function quantityText(value: JsonValue | undefined): string {
   const { t, v, m, s, n, d, bits } = object(value);

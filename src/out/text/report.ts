@@ -1,25 +1,32 @@
 /** The report for people: the verdict first, then what it rests on, what was not checked, and what was found. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { shortenDigestText } from '../../base/value/digest.js';
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../../format/schema/generated/types.js';
 import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
-import { renderAccounts } from './accounts.js';
+import { renderAccounts, renderSigners, shortId } from './accounts.js';
 import { type Guide, moreOf, notCheckedLines } from './guide.js';
 import { type Paint, plainPaint } from './paint.js';
-import { count, countsText, describeChange, grouped, row, toTell } from './words.js';
+import {
+  count,
+  countsText,
+  describeChange,
+  effectWord,
+  grouped,
+  inFlightText,
+  row,
+  toTell,
+} from './words.js';
 
-/** The most grants and open authorizations that the summary lists. */
+/** The most of each that the summary lists. */
 const MAX_GRANTS = 10;
+const MAX_APPROVALS = 10;
+const MAX_REVOCATIONS = 10;
 const MAX_OPEN = 5;
 
 /** The path of what was read from a stream. */
 const STREAM = '-';
-
-/** Characters of an id that name a record well enough. */
-const SHORT_ID = 12;
 
 /** How verdicts are painted. */
 export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
@@ -173,8 +180,7 @@ function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }:
 /** Grants with their accounts, and what is open. */
 function renderBudgets(report: LazyReport, paint: Paint, guide: Guide): string[] {
   const { grants, open_authorizations: open, open_starts: starts = [], counts } = report;
-  const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
-  const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid), guide);
+  const accounts = renderAccounts(grants, paint, MAX_GRANTS, keyNamer(report.trust), guide);
   const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
   const { denied } = counts.by_verdict;
   if (denied > 0) lines.push('', `${count(denied, 'event')} denied${moreOf(guide.more?.denied, ' (', ')')}`);
@@ -185,9 +191,50 @@ function renderBudgets(report: LazyReport, paint: Paint, guide: Guide): string[]
   };
   return [
     ...lines,
+    ...renderApprovals(report, paint),
+    ...renderRevocations(report, paint),
     ...list(`${count(open.length, 'authorization')} open (allowed, not executed)`, open),
     ...list(`${count(starts.length, 'start')} not recorded (running, or killed)`, starts),
   ];
+}
+
+/** Who approved what was used. */
+function renderApprovals({ approvals, trust }: LazyReport, paint: Paint): string[] {
+  if (approvals.length === 0) return [];
+  const nameOf = keyNamer(trust);
+  const lines: string[] = [];
+  let used = 0;
+  for (const { seq, principal_id: principal, tool_name: tool, signers, used_by: action } of approvals) {
+    if (action === null) continue;
+    used += 1;
+    if (used > MAX_APPROVALS) continue;
+    const what = `${printable(principal)} approved ${printable(tool)}, used by ${shortId(action)}`;
+    lines.push(`  seq ${seq}  ${what}`, `    signed by ${renderSigners(signers, nameOf)}`);
+  }
+  if (used > MAX_APPROVALS) lines.push(`  … and ${count(used - MAX_APPROVALS, 'more approval')}`);
+  return ['', paint('bold', `approvals (${grouped(approvals.length)}, ${grouped(used)} used)`), ...lines];
+}
+
+/** What was revoked, suspended and resumed, by whom. */
+function renderRevocations({ revocations, trust }: LazyReport, paint: Paint): string[] {
+  if (revocations.length === 0) return [];
+  const nameOf = keyNamer(trust);
+  const lines = firstOf(revocations, MAX_REVOCATIONS).flatMap((each) => {
+    const { seq, principal_id: principal, effect, in_flight: inFlight, grant_event_id: grant } = each;
+    const what = `${printable(principal)} ${effectWord(effect)} grant ${shortId(grant)}`;
+    return [
+      `  seq ${seq}  ${what}${inFlightText(inFlight)}`,
+      `    signed by ${renderSigners(each.signers, nameOf)}`,
+    ];
+  });
+  const more = revocations.length - MAX_REVOCATIONS;
+  if (more > 0) lines.push(`  … and ${count(more, 'more revocation')}`);
+  return ['', paint('bold', `revocations (${grouped(revocations.length)})`), ...lines];
+}
+
+function keyNamer({ signers }: LazyReport['trust']): (keyid: string) => string | undefined {
+  const names = new Map(signers.map(({ keyid, name }) => [keyid, name]));
+  return (keyid) => names.get(keyid);
 }
 
 interface OpenRecord {
@@ -267,10 +314,6 @@ function renderFindingLine(finding: FindingJson, paint: Paint): string {
   return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
 }
 
-function shortId(id: string | null): string | undefined {
-  return id === null ? undefined : shortenDigestText(id, SHORT_ID);
-}
-
 /** Of which record a finding is, by whom, with which tool; and how it is shown. */
 function renderRecordLine(
   finding: FindingJson,
@@ -279,8 +322,8 @@ function renderRecordLine(
   ledger: string | undefined,
 ): string[] {
   const { seq, event_id: id, principal_id: principal, tool_name: tool, amounts } = finding;
-  const reference = seq === null ? shortId(id) : String(seq);
-  if (reference === undefined) return [];
+  const reference = seq === null ? id && shortId(id) : String(seq);
+  if (reference === null) return [];
   const parts = [seq === null ? reference : `seq ${seq}`, principal, tool, amounts].filter(
     (part) => part !== undefined,
   );

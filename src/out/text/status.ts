@@ -15,7 +15,7 @@ const MAX_NAMED = 5;
 
 /** The status as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
 export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint, guide: Guide = {}): string {
-  const { ledger, verdict, period, checkpoints, keys, grants, scarce } = status;
+  const { ledger, verdict, period, checkpoints, keys, grants, withdrawn, scarce } = status;
   const { last_tree_size: sealed, unsealed } = checkpoints;
   const current = keys.filter(({ revoked_at_seq: revoked }) => revoked === null);
   const revoked = keys.length - current.length;
@@ -39,6 +39,7 @@ export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint, gu
       ? []
       : [row('grants', `${count(grants, 'grant')} in force, ${count(scarce.length, 'cap')} nearly used up`)]),
     ...limit(scarce.map(renderScarce), 'caps'),
+    ...(withdrawn === 0 ? [] : [row('withdrawn', `${count(withdrawn, 'grant')} revoked or suspended`)]),
     ...renderOpen('open', 'authorization', 'allowed, not executed', status.open_authorizations),
     ...renderOpen('started', 'start', 'running, or killed', status.open_starts),
     ...renderFindings(status, paint, guide),

@@ -20,6 +20,29 @@ export function countsText(counts: Readonly<Record<string, number>>): string {
   return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ') || 'none';
 }
 
+const EFFECTS = new Map([
+  ['revoke', 'revoked'],
+  ['suspend', 'suspended'],
+  ['resume', 'resumed'],
+]);
+
+/** What a revocation did; other text unchanged. */
+export function effectWord(effect: string): string {
+  return EFFECTS.get(effect) ?? effect;
+}
+
+/** What a revocation says of the actions that were allowed before it. */
+export function inFlightText(inFlight: string | undefined): string {
+  switch (inFlight) {
+    case 'stop':
+      return ', allowed actions stop';
+    case 'finish':
+      return ', allowed actions may finish';
+    default:
+      return '';
+  }
+}
+
 /** What a bundle was selected by; empty for all records. */
 export function selectionText(selection: BundleResult['selection']): string {
   const { since, until, principal, tool, grant_event_id: grant, event_ids: events } = selection;

@@ -1,7 +1,7 @@
 /** Rule 16 of SPEC §8: a grant is revoked, or suspended and resumed, and with it all that hangs below it. */
 
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
-import type { EventPlace, Grant } from './grant.js';
+import { type EventPlace, type Grant, grantChain, type Withdrawal } from './grant.js';
 import type { OpenStart } from './started.js';
 
 /** A revocation whose record is not invalid. */
@@ -37,6 +37,12 @@ export function withdraw(grant: Grant, { place, effect, inFlight, byAuthority }:
     stop,
     byAuthority: now?.byAuthority === true || byAuthority,
   };
+}
+
+/** Why a grant is out of force, by its own withdrawal or one above it: a revocation before a suspension. */
+export function findWithdrawal(grant: Grant): Withdrawal | undefined {
+  const all = grantChain(grant).flatMap(({ withdrawal }) => withdrawal ?? []);
+  return all.find(({ effect }) => effect === 'revoke') ?? all[0];
 }
 
 /** An action or a delegated grant under a grant that is withdrawn. */

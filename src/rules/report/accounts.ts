@@ -7,10 +7,11 @@ import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { type Quantity, toRational } from '../../base/value/quantity.js';
-import type { MeterDecimals } from '../../format/schema/generated/types.js';
+import type { GrantWithdrawn, MeterDecimals } from '../../format/schema/generated/types.js';
 import { type Balance, balancesOf, sumQuantity, toBalance } from '../bounds/balance.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
 import { holdStarted, type Running, runningByGrant } from '../bounds/started.js';
+import { findWithdrawal } from '../bounds/withdrawal.js';
 import type { SavedKey } from '../trust/keyring.js';
 import type { VerifyState } from '../verify/state.js';
 
@@ -23,6 +24,8 @@ export interface GrantAccount {
   readonly expiresAt: string | undefined;
   /** The grant that it was delegated from. */
   readonly parentId: string | undefined;
+  /** By the grant's own revocation, or one above it. */
+  readonly withdrawn: GrantWithdrawn | undefined;
   /** Keyids of the grant's valid signatures. */
   readonly signers: readonly string[];
   /** Under it and its descendants. */
@@ -218,11 +221,18 @@ function toAccount(grant: Grant): GrantAccount {
     principalId: grant.principalId,
     expiresAt: grant.expiresAt,
     parentId: grant.parent?.place.eventId,
+    withdrawn: toWithdrawn(grant),
     signers: grant.signers,
     executions: grant.executions,
     balances: balancesOf(grant),
     actionCaps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) })),
   };
+}
+
+function toWithdrawn(grant: Grant): GrantWithdrawn | undefined {
+  const { effect, place } = findWithdrawal(grant) ?? {};
+  if (effect === undefined || place === undefined) return undefined;
+  return { effect, seq: place.seq, event_id: place.eventId };
 }
 
 /**

@@ -18,6 +18,7 @@ import type {
   RevokedKeyJson,
 } from '../../format/schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import type { Grant } from '../bounds/grant.js';
 import { listSigners } from '../trust/checkpoint-judge.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
 import type { VerificationResult } from '../verify/run-verification.js';
@@ -145,6 +146,7 @@ class Grants implements ReadableList<ReportGrant> {
         principal_id: grant.principalId,
         ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
         ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+        ...(grant.withdrawn === undefined ? {} : { withdrawn: grant.withdrawn }),
         signers: [...grant.signers],
         executions: grant.executions,
         meters: grant.balances.map((balance) => ({ ...balance })),
@@ -195,11 +197,14 @@ class Approvals implements ReadableList<GivenApproval> {
   }
 
   *[Symbol.iterator](): Generator<GivenApproval, void, void> {
-    for (const { place, principalId, signers, usedBy } of this.#state.links.approvals.values())
+    const { approvals, grants } = this.#state.links;
+    for (const { place, principalId, grant, toolName, signers, usedBy } of approvals.values())
       yield {
         event_id: place.eventId,
         seq: place.seq,
         principal_id: principalId,
+        grant_event_id: (grants.at(grant) as Grant).place.eventId,
+        tool_name: toolName,
         signers: [...signers],
         used_by: usedBy ?? null,
       };
@@ -223,10 +228,11 @@ class Revocations implements ReadableList<GivenRevocation> {
   }
 
   *[Symbol.iterator](): Generator<GivenRevocation, void, void> {
-    for (const { place, grantId, effect, inFlight, signers } of this.#state.links.revocations)
+    for (const { place, principalId, grantId, effect, inFlight, signers } of this.#state.links.revocations)
       yield {
         event_id: place.eventId,
         seq: place.seq,
+        principal_id: principalId,
         grant_event_id: grantId,
         effect,
         ...(inFlight === undefined ? {} : { in_flight: inFlight }),

@@ -58,6 +58,8 @@ export interface ApprovalTable extends Table<string, Approval> {
 /** The revocations that are not invalid, in ledger order. */
 export interface RevocationList extends Iterable<Revocation> {
   push(revocation: Revocation): void;
+  /** Over an index the list can be read only after it. */
+  load?(): Promise<void>;
 }
 
 /** The state of linkage. */

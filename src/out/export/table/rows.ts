@@ -129,7 +129,10 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
   const authorized = examined?.type === 'authorization' ? examined.event() : undefined;
   const executed = examined?.type === 'execution' ? examined.event() : undefined;
   const adjusted = examined?.type === 'adjustment' ? examined.event() : undefined;
-  const event = authorized ?? executed ?? adjusted;
+  const approved = examined?.type === 'approval' ? examined.event() : undefined;
+  const withdrawn = examined?.type === 'revocation' ? examined.event() : undefined;
+  const event = authorized ?? executed ?? adjusted ?? approved ?? withdrawn;
+  const ofGrant = adjusted ?? approved ?? withdrawn;
   const authorization = authorized?.authorization;
   const action = authorization?.kind === 'action' ? authorization.action : undefined;
   const bounds = authorization?.kind === 'grant' ? authorization.bounds : undefined;
@@ -147,15 +150,15 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
     occurred_at_utc: toMicroseconds(examined?.occurredAt),
     principal_id: examined?.principalId,
     kind: authorization?.kind,
-    decision: authorized?.decision,
-    decision_code: authorized?.decision_code,
+    decision: (authorized ?? approved)?.decision,
+    decision_code: (authorized ?? approved)?.decision_code,
     policy_id: authorized?.policy_id,
     policy_digest: digestText(authorized?.policy_digest),
-    grant_event_id: digestText(authorization?.grant_event_id ?? adjusted?.grant_event_id),
+    grant_event_id: digestText(authorization?.grant_event_id ?? ofGrant?.grant_event_id),
     auth_event_id: digestText(executed?.auth_event_id),
     grants_above: grantIds.join(' ') || undefined,
     tool_name: examined?.toolName,
-    tool_params_digest: digestText(action?.tool_params_digest ?? executed?.tool_params_digest),
+    tool_params_digest: digestText((action ?? executed ?? approved)?.tool_params_digest),
     outcome: executed?.outcome,
     error_code: executed?.error_code,
     started_at: executed?.started_at,
@@ -164,14 +167,14 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
     ended_at_utc: toMicroseconds(executed?.ended_at),
     not_before: bounds?.not_before,
     not_before_utc: toMicroseconds(bounds?.not_before),
-    expires_at: bounds?.expires_at,
-    expires_at_utc: toMicroseconds(bounds?.expires_at),
+    expires_at: (bounds ?? approved)?.expires_at,
+    expires_at_utc: toMicroseconds((bounds ?? approved)?.expires_at),
     model_id: executed?.model_id,
     provider: executed?.provider,
     meter_basis: (executed ?? adjusted)?.meter_basis,
     meter_basis_by_unit: basesText(executed?.meter_basis_by_unit),
     direction: adjusted?.direction,
-    reason: adjusted?.reason,
+    reason: (adjusted ?? withdrawn)?.reason,
     execution_event_id: digestText(adjusted?.execution_event_id),
     intent_digest: digestText(intents?.intent_digest),
     user_intent_digest: digestText(intents?.user_intent_digest),

@@ -340,7 +340,8 @@ function unprovidedModel({ examined }: VerifiedRecord): Enrichment[] {
 }
 
 function parentGrantOf({ examined }: VerifiedRecord): string | undefined {
-  if (examined?.type === 'adjustment') return toDigestText(examined.event().grant_event_id.b64);
+  if (examined?.type === 'adjustment' || examined?.type === 'approval' || examined?.type === 'revocation')
+    return toDigestText(examined.event().grant_event_id.b64);
   if (examined?.type !== 'authorization') return undefined;
   const { grant_event_id: parent } = examined.event().authorization;
   return parent === undefined ? undefined : toDigestText(parent.b64);

@@ -7,15 +7,16 @@ import { printable } from '../../../base/bytes/printable.js';
 import { decodeUtf8 } from '../../../base/bytes/text.js';
 import { defined } from '../../../base/defined.js';
 import type { JsonObject } from '../../../base/json/value.js';
-import { toDigestText } from '../../../base/value/digest.js';
-import { CODE_PAGES, isFindingCode } from '../../../format/finding/catalog.js';
+import { fromDigestText, toDigestText } from '../../../base/value/digest.js';
+import { CODE_PAGES, type FindingCode, isFindingCode } from '../../../format/finding/catalog.js';
 import { type Finding, rankOf, RANKS } from '../../../format/finding/finding.js';
 import { examineLine } from '../../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../../format/record/line-splitter.js';
 import type { FindingJson } from '../../../format/schema/generated/types.js';
 import type { Grant } from '../../../rules/bounds/grant.js';
+import { findWithdrawal } from '../../../rules/bounds/withdrawal.js';
 import { listOpenAuthorizations } from '../../../rules/report/accounts.js';
-import { buildReport, toFindingJson } from '../../../rules/report/report.js';
+import { buildReport, type Report, toFindingJson } from '../../../rules/report/report.js';
 import { describeQuorum } from '../../../rules/trust/witness-policy.js';
 import { readEventId } from '../../../rules/verify/grant-above.js';
 import type { VerificationResult } from '../../../rules/verify/run-verification.js';
@@ -23,7 +24,7 @@ import type { VerifyState } from '../../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../../rules/verify/verified-record.js';
 import { ActivityCollector } from '../../activity/collect.js';
 import { signersOf } from '../../export/table/rows.js';
-import { object } from '../../text/json.js';
+import { list, object } from '../../text/json.js';
 import { AccountHistory, type GrantHistory } from './account-history.js';
 import { amount, viewMeters, viewSteps } from './account-views.js';
 import { Children } from './columns.js';
@@ -37,6 +38,7 @@ import {
   type GrantView,
   type Kind,
   KINDS,
+  type Oversight,
   type Overview,
   type Remedies,
   type Row,
@@ -48,6 +50,7 @@ import {
 } from './protocol.js';
 import { type LinePlace, type Located, RecordTable } from './record-table.js';
 import { TimeAxis } from './time-axis.js';
+import { Withdrawals } from './withdrawals.js';
 import { listFacts } from './words.js';
 
 /** The most that is shown at once of each. */
@@ -57,9 +60,18 @@ const REFUSED_SHOWN = 5;
 const UNAUTHORIZED_SHOWN = 5;
 const GRANTS_SHOWN = 10;
 const DELEGATED_SHOWN = 10;
+const OVERSIGHT_SHOWN = 5;
 const TOOLS_SHOWN = 12;
 const MAX_NESTING = 32;
 const MAX_LINKED = 100;
+
+/** The findings of calls that lack approvals that they need, or go beyond them. */
+const UNAPPROVED: ReadonlySet<FindingCode> = new Set([
+  'APPROVAL_MISSING',
+  'APPROVAL_EXCEEDED',
+  'APPROVAL_REUSED',
+]);
+const DEFIED: ReadonlySet<FindingCode> = new Set(['GRANT_REVOKED']);
 
 /** Records that are under no other, by who signed them. */
 interface RootGroup {
@@ -82,6 +94,7 @@ export class LedgerModel {
   readonly #accounts = new AccountHistory();
   readonly #activity = new ActivityCollector({}, 'principal');
   readonly #granters = new Granters();
+  readonly #withdrawals = new Withdrawals();
   #state: VerifyState | undefined;
   #scope: Why['scope'] = 'ledger';
   #children: Children | undefined;
@@ -126,6 +139,7 @@ export class LedgerModel {
     if (record.grantIds.length > 0) this.#grantIds.set(ordinal, record.grantIds);
     for (const grantId of record.grantIds) this.#accounts.note(grantId, ordinal);
     this.#granters.count(record, kind, event);
+    this.#withdrawals.take(record, ordinal);
   }
 
   /** Completes the model with what only the end shows. */
@@ -157,6 +171,38 @@ export class LedgerModel {
       principals: this.#listPrincipals(),
       timeline: this.#axis.draw(report),
       grants: this.grants({ offset: 0 }),
+      oversight: this.#oversee(report),
+    };
+  }
+
+  #oversee({ approvals, revocations, grants, findings }: Report): Oversight {
+    const used = approvals.filter(({ used_by: action }) => action !== null);
+    const count = (codes: ReadonlySet<string>): number =>
+      findings.reduce((all, { code, folded = 0 }) => (codes.has(code) ? all + 1 + folded : all), 0);
+    const asks = ({ event_id: id }: Report['grants'][number]): boolean =>
+      (this.#accounts.get(id)?.grant.approvals.length ?? 0) > 0;
+    return {
+      approvals: used.slice(0, OVERSIGHT_SHOWN).flatMap(({ event_id: id, used_by: action }) => {
+        const ordinal = this.#records.findId(id);
+        const row = ordinal === undefined ? undefined : this.row(ordinal);
+        return row === undefined ? [] : [{ row, action: this.#records.findId(action ?? '') }];
+      }),
+      used: used.length,
+      given: approvals.length,
+      unapproved: count(UNAPPROVED),
+      isAskedFor: grants.some(asks),
+      withdrawals: revocations
+        .slice(0, OVERSIGHT_SHOWN)
+        .flatMap(({ event_id: id, grant_event_id: grant }) => {
+          const ordinal = this.#records.findId(id);
+          if (ordinal === undefined) return [];
+          const { total, first } = this.#withdrawals.ranAfter(id);
+          return [
+            { row: this.row(ordinal), grant: this.#records.findId(grant), ranLater: total, ran: first },
+          ];
+        }),
+      withdrawalsTotal: revocations.length,
+      defied: count(DEFIED),
     };
   }
 
@@ -413,12 +459,23 @@ export class LedgerModel {
       ['Of execution', readEventId(event['execution_event_id'])],
       ['Of checkpoint', readEventId(event['checkpoint_event_id'])],
       ['Follows', readEventId(event['prev_event_id'])],
+      ['Asked for by', readEventId(event['request_event_id'])],
+      ...list(object(object(event['authorization'])['action'])['approval_event_ids'])
+        .slice(0, MAX_LINKED)
+        .map((id): [string, string | undefined] => ['Approved by', readEventId(id)]),
+      ['Used by', this.#userOf(event)],
     ];
     return links.flatMap(([label, id]) => {
       if (id === undefined) return [];
       const ordinal = this.#records.findId(id);
       return [{ label, id: printable(id), row: ordinal === undefined ? undefined : this.row(ordinal) }];
     });
+  }
+
+  /** The action that used up an approval. */
+  #userOf(event: JsonObject): string | undefined {
+    const id = event['event_type'] === 'approval' ? readEventId(event['event_id']) : undefined;
+    return id === undefined ? undefined : this.#state?.links.approvals.get(fromDigestText(id))?.usedBy;
   }
 
   #grantsAbove(ordinal: number): Why['grants'] {
@@ -433,6 +490,12 @@ export class LedgerModel {
     });
   }
 
+  #viewWithdrawal(grant: Grant): GrantView['withdrawn'] {
+    const { effect, place } = findWithdrawal(grant) ?? {};
+    const ordinal = place && this.#records.findId(place.eventId);
+    return ordinal === undefined ? undefined : { isRevoked: effect === 'revoke', ordinal };
+  }
+
   #viewGrant(ordinal: number, depth: number): GrantView {
     const history = this.#historyAt(ordinal) as GrantHistory;
     const { grant } = history;
@@ -443,12 +506,19 @@ export class LedgerModel {
       ordinal,
       principal: printable(grant.principalId),
       verdict: this.#records.verdictAt(ordinal),
-      tools: toolsOf(grant)
+      tools: listTools(grant.tools)
         .slice(0, TOOLS_SHOWN)
         .map((tool) => printable(tool)),
       expiresAt: grant.expiresAt,
       signers: this.#signersAt(ordinal),
       executions: grant.executions,
+      withdrawn: this.#viewWithdrawal(grant),
+      approvalRules: grant.approvals.map(
+        ({ words, count, tools }) =>
+          `${listTools(tools)
+            .map((tool) => printable(tool))
+            .join(', ')}: ${count} of ${printable(words)}`,
+      ),
       meters: viewMeters(history, (index) => this.#axis.positionOf(index)),
       otherActionCaps: [...grant.actionCaps]
         .filter(([unit]) => !grant.accounts.has(unit))
@@ -459,7 +529,7 @@ export class LedgerModel {
   }
 }
 
-function toolsOf({ tools }: Grant): string[] {
+function listTools(tools: Grant['tools']): string[] {
   return [...tools.names, ...[...tools.prefixes].map((prefix) => `${prefix}*`)];
 }
 

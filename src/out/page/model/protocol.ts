@@ -69,6 +69,8 @@ export const KINDS = [
   'action',
   'start',
   'execution',
+  'approval',
+  'revocation',
   'adjustment',
   'checkpoint',
   'attestation',
@@ -150,6 +152,10 @@ export interface GrantView {
   readonly expiresAt: string | undefined;
   readonly signers: readonly string[];
   readonly executions: number;
+  /** Why it is out of force at the end, and since which record: it or a grant above it is revoked or suspended. */
+  readonly withdrawn: { readonly isRevoked: boolean; readonly ordinal: number } | undefined;
+  /** Which calls need whose approval. */
+  readonly approvalRules: readonly string[];
   readonly meters: readonly GrantMeter[];
   /** What one action may use at most of units that have no account here. */
   readonly otherActionCaps: readonly string[];
@@ -203,6 +209,39 @@ export interface Granter {
 /** What codes mean and what to do, by code. */
 export type Remedies = Readonly<Record<string, { readonly title: string; readonly remedy: string }>>;
 
+/** A record that withdraws a grant, and what still ran under it. */
+export interface WithdrawalView {
+  readonly row: Row;
+  /** The grant that it is of. */
+  readonly grant: number | undefined;
+  /** Executions under that grant that were recorded later, while it was withdrawn. */
+  readonly ranLater: number;
+  /** The first of them. */
+  readonly ran: readonly number[];
+}
+
+/** An approval that was used. */
+export interface UsedApproval {
+  readonly row: Row;
+  /** The action that used it. */
+  readonly action: number | undefined;
+}
+
+/** Approvals and revocations: the first ones, and how many there are. */
+export interface Oversight {
+  readonly approvals: readonly UsedApproval[];
+  readonly used: number;
+  readonly given: number;
+  /** Findings of calls without the approvals that they need, or beyond them. */
+  readonly unapproved: number;
+  /** Whether a grant asks for approvals. */
+  readonly isAskedFor: boolean;
+  readonly withdrawals: readonly WithdrawalView[];
+  readonly withdrawalsTotal: number;
+  /** Findings of what was done under a withdrawn grant against the rules. */
+  readonly defied: number;
+}
+
 /** What verification gave, in whole. */
 export interface Overview {
   readonly report: Report;
@@ -226,6 +265,7 @@ export interface Overview {
   readonly principals: readonly string[];
   readonly timeline: Timeline;
   readonly grants: Grants;
+  readonly oversight: Oversight;
 }
 
 /** What verification of a bundle gave, in whole. */

@@ -3,8 +3,8 @@
 import { printable } from '../../../base/bytes/printable.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { listBases } from '../../../format/event/meter-basis.js';
-import { checkTexts, digest, list, object, quantityText, string } from '../../text/json.js';
-import { groupDigits } from '../../text/words.js';
+import { approvalRuleText, checkTexts, digest, list, object, quantityText, string } from '../../text/json.js';
+import { effectWord, groupDigits, inFlightText } from '../../text/words.js';
 import type { Kind } from './protocol.js';
 
 /** The most characters of a text in a table, and in the account of one record. */
@@ -22,6 +22,8 @@ export function kindOf(event: JsonObject | undefined): Kind {
       return 'start';
     case 'genesis':
     case 'execution':
+    case 'approval':
+    case 'revocation':
     case 'adjustment':
     case 'checkpoint':
     case 'attestation':
@@ -63,6 +65,13 @@ function inWords(kind: Kind, event: JsonObject): string {
       const used = amounts(event['meter_used']);
       return [ended.join(', '), used === '' ? '' : `used ${used}`].filter((part) => part !== '').join('; ');
     }
+    case 'approval': {
+      const most = amounts(event['meter_limit']);
+      const answer = event['decision'] === 'approve' ? 'approved' : 'rejected';
+      return `${answer}${most === '' ? '' : `, at most ${most}`}: ${string(event['decision_code'])}`;
+    }
+    case 'revocation':
+      return `${describeEffect(event)}: ${string(event['reason'])}`;
     case 'adjustment':
       return `${string(event['direction'])} of ${amounts(event['meters'])}: ${string(event['reason'])}`;
     case 'checkpoint':
@@ -77,6 +86,10 @@ function inWords(kind: Kind, event: JsonObject): string {
     case 'unreadable':
       return string(event['event_type']);
   }
+}
+
+function describeEffect({ effect, in_flight: inFlight }: JsonObject): string {
+  return `grant ${effectWord(string(effect))}${inFlightText(string(inFlight))}`;
 }
 
 /** What a record says, label by label. */
@@ -106,12 +119,15 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     ['Checks', checkTexts(event).join(', ')],
     ['Tools', list(bounds['allowed_tools']).map(string).join(', ')],
     ['Caps', amounts(bounds['meter_caps'])],
+    ['Needs approval', list(bounds['approvals']).map(ruleText).join('; ')],
+    ['At most', amounts(event['meter_limit'])],
+    ['Effect', event['effect'] === undefined ? '' : describeEffect(event)],
     ['Per action', amounts(bounds['action_caps'])],
     ['Rates', amounts(bounds['rate_limits'])],
     ['At once', bounds['concurrency_limit'] === undefined ? '' : quantityText(bounds['concurrency_limit'])],
     ['Delegation', typeof depth === 'number' ? `${depth} deep at most` : ''],
     ['Not before', string(bounds['not_before'])],
-    ['Expires', string(bounds['expires_at'])],
+    ['Expires', string(bounds['expires_at'] ?? action['expires_at'] ?? event['expires_at'])],
     ['Output mode', string(bounds['output_mode'])],
     ['Model', [string(event['provider']), string(event['model_id'])].filter(Boolean).join(' ')],
     ['Parameters', digest(event['tool_params_digest'] ?? action['tool_params_digest'])],
@@ -126,6 +142,11 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
   return facts
     .filter(([, value]) => value !== '')
     .map(([label, value]) => [label, printable(value, MAX_FACT)]);
+}
+
+/** A rule for approvals of a grant in a line. */
+export function ruleText(rule: JsonValue): string {
+  return approvalRuleText(object(rule), amounts);
 }
 
 /** `1.50 usd, 3 calls`. */

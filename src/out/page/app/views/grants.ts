@@ -56,6 +56,7 @@ function swatch(kind: string, words: string): HTMLElement {
 function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
   const { ordinal, principal, tools, expiresAt, signers, executions, delegated, delegatedTotal, verdict } =
     grant;
+  const { withdrawn, approvalRules } = grant;
   const heading = `h${level}` as const;
   const hasActionCaps = grant.meters.some(({ perAction }) => perAction !== undefined);
   const columns = ['Unit', 'Account', 'Used', 'Reserved', 'Left', 'Cap'];
@@ -65,6 +66,17 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
     'article',
     { class: 'grant' },
     h(heading, principal, ' ', recordLink(ordinal), verdict !== 'ok' && [' ', badge(verdict)]),
+    withdrawn !== undefined &&
+      h(
+        'p',
+        { class: 'withdrawn' },
+        icon('denied'),
+        h('strong', withdrawn.isRevoked ? 'Revoked' : 'Suspended'),
+        ': out of force since ',
+        recordLink(withdrawn.ordinal),
+        '.',
+      ),
+    approvalRules.length > 0 && muted(`Needs approval: ${listOf(approvalRules)}.`),
     muted(
       `${signers.length === 0 ? 'Not signed by a known key' : `Signed by ${listOf(signers, 3)}`}; ${count(executions, 'execution')}; tools ${listOf(tools, 6)}${expiresAt === undefined ? '' : `; until ${timeText(expiresAt)} UTC`}${grant.otherActionCaps.length === 0 ? '' : `; one action at most ${listOf(grant.otherActionCaps)}`}.`,
       delegated.length > 0 &&

@@ -1,14 +1,14 @@
-/** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
+/** The verdict in one sentence, whether the exporter's is the same, and questions with their answers. */
 
 import { printable } from '../../../../base/bytes/printable.js';
 import type { ActivityMeter, ReportJson } from '../../../../format/schema/generated/types.js';
 import { ranOf } from '../../../text/words.js';
-import { type Granter, type Overview, UNAUTHORIZED } from '../../model/protocol.js';
+import { type Granter, type Oversight, type Overview, UNAUTHORIZED } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { type Child, h } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { entries, muted, restItem, section } from '../parts.js';
-import { count, counted, countsText, grouped, listOf, sizeText } from '../words.js';
+import { count, counted, countsText, grouped, listOf, sizeText, timeText } from '../words.js';
 import { excessWords, signersIn, whoseWords } from './excess.js';
 import { missingAnswer } from './missing.js';
 import { amountText, listSpenders, listSpent } from './spent.js';
@@ -151,9 +151,70 @@ function answersView(overview: Overview): HTMLElement {
     answer('What was spent?', spentAnswer(overview), ['#spent', 'Who spent it']),
     answer('Was all of it allowed?', allowedAnswer(overview), ['#findings', 'Findings']),
     answer('Allowed by whom?', byWhomAnswer(overview), ['#tree', 'Who let whom act']),
+    ...oversightAnswers(overview),
     answer('What was denied?', refusedAnswer(overview), ['#events', 'Events', 'refused']),
     answer('Is anything missing?', missingAnswer(overview.report), ['#not-checked', 'What was not checked']),
   );
+}
+
+/** Only where there are approvals or revocations. */
+function oversightAnswers({ oversight }: Overview): HTMLElement[] {
+  const { given, isAskedFor, unapproved, withdrawalsTotal: withdrawals } = oversight;
+  const hasApprovals = given > 0 || isAskedFor || unapproved > 0;
+  return [
+    ...(hasApprovals ? [answer('Who approved what?', approvedAnswer(oversight), ['#grants', 'Grants'])] : []),
+    ...(withdrawals > 0 || oversight.defied > 0
+      ? [answer('What was stopped?', stoppedAnswer(oversight), ['#grants', 'Grants'])]
+      : []),
+  ];
+}
+
+function approvedAnswer({ approvals, used, given, unapproved, isAskedFor }: Oversight): Child[] {
+  return [
+    unapproved > 0
+      ? h(
+          'p',
+          h('strong', 'Not all of it: '),
+          `${count(unapproved, 'finding')} of approvals that are missing, used twice or exceeded.`,
+        )
+      : h('p', isAskedFor ? 'All that had to be approved was.' : 'No grant asks for an approval.'),
+    h(
+      'ul',
+      approvals.map(({ row, action }) =>
+        h(
+          'li',
+          recordLink(row.ordinal),
+          ` ${row.principal}: ${row.tool}`,
+          action !== undefined && [', used by ', recordLink(action)],
+        ),
+      ),
+      used > approvals.length && restItem(`and ${grouped(used - approvals.length)} more`),
+    ),
+    given > used && muted(`${count(given - used, 'approval')} not used.`),
+  ];
+}
+
+function stoppedAnswer({ withdrawals, withdrawalsTotal: total, defied }: Oversight): Child[] {
+  return [
+    h(
+      'ul',
+      withdrawals.map(({ row, grant, ranLater, ran }) =>
+        h(
+          'li',
+          recordLink(row.ordinal),
+          ` ${timeText(row.occurredAt)} UTC, ${row.principal}: ${row.what}`,
+          grant !== undefined && [', of ', recordLink(grant)],
+          ranLater > 0 && [
+            `; ${count(ranLater, 'execution')} recorded after it: `,
+            ran.map((ordinal) => [recordLink(ordinal), ' ']),
+            ranLater > ran.length && 'and more',
+          ],
+        ),
+      ),
+      total > withdrawals.length && restItem(`and ${grouped(total - withdrawals.length)} more`),
+    ),
+    defied > 0 && h('p', h('strong', count(defied, 'record')), ' defied it.'),
+  ];
 }
 
 function answer(

@@ -172,6 +172,10 @@ function label({ kind, type, principal, tool, what }: Row): string {
       return `${principal} ran ${tool}`;
     case 'start':
       return `${principal} started ${tool}`;
+    case 'approval':
+      return `${principal} on ${tool}`;
+    case 'revocation':
+      return `${principal} withdrew`;
     case 'adjustment':
       return `${principal} adjusted`;
     default:
