@@ -172,11 +172,6 @@ export function eventId(event: object): Digest {
   return digestFromBase64url(identifyEvent(event).eventId);
 }
 
-/** The `payload_digest` of an event's content: SHA-256 of its canonical payload. */
-export function payloadDigest(event: object): Digest {
-  return digestFromBase64url(identifyEvent(event).payloadDigest);
-}
-
 /** The event without `event_id` and `payload_digest`. */
 export function payloadOf(event: object): Record<string, unknown> {
   return Object.fromEntries(

@@ -22,6 +22,8 @@ const DIGEST_NAMES: ReadonlySet<string> = new Set([
   'policy_digest',
   'prev_event_id',
   'pricing_snapshot_digest',
+  'reason_digest',
+  'request_event_id',
   'root',
   'tool_params_digest',
   'user_intent_digest',

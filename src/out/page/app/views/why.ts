@@ -22,11 +22,13 @@ export class WhyDialog {
   readonly #content = h('div');
   #client: Client | undefined;
   #opener: Element | null = null;
+  #shown: number | undefined;
 
   constructor() {
     this.element = h('dialog', { class: 'why', 'aria-labelledby': 'why-title' }, this.#content);
     this.element.addEventListener('close', () => {
-      if (ordinalOf(location.hash) !== undefined) history.replaceState(null, '', '#events');
+      // The address may name another record by now.
+      if (ordinalOf(location.hash) === this.#shown) history.replaceState(null, '', '#events');
       if (this.#opener instanceof HTMLElement && this.#opener.isConnected) this.#opener.focus();
     });
     addEventListener('hashchange', () => void this.follow());
@@ -57,6 +59,7 @@ export class WhyDialog {
     if (asked !== this.#client) return;
     if (!this.element.open) this.#opener = document.activeElement;
     show(this.#content, why === undefined ? this.#missing(ordinal) : whyView(why, this.#closeButton()));
+    this.#shown = ordinal;
     if (!this.element.open) this.element.showModal();
     this.element.scrollTop = 0;
     this.element.querySelector<HTMLElement>('#why-title')?.focus();
