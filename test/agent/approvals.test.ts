@@ -11,7 +11,7 @@ import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { sha256Digest } from '../../src/base/value/digest.js';
 import type { LiveRequest } from '../../src/log/agent/guard.js';
 import { formatPublicKey } from '../../src/format/key/public-key.js';
-import { AGENT, filePlace, memoryPlace, openLive, request, type Place } from './support.js';
+import { AGENT, filePlace, memoryPlace, leftOf, openLive, request, type Place } from './support.js';
 
 const PLACES = [
   { name: 'a file', place: filePlace },
@@ -195,4 +195,29 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     expect(await codeOf(agent.authorize(sub))).toBe('KEY_NOT_FOR_PRINCIPAL');
     expect(await place.verdict()).toBe('ok');
   });
+});
+
+it('a sub-agent with a handle and a key of its own spends its part, which counts under the parent', async () => {
+  const place = filePlace();
+  const subKey = createSigner(generatePrivateKey());
+  const { agent, owner, grantId } = await open(place);
+  await owner.append({
+    event: {
+      event_type: 'key',
+      principal_id: 'org:acme',
+      action: 'add',
+      key: entry(subKey, ['event'], ['agent:sub']),
+    },
+  });
+  const { eventId } = await agent.delegate({ to: 'agent:sub', parent: grantId, caps: { usd: '5' } });
+  const sub = await agent.as(eventId, subKey);
+  expect(await sub.guard('fs.read', {}, () => 'read', { reserve: { usd: '4' } })).toBe('read');
+  expect(await codeOf(sub.guard('fs.read', {}, () => 'read', { reserve: { usd: '2' } }))).toBe(
+    'RESERVATION_OVER_CAP',
+  );
+  expect(await leftOf(agent, grantId, 'usd')).toBe('996');
+  await agent.close();
+  expect(() => sub.watch()).toThrow('closed');
+  await expect(sub.authorize(call('fs.read', '1'))).rejects.toThrow('closed');
+  expect(await place.verdict()).toBe('ok');
 });

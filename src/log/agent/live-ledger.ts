@@ -5,6 +5,7 @@
 
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
+import type { Signer } from '../../format/signature/signer.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
 import { fromDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
@@ -21,7 +22,7 @@ import {
 } from '../policy/approve.js';
 import type { HonourOptions } from '../policy/evaluator.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
-import { type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
+import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
   ABANDONED,
   checkDetails,
@@ -200,16 +201,29 @@ export class LiveLedger {
   readonly path: string;
   readonly #ledger: Ledger;
   readonly #options: LiveLedgerOptions;
+  /** Where another handle opens it; undefined for a store, which is given open. */
+  readonly #place: string | undefined;
+  /** The grant that requests are made under unless they name one, `sha-256:…`. */
+  readonly #grantId: string | undefined;
+  /** What {@link LiveLedger.as} has opened. */
+  readonly #handles = new Set<LiveLedger>();
   readonly #guards = new Set<Guard<unknown>>();
   /** Requests of more than one step, which closing waits for. */
   readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
   #stopWatch: NodeJS.Timeout | undefined;
 
-  private constructor(ledger: Ledger, options: LiveLedgerOptions) {
+  private constructor(
+    ledger: Ledger,
+    options: LiveLedgerOptions,
+    place: string | undefined,
+    grantId?: string,
+  ) {
     this.path = ledger.path;
     this.#ledger = ledger;
     this.#options = options;
+    this.#place = place;
+    this.#grantId = grantId;
   }
 
   /**
@@ -220,9 +234,40 @@ export class LiveLedger {
    */
   static async open(place: string | LedgerStore, options: LiveLedgerOptions = {}): Promise<LiveLedger> {
     checkOptions('LiveLedger.open', options, OPTION_TYPES);
+    return LiveLedger.#open(place, options);
+  }
+
+  static async #open(
+    place: string | LedgerStore,
+    options: LiveLedgerOptions,
+    grantId?: string,
+  ): Promise<LiveLedger> {
     const { policy, ticks, honourImported, ...ofLedger } = options;
     const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
-    return new LiveLedger(ledger, { ...ofLedger, policy, ticks, honourImported });
+    const own = typeof place === 'string' ? place : undefined;
+    return new LiveLedger(ledger, { ...ofLedger, policy, ticks, honourImported }, own, grantId);
+  }
+
+  /**
+   * A handle for who holds a grant, such as a sub-agent: it signs with that holder's key, acts in its name, and spends this grant unless a
+   * request names another. It is closed with this one, or before.
+   * @param grant - A grant's seq, id (`sha-256:…`), or unambiguous prefix
+   * @throws NorthrootError as `findGrants` and {@link LiveLedger.open}; TypeError for a ledger in a store, which cannot be opened again
+   */
+  async as(grant: string, signer: Signer): Promise<LiveLedger> {
+    this.#assertOpen();
+    checkString('as', 'grant', grant);
+    const place = this.#place;
+    if (place === undefined) throw new TypeError('as: expected a ledger that was opened by its path');
+    const found = await this.#ledger.inspect((_, deciding) =>
+      findGrants(deciding, [grant]).map(({ principalId, place: { eventId } }) => ({ principalId, eventId })),
+    );
+    const [{ principalId, eventId }] = found as [(typeof found)[number]];
+    const { create, ...options } = this.#options;
+    void create;
+    const handle = await LiveLedger.#open(place, { ...options, signer, principalId }, eventId);
+    this.#handles.add(handle);
+    return handle;
   }
 
   get origin(): string {
@@ -597,6 +642,8 @@ export class LiveLedger {
   async #giveUp(): Promise<void> {
     await Promise.all([...this.#guards].map((guard) => guard.ended));
     await Promise.allSettled(this.#asked);
+    clearInterval(this.#stopWatch);
+    await Promise.all([...this.#handles].map((handle) => handle.close()));
     await this.#ledger.close();
   }
 
@@ -620,7 +667,7 @@ export class LiveLedger {
     const { policy, honourImported } = this.#options;
     return authorizeAction(
       this.#ledger,
-      { ...rest, principalId },
+      { ...defined({ grantId: this.#grantId }), ...rest, principalId },
       { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) },
     );
   }
