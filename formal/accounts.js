@@ -1,7 +1,7 @@
 // All ledgers of a header (grants) and N further events of the alphabet: accounts-spec.js against verifyChunks. Bare events.
 // node formal/accounts.js N full|small [HEADER NUMBER|all]
 import { canonicalBytes, eventId, verifyChunks } from '../dist/api/verify.js';
-import { payloadDigest } from '../dist/format/event/identity.js';
+import { identifyEvent } from '../dist/format/event/identity.js';
 import { clone, empty, invariants, step } from './accounts-spec.js';
 const [, , n, size = 'full', only] = process.argv;
 const N = Number(n),
@@ -155,7 +155,7 @@ const HARMLESS = ['METER_UNCAPPED', 'METER_UNREPORTED', 'RELEASE_OF_STARTED'];
 const NL = Buffer.from('\n');
 const b64 = (d) => (typeof d === 'string' ? d.replace('sha-256:', '') : d.b64);
 function line(e) {
-  const p = b64(payloadDigest(e)),
+  const p = identifyEvent(e).payloadDigest,
     id = b64(eventId(e));
   return { id, bytes: Buffer.concat([canonicalBytes({ ...e, payload_digest: D(p), event_id: D(id) }), NL]) };
 }

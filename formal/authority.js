@@ -11,7 +11,7 @@ import {
   signEvent,
   verifyChunks,
 } from '../dist/api/index.js';
-import { payloadDigest } from '../dist/format/event/identity.js';
+import { identifyEvent } from '../dist/format/event/identity.js';
 const [, , n = '2', mode = ''] = process.argv;
 const N = Number(n),
   D = (b64) => ({ alg: 'sha-256', b64 }),
@@ -68,7 +68,11 @@ const base = (type, p, lid) => ({
   canonical_profile_id: 'northroot-jcs-v1',
   ...(lid ? { ledger_id: D(lid) } : {}),
 });
-const complete = (e) => ({ ...e, payload_digest: D(raw(payloadDigest(e))), event_id: D(raw(eventId(e))) });
+const complete = (e) => ({
+  ...e,
+  payload_digest: D(identifyEvent(e).payloadDigest),
+  event_id: D(raw(eventId(e))),
+});
 const cap = [{ unit: 'calls', amount: { t: 'int', v: '9' } }],
   one = [{ unit: 'calls', amount: { t: 'int', v: '1' } }];
 const authz = (p, lid, decision, authorization) => ({
