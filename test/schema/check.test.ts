@@ -79,7 +79,7 @@ const isOptional = (pointer: string, document: unknown) => {
   const isOnGrant = document === adjustment || document === approval || document === revocation;
   if (isOnGrant && /^\/(?:reason|grant_event_id|tool_params_digest)$/.test(pointer)) return false;
   if (document === revocation && pointer === '/in_flight') return false;
-  if (/^\/approvals$|^\/(?:approvals|revocations)\/0\/grant_event_id$/.test(pointer)) return false;
+  if (/^\/approvals$|^\/(?:approvals|revocations)\/[01]\/grant_event_id$/.test(pointer)) return false;
   return OPTIONAL.has(token) || /\/approvals\/0\/count$/.test(pointer);
 };
 /** Objects that take any member. */
