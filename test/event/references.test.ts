@@ -45,21 +45,33 @@ it('at any depth of the known types, and in the envelope of all others', () => {
 
 it('every member of the schemas that is a digest may be one', () => {
   const names = new Set<string>();
-  const visit = (node: unknown): void => {
+  const lists = new Set<string>();
+  const visit = (node: unknown, of: string): void => {
     if (typeof node !== 'object' || node === null) return;
     for (const [name, value] of Object.entries(node)) {
       const reference = (value as { $ref?: string } | null)?.$ref ?? '';
-      if (/\/(?:sha256_)?digest$/.test(reference)) names.add(name);
-      visit(value);
+      const isDigest = /\/(?:sha256_)?digest$/.test(reference);
+      if (isDigest && name === 'items') lists.add(of);
+      if (isDigest) names.add(name === 'items' ? of : name);
+      visit(value, name);
     }
   };
-  const types = ['adjustment', 'attestation', 'authorization', 'checkpoint', 'execution', 'common'];
-  for (const type of types) visit(JSON.parse(readFileSync(`schemas/${type}.json`, 'utf8')));
+  const types = [
+    'adjustment',
+    'approval',
+    'attestation',
+    'authorization',
+    'checkpoint',
+    'execution',
+    'common',
+  ];
+  for (const type of [...types, 'revocation'])
+    visit(JSON.parse(readFileSync(`schemas/${type}.json`, 'utf8')), '');
   names.delete('event_id');
   names.delete('payload_digest');
   expect(names.size).toBeGreaterThan(10);
   for (const name of names) {
-    const draft = { event_type: 'execution', nested: { [name]: text } };
+    const draft = { event_type: 'execution', nested: { [name]: lists.has(name) ? [text] : text } };
     const refusal = ((): unknown => {
       try {
         return buildEvent(draft, by);

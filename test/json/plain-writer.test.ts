@@ -93,12 +93,14 @@ describe('PlainWriter', () => {
         : NOT_PLAIN;
     const text = writer.use(write, (...args) => {
       asked.push(args);
-      return args[0] === 'y' ? { z: 1, y: ['y'] } : undefined;
+      return args[0] === 'y' ? { z: 1, y: ['n'] } : undefined;
     });
-    expect(text).toBe('{"a":[{"c":{"y":["y"],"z":1},"d":"z"},"w"],"b":"x"}');
+    expect(text).toBe('{"a":[{"c":{"y":["n"],"z":1},"d":"z"},"w"],"b":"x"}');
     expect(asked).toEqual([
       ['y', 'c', 3],
+      ['n', 'y', 5],
       ['z', 'd', 3],
+      ['w', 'a', 2],
       ['x', 'b', 1],
     ]);
     expect(writer.use(write)).toBe('{"a":[{"c":"y","d":"z"},"w"],"b":"x"}');

@@ -10,8 +10,9 @@ import { MAX_DEPTH } from './scan.js';
 export const NOT_PLAIN = Symbol('unusual');
 
 /**
- * Replaces the text of a member.
+ * Replaces the text of a member, or of an item of a member that is a list.
  *
+ * @param name - Of the member.
  * @param depth - The number of containers open around the member.
  * @returns A plain value; undefined to keep the text.
  */
@@ -55,7 +56,7 @@ export class PlainWriter {
   /**
    * Calls `write`, which writes one value. Not reentrant: a proxy that writes while it is read gets {@link NOT_PLAIN}.
    *
-   * @param replace - Called for each member that is a text.
+   * @param replace - Called for each member that is a text, and each text in a member that is a list.
    * @returns The result of `write`.
    */
   use<T>(write: () => T, replace?: Replace): T | typeof NOT_PLAIN {
@@ -105,13 +106,17 @@ export class PlainWriter {
   named(name: string, value: unknown, depth: number): boolean {
     if (!this.#string(name)) return false;
     this.#bytes[this.#at++] = COLON;
-    if (typeof value !== 'string') return this.value(value, depth);
+    return this.#replaced(value, name, depth);
+  }
+
+  #replaced(value: unknown, name: string, depth: number): boolean {
+    if (typeof value !== 'string') return this.value(value, depth, name);
     const replaced = this.#replace?.(value, name, depth);
     return replaced === undefined ? this.#string(value) : this.value(replaced, depth);
   }
 
-  /** Writes a value within `depth` open containers. @returns Whether it is plain. */
-  value(value: unknown, depth: number): boolean {
+  /** Writes a value within `depth` open containers. @param name - Of the member that it is. @returns Whether it is plain. */
+  value(value: unknown, depth: number, name?: string): boolean {
     switch (typeof value) {
       case 'string':
         return this.#string(value);
@@ -127,7 +132,7 @@ export class PlainWriter {
         }
         if (depth >= this.#deepest) this.#deepest = depth + 1;
         if (depth === MAX_DEPTH) return false;
-        return Array.isArray(value) ? this.#array(value, depth + 1) : this.#object(value, depth + 1);
+        return Array.isArray(value) ? this.#array(value, depth + 1, name) : this.#object(value, depth + 1);
       default:
         return false;
     }
@@ -145,7 +150,7 @@ export class PlainWriter {
     return true;
   }
 
-  #array(array: readonly unknown[], depth: number): boolean {
+  #array(array: readonly unknown[], depth: number, name: string | undefined): boolean {
     if (Object.getPrototypeOf(array) !== Array.prototype) return false;
     const { length } = array;
     this.byte(0x5b);
@@ -153,7 +158,9 @@ export class PlainWriter {
       if (index > 0) this.byte(COMMA);
       const member = Object.getOwnPropertyDescriptor(array, index);
       if (member === undefined || !('value' in member) || member.enumerable !== true) return false;
-      if (!this.value(member.value, depth)) return false;
+      const isPlain =
+        name === undefined ? this.value(member.value, depth) : this.#replaced(member.value, name, depth);
+      if (!isPlain) return false;
     }
     if (Reflect.ownKeys(array).length !== length + 1) return false;
     this.byte(0x5d);

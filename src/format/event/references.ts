@@ -6,8 +6,9 @@
 import { type Digest, tryParseDigest } from '../../base/value/digest.js';
 import { isKnownEventType } from '../schema/check.js';
 
-/** The members that are digests in the events of SPEC §3, at any depth. */
+/** The members that are digests, or lists of digests, in the events of SPEC §3, at any depth. */
 const DIGEST_NAMES: ReadonlySet<string> = new Set([
+  'approval_event_ids',
   'auth_event_id',
   'chain_tip_event_id',
   'checkpoint_event_id',
@@ -33,7 +34,7 @@ const DIGEST_NAMES: ReadonlySet<string> = new Set([
 const ENVELOPE_NAMES: ReadonlySet<string> = new Set(['context_digest', 'ledger_id', 'prev_event_id']);
 
 /** The members that name another event of the ledger. */
-const EVENT_NAME = /_event_id$/;
+const EVENT_NAME = /_event_ids?$/;
 
 /** Deeper than any digest in an event. */
 const MAX_DEPTH = 8;
@@ -101,17 +102,18 @@ function mapDigests(
 ): Record<string, unknown> {
   const isKnown = isKnownType(draft['event_type']);
   const names = isKnown ? DIGEST_NAMES : ENVELOPE_NAMES;
-  const map = (value: unknown, depth: number): unknown => {
+  const map = (value: unknown, depth: number, name = ''): unknown => {
     if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
     if (Array.isArray(value)) {
       const list = value as readonly unknown[];
-      const items = list.map((item) => map(item, depth + 1));
+      const read = (item: unknown): unknown => (names.has(name) ? toDigest(item, name) : undefined);
+      const items = list.map((item) => read(item) ?? map(item, depth + 1, name));
       return items.some((item, index) => item !== list[index]) ? items : list;
     }
     let changed: Record<string, unknown> | undefined;
     for (const [name, member] of Object.entries(value as Readonly<Record<string, unknown>>)) {
       const digest = names.has(name) ? toDigest(member, name) : undefined;
-      const mapped = digest ?? (isKnown ? map(member, depth + 1) : member);
+      const mapped = digest ?? (isKnown ? map(member, depth + 1, name) : member);
       if (mapped === member) continue;
       changed ??= Object.fromEntries(Object.entries(value));
       changed[name] = mapped;
