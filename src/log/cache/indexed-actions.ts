@@ -3,10 +3,13 @@
  * they are few. Keys are in ledger order, so new entries come after what LevelDB has sorted.
  */
 
+import { toDigestText } from '../../base/value/digest.js';
+import type { Rational } from '../../base/value/rational.js';
 import type { Action } from '../../rules/bounds/grant.js';
 import { ActionTable, type OpenAction } from '../../rules/verify/action-table.js';
 import type { IndexedEvent } from '../../rules/verify/event-index.js';
 import { type ActionForm, restoreAction } from '../../rules/verify/state-form.js';
+import { encodeRational, encodeText, type FileNames, tryDecodeRational } from './codec.js';
 import { type EntryChange, IndexFault } from './entry-store.js';
 import type { IndexedEvents } from './indexed-events.js';
 import { type Entries, type IndexedGrants, isCount, keyNumber } from './tables.js';
@@ -100,7 +103,7 @@ export class IndexedActions extends ActionTable {
     if (this.#isLoaded) return;
     for await (const [key, form] of this.#entries.list(OPEN)) {
       const id = key.slice(ID_IN_KEY);
-      if (super.get(id) === undefined && !this.#gone.has(id)) super.set(id, this.#restore(form));
+      if (super.get(id) === undefined && !this.#gone.has(id)) super.set(id, this.#restore(id, form));
     }
     this.#isLoaded = true;
   }
@@ -110,7 +113,7 @@ export class IndexedActions extends ActionTable {
     for (const id of this.#changed) {
       const action = super.get(id) as Action;
       const key = keyOf(prefixOf(action), action.place.seq, id);
-      changes.push(this.#entries.change(key, toForm(action)));
+      changes.push(this.#entries.changeText(key, encodeAction(id, action, this.#entries.names)));
     }
     for (const key of this.#gone.values()) changes.push(this.#entries.changeText(key, undefined));
     this.#changed.clear();
@@ -136,11 +139,11 @@ export class IndexedActions extends ActionTable {
 
   #read(prefix: string, seq: number, id: string): Action | undefined {
     const form = this.#entries.get(keyOf(prefix, seq, id));
-    return form === undefined ? undefined : this.#restore(form);
+    return form === undefined ? undefined : this.#restore(id, form);
   }
 
-  #restore(form: unknown): Action {
-    return restoreAction(toActionForm(form), (index) => this.#grants.at(index));
+  #restore(id: string, form: unknown): Action {
+    return restoreAction(decodeAction(id, form, this.#entries.names), (index) => this.#grants.at(index));
   }
 }
 
@@ -148,22 +151,70 @@ function prefixOf({ decision }: Action): string {
   return decision === 'allow' ? OPEN : DENIED;
 }
 
-/** Its members in one order: that of an action depends on the path that made it. */
-function toForm({ place, grant, expiresAt, system, ...action }: Action): ActionForm {
-  const { decision, principalId, occurredAt, intent, userIntent, toolName, params, reservation } = action;
-  return {
-    place: { file: place.file, line: place.line, seq: place.seq, eventId: place.eventId },
-    ...{ decision, principalId, occurredAt, intent, userIntent, toolName, params, reservation },
-    expiresAt,
-    system,
-    grant: grant?.index,
-  };
+/** The list's length before the amounts, which are pairs of unit and amount. */
+const MEMBERS = 14;
+
+/** @param id - base64url */
+function encodeAction(id: string, action: Action, names: FileNames): string {
+  const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
+  const isOwn = place.eventId === toDigestText(id);
+  let text = `[${encodeText(names.toIndex(place.file))},${place.line},${place.seq},${isOwn ? '0' : encodeText(place.eventId)}`;
+  text += `,${decision === 'allow' ? 1 : 0},${grant === undefined ? -1 : grant.index}`;
+  text += `,${encodeText(principalId)},${encodeText(toolName)},${encodeText(occurredAt)}`;
+  text += `,${encodeText(intent)},${userIntent === undefined ? '0' : encodeText(userIntent)},${encodeText(params)}`;
+  for (const each of [action.expiresAt, action.system])
+    text += `,${each === undefined ? '0' : encodeText(each)}`;
+  for (const [unit, amount] of action.reservation) text += `,${encodeText(unit)},"${encodeRational(amount)}"`;
+  return `${text}]`;
 }
 
 /** @throws IndexFault when malformed */
-function toActionForm(form: unknown): ActionForm {
-  const { place, principalId, toolName, reservation } = (form ?? {}) as Partial<ActionForm>;
-  const isWhole = isCount(place?.seq) && typeof principalId === 'string' && typeof toolName === 'string';
-  if (isWhole && reservation instanceof Map) return form as ActionForm;
-  throw new IndexFault('the entry of an action is malformed');
+function decodeAction(id: string, form: unknown, names: FileNames): ActionForm {
+  if (!Array.isArray(form) || form.length < MEMBERS || form.length % 2 !== 0) throw malformed();
+  const list = form as readonly unknown[];
+  const [file, line, seq, eventId, allows, grant, ...texts] = list.slice(0, MEMBERS);
+  const [principalId, toolName, occurredAt, intent, userIntent, params, expiresAt, system] = texts.map(
+    (each, index) => (each === 0 && OPTIONAL.has(index) ? undefined : textOf(each)),
+  ) as [string, string, string, string, string | undefined, string, string | undefined, string | undefined];
+  if (!isCount(line) || !isCount(seq) || !Number.isSafeInteger(grant)) throw malformed();
+  const reservation = new Map<string, Rational>();
+  for (let at = MEMBERS; at < list.length; at += 2)
+    reservation.set(textOf(list[at]), amountOf(textOf(list[at + 1])));
+  return {
+    place: {
+      file: names.fromIndex(textOf(file)),
+      line,
+      seq,
+      eventId: eventId === 0 ? toDigestText(id) : textOf(eventId),
+    },
+    decision: allows === 1 ? 'allow' : 'deny',
+    principalId,
+    occurredAt,
+    intent,
+    userIntent,
+    toolName,
+    params,
+    reservation,
+    expiresAt,
+    system,
+    grant: grant === -1 ? undefined : (grant as number),
+  };
+}
+
+/** The user's intent, expiry and system, by their place among the texts. */
+const OPTIONAL: ReadonlySet<number> = new Set([4, 6, 7]);
+
+function amountOf(text: string): Rational {
+  const amount = tryDecodeRational(text);
+  if (amount === undefined) throw malformed();
+  return amount;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'string') throw malformed();
+  return value;
+}
+
+function malformed(): IndexFault {
+  return new IndexFault('the entry of an action is malformed');
 }
