@@ -73,6 +73,15 @@ const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>>
 
 const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'];
 
+/** The members of a rule of approval likewise. */
+const RULE_FLAGS = {
+  'approvals.tools': '--approve-tool',
+  'approvals.above': '--approve-above',
+  'approvals.approvers': '--approver',
+  'approvals.count': '--approvals',
+  'approvals.maxAgeSeconds': '--approval-age',
+} as const;
+
 const NOTES = `
 The signer is the grantor: the key must have the role authority or, with --parent, belong to the
 delegator. The principal of a grant is the grantee: everything under the grant is done in its name.
@@ -139,7 +148,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
       ...timeOption(problems, '--not-before', 'notBefore', options.notBefore, now),
       ...timeOption(problems, '--expires', 'expiresAt', options.expires, now),
     };
-    return problems.try(FLAGS, () =>
+    return problems.try({ ...FLAGS, ...RULE_FLAGS }, () =>
       draftGrant({ ...said, ...times, occurredAt: now, ...(parent && { parent }) }),
     );
   };

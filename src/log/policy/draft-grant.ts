@@ -274,8 +274,8 @@ function readApprovals(reader: OptionReader, { approvals }: GrantOptions): Appro
       if (!(error instanceof OptionsError)) throw error;
       for (const { option, message } of error.problems)
         reader.refuse(
-          'approvals',
-          `${approvals.length === 1 ? '' : `rule ${index + 1}: `}${option}: ${message}`,
+          `approvals.${option}`,
+          `${approvals.length === 1 ? '' : `rule ${index + 1}: `}${message}`,
         );
       return [];
     }
@@ -295,8 +295,8 @@ function readApprovalRule(rule: OptionReader): ApprovalRule {
     MAX_APPROVERS,
     isPrincipalPattern,
   );
-  if (tools.length === 0) rule.refuse('tools', 'expected at least one tool or pattern, found none');
-  if (approvers.length === 0)
+  if (!rule.has('tools')) rule.refuse('tools', 'expected at least one tool or pattern, found none');
+  if (!rule.has('approvers'))
     rule.refuse('approvers', 'expected at least one who may approve, such as human:*, found none');
   const above = rule.amounts('above');
   const count = wholeNumber(rule, 'count', 1, MAX_APPROVALS);
