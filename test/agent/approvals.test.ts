@@ -92,8 +92,12 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     const { recorded } = await agent.authorize(deploy('500'));
     await agent.approve(recorded.eventId);
     expect((await agent.authorize(deploy('500'))).decisionCode).toBe('APPROVAL_REQUIRED');
-    await ownerKey.approve(recorded.eventId);
+    await agent.reject(recorded.eventId);
+    expect((await ownerKey.requests())[0]).toMatchObject({ status: 'waiting' });
+    const { eventId } = await ownerKey.approve(recorded.eventId);
     await ownerKey.reject(recorded.eventId);
+    const named = await agent.authorize({ ...deploy('500'), approvalIds: [eventId] });
+    expect(named.decisionCode).toBe('APPROVAL_REQUIRED');
     expect((await ownerKey.requests())[0]).toMatchObject({ status: 'rejected' });
     expect((await agent.authorize(deploy('500'))).decisionCode).toBe('APPROVAL_REQUIRED');
     expect(await place.verdict()).toBe('ok');

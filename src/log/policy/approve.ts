@@ -106,7 +106,7 @@ function statusOf(
   );
   if (isOver) return 'ended';
   if (need === undefined) return 'approved';
-  return findReject(state, action, since) === undefined ? 'waiting' : 'rejected';
+  return findReject(state, action, need, since) === undefined ? 'waiting' : 'rejected';
 }
 
 /** The ids of approvals of a call that are not used up, `sha-256:…`. */

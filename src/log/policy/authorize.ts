@@ -123,10 +123,11 @@ function lookAgain(
   const grant =
     asked.grantId === undefined ? undefined : state.links.grants.get(fromDigestText(asked.grantId));
   const call = { grant, toolName: request.toolName, params: formatDigest(request.paramsDigest) };
-  const reject = findReject(state, call, asked.recorded.seq);
+  const { need = { approvers: [] } } = evaluated;
+  const reject = findReject(state, call, need, asked.recorded.seq);
   if (reject === undefined) return 'open';
-  const { need, ...denied } = evaluated;
-  void need;
+  const { need: lifted, ...denied } = evaluated;
+  void lifted;
   return {
     ...denied,
     decisionCode: APPROVAL_REJECTED,

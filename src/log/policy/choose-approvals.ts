@@ -1,6 +1,7 @@
 /** Approvals, live (SPEC §8 rule 15): which of a ledger's approvals a call can use, and who could give those that are missing. */
 
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareRationals } from '../../base/value/rational.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import {
@@ -110,7 +111,12 @@ function checkNamed(
         expected: 'an approval that is not used up',
         actual: `${each}, used up by ${approval.usedBy}`,
       });
-    else if (approval !== undefined && isFor(approval, action, chain) && isHonoured(approval, honoured))
+    else if (
+      approval !== undefined &&
+      isFor(approval, action, chain) &&
+      !isWithdrawn(state, approval) &&
+      isHonoured(approval, honoured)
+    )
       ids.push(id);
   }
   return { ids, denials };
@@ -177,11 +183,13 @@ export function findNeed(action: Action, approved: ApprovedBy | undefined): Appr
 export function findReject(
   state: VerifyState,
   action: Pick<Action, 'grant' | 'toolName' | 'params'>,
+  { approvers }: Pick<ApprovalNeed, 'approvers'>,
   since: number,
 ): { readonly eventId: string; readonly principalId: string } | undefined {
   for (const { index } of grantChain(action.grant)) {
     const rejected = state.links.calls.get(callName(index, action.toolName, action.params))?.rejected;
-    if (rejected !== undefined && rejected.place.seq > since)
+    const isAsked = approvers.some((each) => matchesPrincipalPattern(each, rejected?.principalId ?? ''));
+    if (rejected !== undefined && isAsked && rejected.place.seq > since)
       return { eventId: rejected.place.eventId, principalId: rejected.principalId };
   }
   return undefined;
