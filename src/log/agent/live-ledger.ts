@@ -21,6 +21,7 @@ import {
   type PendingApproval,
 } from '../policy/approve.js';
 import type { HonourOptions } from '../policy/evaluator.js';
+import { findCall, type KnownCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
@@ -125,6 +126,7 @@ const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   hygiene: 'object',
   requestKey: 'string',
   approvalIds: 'array',
+  advice: 'object',
 };
 
 const START_TYPES: OptionTypes<StartRequest> = {
@@ -192,6 +194,15 @@ const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
 };
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
+
+/** Of a decision that may wait for approvals. */
+export type WaitOptions = Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>;
+
+const WAIT_TYPES: OptionTypes<WaitOptions> = {
+  signal: 'signal',
+  waitMs: 'number',
+  onApprovalNeeded: 'function',
+};
 const DEFAULT_GRACE_MS = 1_000;
 const STOP_POLL_MS = 500;
 const ABANDONED_AT_ONCE = 500;
@@ -279,6 +290,16 @@ export class LiveLedger {
     return this.#ledger.genesisId;
   }
 
+  /** Who acts unless a request says otherwise. */
+  get principalId(): string | undefined {
+    return this.#options.principalId;
+  }
+
+  /** The present, by the ledger's clock: a timestamp of SPEC §2. */
+  now(): string {
+    return this.#now();
+  }
+
   /** Records known to be on disk. */
   get size(): number {
     return this.#ledger.size;
@@ -290,11 +311,27 @@ export class LiveLedger {
    * @throws TypeError, RangeError for a malformed request
    * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}
    */
-  async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
+  async authorize(request: LiveRequest, options: WaitOptions = {}): Promise<RecordedDecision> {
     this.#assertOpen();
     checkOptions('authorize: request', request, REQUEST_TYPES);
-    checkOptions('authorize', options, ASK_TYPES);
-    return this.#authorize(request, { signal: options.signal });
+    checkOptions('authorize', options, WAIT_TYPES);
+    return this.#authorize(request, options);
+  }
+
+  /**
+   * The call that a principal was allowed under a request key, other writers' records included.
+   * @returns `open`, if it can still be executed, released or settled; `spent`, the action (`sha-256:…`) that was; neither for an unknown key
+   */
+  async findCall(
+    principalId: string,
+    requestKey: string,
+    options: AskOptions = {},
+  ): Promise<{ readonly open?: KnownCall; readonly spent?: string }> {
+    this.#assertOpen();
+    checkString('findCall', 'principalId', principalId);
+    checkString('findCall', 'requestKey', requestKey);
+    checkOptions('findCall', options, ASK_TYPES);
+    return this.#ledger.inspect((_, deciding) => findCall(deciding, principalId, requestKey), options);
   }
 
   /**
@@ -657,10 +694,7 @@ export class LiveLedger {
     }
   }
 
-  #authorize(
-    request: LiveRequest,
-    how: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
-  ): Promise<RecordedDecision> {
+  #authorize(request: LiveRequest, how: WaitOptions): Promise<RecordedDecision> {
     const { principalId = this.#options.principalId, ...rest } = request;
     if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');

@@ -3,13 +3,16 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { formatDigest, fromDigestText, toDigestText } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import { balancesOf } from '../../rules/bounds/balance.js';
 import type { Action, Grant } from '../../rules/bounds/grant.js';
 import { judgeExecution } from '../../rules/bounds/judge.js';
 import type { IndexedEvent } from '../../rules/verify/event-index.js';
 import { askedOf, type RequestEntry, requestName } from '../../rules/verify/links.js';
+import { findOpenStart } from '../../rules/verify/starts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended } from '../writer/ledger.js';
+import { reservedBy } from './record.js';
 import { boundOf, type Denial, dryRun, judgeImported, judgeSoundness } from './deciding-bound.js';
 import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
 
@@ -60,6 +63,58 @@ export function findKnownAnswer(
   const same = entries.find((entry) => entry.asked === asked);
   if (same === undefined) throw conflict(requestKey, first, asked);
   return answer(state, request, same, honoured);
+}
+
+/** A call that was allowed under a request key. */
+export interface KnownCall {
+  /** The action, `sha-256:…`. */
+  readonly authorizationId: string;
+  readonly principalId: string;
+  readonly toolName: string;
+  /** `sha-256:…` */
+  readonly paramsDigest: string;
+  /** When it was allowed. */
+  readonly allowedAt: string;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  readonly reserved: MeterVector;
+  /** Its open start, `sha-256:…`, and since when it runs. */
+  readonly start: { readonly startId: string; readonly startedAt: string } | undefined;
+}
+
+/**
+ * The open call of a principal under a request key. `spent` is one that was executed or released, `sha-256:…`.
+ */
+export function findCall(
+  state: VerifyState,
+  principalId: string,
+  requestKey: string,
+): { readonly open?: KnownCall; readonly spent?: string } {
+  const { grants, actions, requests } = state.links;
+  const names = new Set(
+    [...grants.allowedTo(principalId), undefined].map((grant) => requestName(principalId, grant, requestKey)),
+  );
+  const ids = [...names].flatMap((name) => requests.get(name)?.id ?? []);
+  for (const id of ids) {
+    const action = actions.get(id);
+    if (action === undefined) continue;
+    const { toolName, params, occurredAt, expiresAt } = action;
+    const start = findOpenStart(state, id);
+    return {
+      open: {
+        authorizationId: toDigestText(id),
+        principalId,
+        toolName,
+        paramsDigest: params,
+        allowedAt: occurredAt,
+        expiresAt,
+        reserved: reservedBy(action),
+        start: start && { startId: start.place.eventId, startedAt: start.startedAt },
+      },
+    };
+  }
+  const [spent] = ids;
+  return spent === undefined ? {} : { spent: toDigestText(spent) };
 }
 
 function answer(

@@ -415,7 +415,8 @@ function judgeSecondTry(state: VerifyState, authorization: Action | Grant, start
   return [...judgeTakeover(start, action, own && withStarted(own, others)).findings];
 }
 
-function reservedBy(action: Action | undefined): Meter[] {
+/** What an action has reserved. */
+export function reservedBy(action: Action | undefined): Meter[] {
   return [...(action?.reservation ?? [])].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
 }
 
