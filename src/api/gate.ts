@@ -8,6 +8,7 @@ export {
   type CallName,
   type CallOutcome,
   type Coverage,
+  type GateAnswer,
   type GateCall,
   type GateDecision,
   type GateOptions,

@@ -19,6 +19,7 @@ import {
   type LiveLedgerOptions,
   type WaitOptions,
 } from '../log/agent/live-ledger.js';
+import type { LiveRequest } from '../log/agent/guard.js';
 import type { RecordedDecision } from '../log/policy/authorize.js';
 import type { ApprovalNeed } from '../log/policy/choose-approvals.js';
 import type { DecidingBound } from '../log/policy/deciding-bound.js';
@@ -90,6 +91,9 @@ export interface GateCall {
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
 export type CallName = Pick<GateCall, 'ref' | 'session' | 'principal'> &
   Partial<Pick<GateCall, 'tool' | 'params'>>;
+
+/** What would be decided. */
+export type GateAnswer = Pick<GateDecision, 'effect' | 'code' | 'reason' | 'params' | 'remaining' | 'need'>;
 
 export interface GateDecision {
   /**
@@ -280,8 +284,6 @@ export class Gate {
     checkOptions('decide', call, CALL_TYPES);
     checkOptions('decide: options', options, WAIT_TYPES);
     checkString('decide', 'tool', call.tool);
-    checkCoverage(call.coverage);
-    checkTtl(call.ttlMs);
     const principal = this.#principalOf(call);
     const digest = sha256Digest(canonicalBytesWithout(call.params));
     const asked = `${call.tool} ${digest.b64}`;
@@ -300,6 +302,26 @@ export class Gate {
     } finally {
       this.#deciding.delete(name);
     }
+  }
+
+  /**
+   * What {@link Gate.decide} would answer now. Nothing is recorded or reserved.
+   * @throws TypeError, RangeError for a malformed call; NorthrootError as `LiveLedger.evaluate`
+   */
+  async ask(call: GateCall, options: AskOptions = {}): Promise<GateAnswer> {
+    const { principal, advised, request } = await this.#prepare(call, options);
+    const decision = await this.ledger.evaluate({ ...request, principalId: principal }, options);
+    const { decisionCode: code, reason, need, remaining } = decision;
+    const denied = code === APPROVAL_REQUIRED ? 'ask' : 'deny';
+    const allowed = advised.isRewritten ? 'rewrite' : 'allow';
+    return {
+      effect: decision.decision === 'deny' ? denied : allowed,
+      code,
+      reason,
+      ...(advised.isRewritten && decision.decision === 'allow' ? { params: advised.params } : {}),
+      remaining: decimalsOf(remaining),
+      need,
+    };
   }
 
   /**
@@ -432,30 +454,13 @@ export class Gate {
     ref: string,
     options: WaitOptions,
   ): Promise<GateDecision> {
-    const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
-    const { advisers = [], shadow = false, ttlMs: usual = DEFAULT_TTL_MS } = this.#options;
+    const { session } = call;
+    const { shadow = false, ttlMs: usual = DEFAULT_TTL_MS } = this.#options;
     const { ttlMs = usual } = call;
-    const reserved = raiseMeters([ONE_CALL], meters(reserve));
-    const advised = await askAdvisers(
-      advisers,
-      { principalId: principal, toolName: tool, params: call.params, reserve, resources, session },
-      options.signal,
-    );
-    const asked = sha256Digest(canonicalBytesWithout(call.params));
-    const paramsDigest = advised.isRewritten ? sha256Digest(canonicalBytesWithout(advised.params)) : asked;
+    const { advised, request } = await this.#prepare({ ...call, principal }, options);
+    const { paramsDigest, meters: reserved, toolName } = request;
     const decision = await this.ledger.authorize(
-      {
-        principalId: principal,
-        toolName: tool,
-        paramsDigest,
-        intentDigest: intentOf(call, paramsDigest),
-        meters: reserved,
-        resources,
-        ttlMs,
-        requestKey,
-        advice: this.#adviceOf(advised, asked, call, shadow),
-        ...defined({ grantId, userIntentDigest }),
-      },
+      { ...request, principalId: principal, ttlMs, requestKey },
       shadow ? { signal: options.signal } : options,
     );
     const isRepeated = decision.recorded.status === 'exists';
@@ -499,6 +504,37 @@ export class Gate {
       expires: kept.expires,
       isRepeated,
     };
+  }
+
+  /** Asks the advisers, and makes the request for the grants. */
+  async #prepare(
+    call: GateCall,
+    { signal }: AskOptions,
+  ): Promise<{ principal: string; advised: Advised; request: LiveRequest & { readonly meters: MeterVector } }> {
+    checkOptions('decide', call, CALL_TYPES);
+    checkString('decide', 'tool', call.tool);
+    checkCoverage(call.coverage);
+    checkTtl(call.ttlMs);
+    const principal = this.#principalOf(call);
+    const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
+    const { advisers = [] } = this.#options;
+    const asked = sha256Digest(canonicalBytesWithout(call.params));
+    const advised = await askAdvisers(
+      advisers,
+      { principalId: principal, toolName: tool, params: call.params, reserve, resources, session },
+      signal,
+    );
+    const paramsDigest = advised.isRewritten ? sha256Digest(canonicalBytesWithout(advised.params)) : asked;
+    const request = {
+      toolName: tool,
+      paramsDigest,
+      intentDigest: intentOf(call, paramsDigest),
+      meters: raiseMeters([ONE_CALL], meters(reserve)),
+      resources,
+      advice: this.#adviceOf(advised, asked, call),
+      ...defined({ grantId, userIntentDigest }),
+    };
+    return { principal, advised, request };
   }
 
   /** Records that a call begins; what cannot begin any more is released, and denied. */
@@ -547,8 +583,8 @@ export class Gate {
     };
   }
 
-  #adviceOf({ advice, isRewritten }: Advised, asked: Digest, call: GateCall, isShadow: boolean): Advice {
-    const { advisers = [], coverage: usual = 'sdk' } = this.#options;
+  #adviceOf({ advice, isRewritten }: Advised, asked: Digest, call: GateCall): Advice {
+    const { advisers = [], coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
     const { coverage = usual } = call;
     const checks: PolicyCheck[] = [
       { check: 'coverage', result: 'pass', code: coverage.toUpperCase() },

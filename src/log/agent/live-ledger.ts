@@ -20,7 +20,7 @@ import {
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
-import type { HonourOptions } from '../policy/evaluator.js';
+import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
 import { findCall, type KnownCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
@@ -316,6 +316,26 @@ export class LiveLedger {
     checkOptions('authorize: request', request, REQUEST_TYPES);
     checkOptions('authorize', options, WAIT_TYPES);
     return this.#authorize(request, options);
+  }
+
+  /**
+   * What {@link LiveLedger.authorize} would answer now. Nothing is recorded or reserved.
+   * @throws TypeError, RangeError for a malformed request; NorthrootError as {@link LiveLedger.budget}
+   */
+  async evaluate(request: LiveRequest, options: AskOptions = {}): Promise<AuthorizationDecision> {
+    this.#assertOpen();
+    checkOptions('evaluate: request', request, REQUEST_TYPES);
+    checkOptions('evaluate', options, ASK_TYPES);
+    const { principalId = this.principalId, ttlMs, ...rest } = request;
+    void ttlMs;
+    if (principalId === undefined)
+      throw new TypeError('expected principalId, of the request or of the ledger');
+    const asked = { ...defined({ grantId: this.#grantId }), ...rest, principalId };
+    const { policy, honourImported } = this.#options;
+    return this.#ledger.inspect((_, deciding) => {
+      const evaluator = policy?.(deciding) ?? new GrantEvaluator(deciding, { honourImported });
+      return evaluator.evaluate({ ...asked, now: asked.now ?? this.#now() });
+    }, options);
   }
 
   /**
