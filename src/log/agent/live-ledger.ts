@@ -13,7 +13,13 @@ import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import { type EventPlace, grantChain } from '../../rules/bounds/grant.js';
 import { findStop } from '../../rules/bounds/withdrawal.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { authorizeAction, type AuthorizeOptions, type RecordedDecision } from '../policy/authorize.js';
+import {
+  type ActionRequest,
+  authorizeAction,
+  authorizeAndStart,
+  type AuthorizeOptions,
+  type RecordedDecision,
+} from '../policy/authorize.js';
 import {
   type ApprovalOptions,
   draftApproval,
@@ -414,7 +420,7 @@ export class LiveLedger {
   /**
    * Runs a function that the ledger allows, and records its use:
    * 1. authorizes and reserves; a denial is recorded, and thrown as {@link DeniedError};
-   * 2. claims by a start, on disk before the call;
+   * 2. claims by a start, in the same write, before the call;
    * 3. calls the function, which meters its use; `calls` and `time.ms` are measured;
    * 4. records the execution: `success`; `failure` with the error's `code`, else `ERROR`; `unknown` if it threw after an abort. Aborted
    *   before the call, it is released (`ABANDONED`).
@@ -437,9 +443,9 @@ export class LiveLedger {
     this.#assertOpen();
     const guard = new Guard(
       {
-        authorize: (request, how) => this.#authorize(request, how),
+        begin: (request, start, how) =>
+          authorizeAndStart(this.#ledger, this.#toRequest(request), start, this.#toHow(how)),
         ledger: this.#ledger,
-        honourImported: this.#options.honourImported,
         now: () => this.#now(),
         ticks: this.#options.ticks ?? (() => performance.now()),
       },
@@ -657,19 +663,22 @@ export class LiveLedger {
     }
   }
 
-  #authorize(
-    request: LiveRequest,
-    how: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
-  ): Promise<RecordedDecision> {
+  #authorize(request: LiveRequest, how: Pick<AuthorizeOptions, 'signal'>): Promise<RecordedDecision> {
+    return authorizeAction(this.#ledger, this.#toRequest(request), this.#toHow(how));
+  }
+
+  #toRequest(request: LiveRequest): ActionRequest {
     const { principalId = this.#options.principalId, ...rest } = request;
     if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
+    return { ...defined({ grantId: this.#grantId }), ...rest, principalId };
+  }
+
+  #toHow<T extends Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>>(
+    how: T,
+  ): T & Pick<AuthorizeOptions, 'now' | 'honourImported' | 'policy'> {
     const { policy, honourImported } = this.#options;
-    return authorizeAction(
-      this.#ledger,
-      { ...defined({ grantId: this.#grantId }), ...rest, principalId },
-      { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) },
-    );
+    return { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) };
   }
 
   #now(): string {
