@@ -138,9 +138,10 @@ export {
   type CloseOptions,
   type DoneExecution,
   type LiveLedgerOptions,
+  type DecisionOptions,
   type WaitOptions,
   type WithdrawOptions,
 } from '../log/agent/live-ledger.js';
 export type { LiveRequest } from '../log/agent/guard.js';
 export type { UsageMeter } from '../log/agent/usage-meter.js';
-export { type AskOptions } from '../log/writer/withdrawal.js';
+export { type AskOptions, type Decided, type DecideOptions } from '../log/writer/withdrawal.js';

@@ -459,38 +459,37 @@ export class Gate {
     const { ttlMs = usual } = call;
     const { advised, request } = await this.#prepare({ ...call, principal }, options);
     const { paramsDigest, meters: reserved, toolName } = request;
+    const start = call.start === false ? undefined : { meterUsed: [ONE_CALL] };
     const decision = await this.ledger.authorize(
       { ...request, principalId: principal, ttlMs, requestKey },
-      shadow ? { signal: options.signal } : options,
+      { ...(shadow ? { signal: options.signal } : options), ...defined({ start }) },
     );
-    const isRepeated = decision.recorded.status === 'exists';
+    const { recorded, started, refusal } = decision;
+    const isRepeated = recorded.status === 'exists';
     if (decision.decision === 'deny') return this.#toDenial(decision, ref, isRepeated, shadow);
-    let kept = this.#open.get(nameOf(principal, requestKey));
-    if (kept === undefined) {
-      const known = isRepeated
-        ? (await this.ledger.findCall(principal, requestKey, options)).open
-        : undefined;
-      kept = this.#keep(
+    // A call that was begun when it was first asked for has its start.
+    const known = isRepeated ? (await this.ledger.findCall(principal, requestKey)).open : undefined;
+    const begun = started && { startId: started.recorded.eventId, startedAt: started.startedAt };
+    const kept = this.#keep(ref, session, requestKey, ttlMs, {
+      authorizationId: recorded.eventId,
+      allowedAt: this.ledger.now(),
+      expiresAt: decision.expiresAt,
+      reserved,
+      ...known,
+      start: known?.start ?? begun,
+      principalId: principal,
+      toolName,
+    });
+    if (start !== undefined && kept.start === undefined) {
+      await this.#release(kept, {}).catch(() => undefined);
+      this.#forget(kept);
+      if (!(refusal instanceof NorthrootError) || !REFUSALS.has(refusal.code)) throw refusal;
+      return this.#toDenial(
+        { ...decision, decisionCode: refusal.code, reason: refusal.message },
         ref,
-        session,
-        requestKey,
-        ttlMs,
-        known ?? {
-          authorizationId: decision.recorded.eventId,
-          principalId: principal,
-          toolName: tool,
-          paramsDigest: '',
-          allowedAt: this.ledger.now(),
-          expiresAt: undefined,
-          reserved,
-          start: undefined,
-        },
+        isRepeated,
+        shadow,
       );
-    }
-    if (call.start !== false && kept.start === undefined) {
-      const started = await this.#start(kept, paramsDigest, options);
-      if ('code' in started) return { ...this.#toDenial(decision, ref, isRepeated, shadow), ...started };
-      kept = started;
     }
     return {
       effect: advised.isRewritten ? 'rewrite' : 'allow',
@@ -510,7 +509,11 @@ export class Gate {
   async #prepare(
     call: GateCall,
     { signal }: AskOptions,
-  ): Promise<{ principal: string; advised: Advised; request: LiveRequest & { readonly meters: MeterVector } }> {
+  ): Promise<{
+    principal: string;
+    advised: Advised;
+    request: LiveRequest & { readonly meters: MeterVector };
+  }> {
     checkOptions('decide', call, CALL_TYPES);
     checkString('decide', 'tool', call.tool);
     checkCoverage(call.coverage);
@@ -535,29 +538,6 @@ export class Gate {
       ...defined({ grantId, userIntentDigest }),
     };
     return { principal, advised, request };
-  }
-
-  /** Records that a call begins; what cannot begin any more is released, and denied. */
-  async #start(
-    kept: Kept,
-    paramsDigest: Digest,
-    { signal }: AskOptions,
-  ): Promise<Kept | { readonly code: string; readonly reason: string }> {
-    try {
-      const { recorded, startedAt } = await this.ledger.start(kept.authorization, {
-        paramsDigest,
-        meterUsed: [ONE_CALL],
-        signal,
-      });
-      const started = { ...kept, start: recorded.eventId, since: startedAt };
-      this.#open.set(nameOf(kept.principal, kept.requestKey), started);
-      return started;
-    } catch (error) {
-      await this.#release(kept, {}).catch(() => undefined);
-      this.#forget(kept);
-      if (!(error instanceof NorthrootError) || !isRefusal(error)) throw error;
-      return { code: error.code, reason: error.message };
-    }
   }
 
   #toDenial(
@@ -601,7 +581,15 @@ export class Gate {
     session: string | undefined,
     requestKey: string,
     ttlMs: number,
-    { authorizationId, principalId, toolName, allowedAt, reserved, start }: KnownCall,
+    {
+      authorizationId,
+      principalId,
+      toolName,
+      allowedAt,
+      expiresAt,
+      reserved,
+      start,
+    }: Omit<KnownCall, 'paramsDigest'>,
   ): Kept {
     const kept: Kept = {
       ref,
@@ -611,7 +599,7 @@ export class Gate {
       authorization: authorizationId,
       start: start?.startId,
       since: start?.startedAt ?? allowedAt,
-      expires: endOf(allowedAt, ttlMs),
+      expires: expiresAt,
       requestKey,
       reserved,
       endsAt: performance.now() + ttlMs,
@@ -711,10 +699,6 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'GRANT_UNSOUND',
 ]);
 
-function isRefusal({ code }: NorthrootError): boolean {
-  return REFUSALS.has(code);
-}
-
 function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs, meterBasis, modelId, provider } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
@@ -751,16 +735,6 @@ function digestOf(output: unknown): Digest {
 function intentOf({ intent, tool }: GateCall, { alg, b64 }: Digest): Digest {
   const meant = intent === undefined ? { tool_name: tool, tool_params_digest: { alg, b64 } } : intent;
   return sha256Digest(canonicalBytesWithout(meant));
-}
-
-function endOf(from: string, ttlMs: number): string | undefined {
-  if (!Number.isFinite(ttlMs)) return undefined;
-  try {
-    return formatInstant(parseTimestamp(from) + BigInt(Math.ceil(ttlMs)) * NANOSECONDS_PER_MS);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
 }
 
 function nameOf(principal: string, requestKey: string): string {

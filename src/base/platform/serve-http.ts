@@ -24,7 +24,8 @@ export interface HttpResponse {
 }
 
 /** An address, or a Unix socket, which only its user may open. */
-export type ListenPlace = { readonly host?: string | undefined; readonly port: number } | { readonly socket: string };
+export type ListenPlace =
+  { readonly host?: string | undefined; readonly port: number } | { readonly socket: string };
 
 export interface HttpLimits {
   /** The largest request body, in bytes. */
@@ -90,7 +91,9 @@ export async function serveHttp(
     response.on('close', leave);
     try {
       const answer =
-        state.pending > maxPending ? limits.refuse(503) : await answerTo(handle, request, limits, gone.signal);
+        state.pending > maxPending
+          ? limits.refuse(503)
+          : await answerTo(handle, request, limits, gone.signal);
       const isLast = state.isStopping || !request.complete;
       response.writeHead(answer.status, {
         'Content-Type': answer.contentType,
@@ -151,7 +154,10 @@ async function answerTo(
 }
 
 function listen(server: Server, place: ListenPlace): Promise<void> {
-  const name = 'socket' in place ? printable(place.socket) : `${printable(place.host ?? '127.0.0.1')} port ${place.port}`;
+  const name =
+    'socket' in place
+      ? printable(place.socket)
+      : `${printable(place.host ?? '127.0.0.1')} port ${place.port}`;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const code = error.code ?? error.message;

@@ -13,7 +13,15 @@ import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import { type EventPlace, grantChain } from '../../rules/bounds/grant.js';
 import { findStop } from '../../rules/bounds/withdrawal.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { authorizeAction, type AuthorizeOptions, type RecordedDecision } from '../policy/authorize.js';
+import {
+  type ActionRequest,
+  type ActionStart,
+  authorizeAction,
+  authorizeAndStart,
+  type AuthorizeOptions,
+  type BegunDecision,
+  type RecordedDecision,
+} from '../policy/authorize.js';
 import {
   type ApprovalOptions,
   draftApproval,
@@ -198,10 +206,16 @@ const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 /** Of a decision that may wait for approvals. */
 export type WaitOptions = Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>;
 
-const WAIT_TYPES: OptionTypes<WaitOptions> = {
+export interface DecisionOptions extends WaitOptions {
+  /** Begins what is allowed, in the same durable step. */
+  readonly start?: ActionStart | undefined;
+}
+
+const DECISION_TYPES: OptionTypes<DecisionOptions> = {
   signal: 'signal',
   waitMs: 'number',
   onApprovalNeeded: 'function',
+  start: 'object',
 };
 const DEFAULT_GRACE_MS = 1_000;
 const STOP_POLL_MS = 500;
@@ -311,11 +325,14 @@ export class LiveLedger {
    * @throws TypeError, RangeError for a malformed request
    * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}
    */
-  async authorize(request: LiveRequest, options: WaitOptions = {}): Promise<RecordedDecision> {
+  async authorize(request: LiveRequest, options: DecisionOptions = {}): Promise<BegunDecision> {
     this.#assertOpen();
     checkOptions('authorize: request', request, REQUEST_TYPES);
-    checkOptions('authorize', options, WAIT_TYPES);
-    return this.#authorize(request, options);
+    checkOptions('authorize', options, DECISION_TYPES);
+    const { start, ...how } = options;
+    const [asked, ways] = [this.#toRequest(request), this.#toHow(how)];
+    if (start === undefined) return authorizeAction(this.#ledger, asked, ways);
+    return authorizeAndStart(this.#ledger, asked, { now: () => this.#now(), ...start }, ways);
   }
 
   /**
@@ -326,11 +343,8 @@ export class LiveLedger {
     this.#assertOpen();
     checkOptions('evaluate: request', request, REQUEST_TYPES);
     checkOptions('evaluate', options, ASK_TYPES);
-    const { principalId = this.principalId, ttlMs, ...rest } = request;
+    const { ttlMs, ...asked } = this.#toRequest(request);
     void ttlMs;
-    if (principalId === undefined)
-      throw new TypeError('expected principalId, of the request or of the ledger');
-    const asked = { ...defined({ grantId: this.#grantId }), ...rest, principalId };
     const { policy, honourImported } = this.#options;
     return this.#ledger.inspect((_, deciding) => {
       const evaluator = policy?.(deciding) ?? new GrantEvaluator(deciding, { honourImported });
@@ -471,7 +485,7 @@ export class LiveLedger {
   /**
    * Runs a function that the ledger allows, and records its use:
    * 1. authorizes and reserves; a denial is recorded, and thrown as {@link DeniedError};
-   * 2. claims by a start, on disk before the call;
+   * 2. claims by a start, in the same write, before the call;
    * 3. calls the function, which meters its use; `calls` and `time.ms` are measured;
    * 4. records the execution: `success`; `failure` with the error's `code`, else `ERROR`; `unknown` if it threw after an abort. Aborted
    *   before the call, it is released (`ABANDONED`).
@@ -494,9 +508,9 @@ export class LiveLedger {
     this.#assertOpen();
     const guard = new Guard(
       {
-        authorize: (request, how) => this.#authorize(request, how),
+        begin: (request, start, how) =>
+          authorizeAndStart(this.#ledger, this.#toRequest(request), start, this.#toHow(how)),
         ledger: this.#ledger,
-        honourImported: this.#options.honourImported,
         now: () => this.#now(),
         ticks: this.#options.ticks ?? (() => performance.now()),
       },
@@ -714,16 +728,18 @@ export class LiveLedger {
     }
   }
 
-  #authorize(request: LiveRequest, how: WaitOptions): Promise<RecordedDecision> {
+  #toRequest(request: LiveRequest): ActionRequest {
     const { principalId = this.#options.principalId, ...rest } = request;
     if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
+    return { ...defined({ grantId: this.#grantId }), ...rest, principalId };
+  }
+
+  #toHow<T extends Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>>(
+    how: T,
+  ): T & Pick<AuthorizeOptions, 'now' | 'honourImported' | 'policy'> {
     const { policy, honourImported } = this.#options;
-    return authorizeAction(
-      this.#ledger,
-      { ...defined({ grantId: this.#grantId }), ...rest, principalId },
-      { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) },
-    );
+    return { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) };
   }
 
   #now(): string {
