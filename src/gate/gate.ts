@@ -89,8 +89,10 @@ export interface GateCall {
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
-export type CallName = Pick<GateCall, 'ref' | 'session' | 'principal'> &
-  Partial<Pick<GateCall, 'tool' | 'params'>>;
+export interface CallName extends Pick<GateCall, 'ref' | 'session' | 'principal'> {
+  readonly tool?: string | undefined;
+  readonly params?: unknown;
+}
 
 /** What would be decided. */
 export type GateAnswer = Pick<GateDecision, 'effect' | 'code' | 'reason' | 'params' | 'remaining' | 'need'>;
