@@ -20,7 +20,6 @@ import {
   authorizeAndStart,
   type AuthorizeOptions,
   type BegunDecision,
-  type RecordedDecision,
 } from '../policy/authorize.js';
 import {
   type ApprovalOptions,
@@ -29,7 +28,7 @@ import {
   type PendingApproval,
 } from '../policy/approve.js';
 import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
-import { findCall, type KnownCall } from '../policy/known-answer.js';
+import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
@@ -354,13 +353,10 @@ export class LiveLedger {
 
   /**
    * The call that a principal was allowed under a request key, other writers' records included.
-   * @returns `open`, if it can still be executed, released or settled; `spent`, the action (`sha-256:…`) that was; neither for an unknown key
+   * @returns `open`, if it can still be executed, released or settled; else the action that was `spent` or `released`; nothing for an
+   *   unknown key
    */
-  async findCall(
-    principalId: string,
-    requestKey: string,
-    options: AskOptions = {},
-  ): Promise<{ readonly open?: KnownCall; readonly spent?: string }> {
+  async findCall(principalId: string, requestKey: string, options: AskOptions = {}): Promise<FoundCall> {
     this.#assertOpen();
     checkString('findCall', 'principalId', principalId);
     checkString('findCall', 'requestKey', requestKey);

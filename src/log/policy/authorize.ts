@@ -127,7 +127,7 @@ async function decideOrWait(
   onApprovalNeeded?.(decision);
   const until = performance.now() + waitMs;
   for (let left = waitMs; left > 0; left = until - performance.now()) {
-    await setTimeout(Math.min(POLL_MS, left), undefined, { ...(signal && { signal }) });
+    await pause(Math.min(POLL_MS, left), signal);
     const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
       lookAgain(state, request, decision, options);
     const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
@@ -137,6 +137,12 @@ async function decideOrWait(
       : { ...seen, recorded: decision.recorded };
   }
   return decision;
+}
+
+/** @throws the signal's reason */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await setTimeout(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined);
+  signal?.throwIfAborted();
 }
 
 /** Whether a call that waits for approval would be decided otherwise now. */
