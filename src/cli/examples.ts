@@ -147,6 +147,19 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   witness: [
     "northroot witness --key witness.pem --name witness.example/w1 --state state/ --log 'example.com/log+530d903a+AekyWA4…'",
   ],
+  serve: [
+    'northroot serve ledger.jsonl --principal agent:a1',
+    'northroot serve ledger.jsonl --tokens tokens.json --listen 127.0.0.1:8788 --approver-key human:olga=olga.pem',
+    'northroot serve ledger.jsonl --principal agent:a1 --opa http://127.0.0.1:8181/v1/data/agents/allow --shadow',
+  ],
+  'gate status': [
+    'northroot gate status ledger.jsonl -f',
+    'northroot gate status ledger.jsonl --format json',
+  ],
+  'gate token': [
+    "northroot gate token tokens.json ci --principal 'agent:ci*' --tool 'fs.*'",
+    'northroot gate token tokens.json olga --principal human:olga --may approve --may read',
+  ],
   canonicalize: ['northroot canonicalize draft.json', `echo '{"b":1,"a":1e2}' | northroot canonicalize`],
   digest: ['northroot digest report.pdf', `echo '"nightly release"' | northroot digest --json`],
   'event-id': ['northroot event-id event.json'],

@@ -40,7 +40,7 @@ import type { Appended } from '../log/writer/ledger.js';
 import type { AskOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
-import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './adviser.js';
+import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
 
 /**

@@ -101,6 +101,8 @@ const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [
   ['disclose', 'PIPE', '--check', 'small.jsonl'],
   ['tiles', 'small.jsonl', '--out', 'never', '--checkpoint', 'PIPE'],
   ['witness', '--name', 'example.com/w', '--key', 'other.pem', '--state', 'never', '--policy', 'PIPE'],
+  ['serve', 'small.jsonl', '--tokens', 'PIPE'],
+  ['gate', 'status', 'small.jsonl', '--trust', 'PIPE'],
   ['canonicalize', 'PIPE'],
   ['digest', 'PIPE'],
   ['event-id', 'PIPE'],

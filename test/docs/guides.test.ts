@@ -13,6 +13,7 @@ const RUN = [
   'budget.md',
   'ci.md',
   'find-a-break.md',
+  'gate.md',
   'guard.md',
   'import.md',
   'rotate-a-key.md',

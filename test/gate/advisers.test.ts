@@ -1,7 +1,7 @@
 /** Advisers: they can deny, ask and rewrite, and never allow what the grants do not. */
 
 import { describe, expect, it } from 'vitest';
-import type { Adviser, AdviserAnswer } from '../../src/gate/adviser.js';
+import type { Adviser, AdviserAnswer } from '../../src/gate/advisers/adviser.js';
 import type { GateCall } from '../../src/gate/gate.js';
 import { memoryPlace } from '../agent/support.js';
 import { sha256Digest } from '../../src/base/value/digest.js';

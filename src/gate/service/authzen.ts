@@ -81,7 +81,7 @@ function failed(error: unknown): Evaluation {
     error instanceof NorthrootError || error instanceof TypeError || error instanceof RangeError;
   const code = error instanceof NorthrootError ? error.code : isKnown ? 'USAGE' : 'INTERNAL_ERROR';
   const status = code === 'NOT_ALLOWED' ? 403 : isKnown ? 400 : 500;
-  const message = isKnown ? printable((error).message, 500) : 'something went wrong here';
+  const message = isKnown ? printable(error.message, 500) : 'something went wrong here';
   return { decision: false, context: { error: { status, message }, code } };
 }
 

@@ -1,14 +1,14 @@
 /** Advisers: policies that are asked before the grants decide, outside the ledger's lock, with the parameters themselves. */
 
-import { printable } from '../base/bytes/printable.js';
-import { canonicalBytes } from '../base/json/canonicalize.js';
-import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
-import { describeValue } from '../base/options.js';
-import { type Digest, isDigest, sha256Digest } from '../base/value/digest.js';
-import { isPrincipalPattern } from '../base/value/principal.js';
-import type { AmountsByUnit } from '../base/value/meter.js';
-import type { ResourceRef } from '../format/schema/generated/types.js';
-import type { Advice, PolicyCheck } from '../log/policy/evaluator.js';
+import { printable } from '../../base/bytes/printable.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
+import { describeValue } from '../../base/options.js';
+import { type Digest, isDigest, sha256Digest } from '../../base/value/digest.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
+import type { AmountsByUnit } from '../../base/value/meter.js';
+import type { ResourceRef } from '../../format/schema/generated/types.js';
+import type { Advice, PolicyCheck } from '../../log/policy/evaluator.js';
 
 /** A call as an adviser sees it. */
 export interface AdvisedCall {
