@@ -1,0 +1,25 @@
+/**
+ * `northroot/gate`: in the path of calls, before and after them. Prices of calls of models, and calls whose results come in pieces.
+ * `northroot` exports all of this too.
+ */
+
+export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
+
+// What calls of models cost
+export { openPrices } from '../gate/price/open-prices.js';
+export { parsePrices, type ModelQuery, type Prices } from '../gate/price/price-file.js';
+export type { ModelPrice } from '../gate/price/model-price.js';
+export { costOf, worstCaseOf, type WorstCase } from '../gate/price/cost.js';
+export { readUsage, type UsageKind } from '../gate/price/read-usage.js';
+export {
+  importPrices,
+  type ImportedPrices,
+  type ImportPricesOptions,
+  type PriceListKind,
+} from '../gate/price/import-prices.js';
+export type { LeftOutPrices } from '../gate/price/imported.js';
+export type { CallPricing, ModelCall, ModelUsage, PricedCall } from '../log/agent/model-usage.js';
+export type { PricedModel, PriceFile, PricePeriod, UnitPrice } from '../format/schema/generated/types.js';
+
+// Guarded calls whose results come in pieces
+export { guardStream, type StreamFunction } from '../gate/guard-stream.js';
