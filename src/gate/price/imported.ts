@@ -20,6 +20,7 @@ export interface LeftOutPrices {
 /** The most kinds that are told apart, so that hostile member names do not fill a report. */
 const MAX_KINDS = 200;
 const MAX_REASON_LENGTH = 64;
+const OTHER = 'OTHER';
 
 /** Counts what is left out. */
 export class LeftOut {
@@ -33,9 +34,9 @@ export class LeftOut {
     const key = `${what} ${shown}`;
     const known = this.#kinds.get(key);
     if (known !== undefined) known.count += 1;
-    else if (this.#kinds.size < MAX_KINDS)
+    else if (this.#kinds.size < MAX_KINDS || reason === OTHER)
       this.#kinds.set(key, { what, reason: shown, count: 1, example: printable(example, 80) });
-    else if (reason !== 'OTHER') this.add(what, 'OTHER', example);
+    else this.add(what, OTHER, example);
   }
 
   /** Ordered by what, then by reason. */
@@ -153,7 +154,7 @@ export function settleNames(models: readonly ImportedModel[], leftOut: LeftOut):
   });
 }
 
-/** Told of an object without the type that is asked for. */
+/** A member; undefined where it is absent or null. */
 export function memberOf(object: SourceObject, name: string): SourceValue | undefined {
   const value = object.get(name);
   return value === null ? undefined : value;
