@@ -156,7 +156,7 @@ describe('for all prices and usages', () => {
   ] as const;
   const price = fc
     .tuple(...UNITS.map(() => rate))
-    .map((rates) => priceOf(...rates.map((each, n) => ({ unit: UNITS[n]!, ...each }))));
+    .map((rates) => priceOf(...rates.map((each, n) => ({ unit: UNITS[n], ...each }))));
   const count = fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: 0, max: 100_000_000 }));
   const PARTS = ['cacheRead', 'cacheWrite', 'cacheWrite1h', 'inputAudio'] as const;
   const usage = fc

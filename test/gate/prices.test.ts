@@ -211,9 +211,9 @@ describe('importing', () => {
     const [one, other] = [LITELLM, GENAI].map((list) =>
       costOf(imported(list).find({ model: 'm-1', provider: 'acme', at: AS_OF }), { ...usage, cacheRead: 0 }),
     );
-    expect(formatQuantity(one!)).toBe('1.52225');
+    expect(formatQuantity(one)).toBe('1.52225');
     // Only the first has a tier for the output.
-    expect(formatQuantity(other!)).toBe('1.5215');
+    expect(formatQuantity(other)).toBe('1.5215');
   });
 
   it('keeps only the models that are asked for, and refuses a pattern for which there is none', () => {
@@ -306,8 +306,7 @@ describe('importing', () => {
   });
 
   it('refuses a list that is not what it is said to be, and malformed options', () => {
-    const of = (options: object) => () =>
-      importPrices(Buffer.from(LITELLM), { asOf: AS_OF, ...options } as { asOf: string });
+    const of = (options: object) => () => importPrices(Buffer.from(LITELLM), { asOf: AS_OF, ...options });
     expect(codeThrown(of({ from: 'genai-prices' }))).toBe('PRICES_INVALID');
     expect(of({ from: 'other' })).toThrow(RangeError);
     expect(of({ asOf: 'today' })).toThrow(RangeError);

@@ -161,7 +161,7 @@ async function show(
   { provider, format }: ShowOptions,
 ): Promise<ExitStatus> {
   const prices = await readPrices(path, context);
-  const entry = prices.entry({ model, ...defined({ provider }) });
+  const entry = refuseMisuse(() => prices.entry({ model, ...defined({ provider }) }));
   await context.terminal.write(
     format === 'json'
       ? `${jsonText({ prices: formatDigest(prices.digest), as_of: prices.asOf, ...entry }, 2)}\n`
@@ -213,7 +213,7 @@ async function tellCost(
   { provider, at, format, ...usage }: CostOptions,
 ): Promise<ExitStatus> {
   const prices = await readPrices(path, context);
-  const price = prices.find({ model, ...defined({ provider, at }) });
+  const price = refuseMisuse(() => prices.find({ model, ...defined({ provider, at }) }));
   const usd = formatQuantity(refuseMisuse(() => costOf(price, usage)));
   await context.terminal.write(
     format === 'json'
@@ -223,12 +223,12 @@ async function tellCost(
   return 0;
 }
 
-/** Parts that are more than their whole. */
+/** Names that are none, and parts that are more than their whole. */
 function refuseMisuse<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (error instanceof RangeError) throw usageError(error.message.replace(/^costOf: /, ''));
+    if (error instanceof RangeError) throw usageError(error.message.replace(/^\w+: /, ''));
     throw error;
   }
 }
