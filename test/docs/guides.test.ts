@@ -15,6 +15,7 @@ const RUN = [
   'find-a-break.md',
   'guard.md',
   'import.md',
+  'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
 
