@@ -157,6 +157,21 @@ describe('a call that cannot be priced', () => {
     expect(usedBy(event)).toMatchObject({ usd: '0.5', 'tokens.input': '5000' });
   });
 
+  it('since its usage cannot be read is charged as reserved', async () => {
+    const { error, event, left } = await guardCall(({ meter }) => {
+      meter.addUsage({ model: 'm-1', ...readUsage('openai-chat', { prompt_tokens: 1 })! });
+    });
+    expect(error).toMatchObject({ code: 'MODEL_USAGE_INVALID' });
+    expect(event).toMatchObject({ outcome: 'failure', error_code: 'MODEL_USAGE_INVALID' });
+    expect(usedBy(event)).toMatchObject({ usd: '0.5', 'tokens.input': '5000' });
+    expect(left).toBe('0.5');
+    // A stream that was cut has no usage.
+    const cut = await guardCall(({ meter }) => {
+      meter.addUsage({ model: 'm-1', ...readUsage('openai-chat', null)! });
+    });
+    expect([cut.error, cut.left]).toEqual([expect.any(TypeError), '0.5']);
+  });
+
   it('for want of prices is charged as reserved', async () => {
     const place = memoryPlace();
     const ledger = await openLive(place);

@@ -263,6 +263,18 @@ describe('importing', () => {
       'PERIODS_UNCLEAR',
       '[{"prices":{"input_mtok":1}},{"constraint":{"start_date":"2026-02-01"},"prices":{"input_mtok":2}},{"constraint":{"start_date":"2026-01-01"},"prices":{"input_mtok":3}}]',
     ],
+    [
+      'PERIODS_UNCLEAR',
+      '[{"prices":{"input_mtok":1}},{"constraint":{"start_date":"2026-02-30"},"prices":{"input_mtok":2}}]',
+    ],
+    [
+      'PERIODS_UNCLEAR',
+      `[${Array.from({ length: 65 }, (_, n) => `{"constraint":{"start_date":"${2000 + n}-01-01"},"prices":{"input_mtok":1}}`).join(',')}]`,
+    ],
+    [
+      'PRICE_INVALID',
+      `{"input_mtok":{"base":1,"tiers":[${Array.from({ length: 17 }, (_, n) => `{"start":${n},"price":1}`).join(',')}]}}`,
+    ],
     ['output_citation_mtok', '{"output_citation_mtok":2}'],
   ])('leaves out a model of genai-prices as %s: %s', (reason, prices) => {
     const list = `[{"id":"a","models":[{"id":"m","match":{"equals":"m"},"prices":{"input_mtok":1}},{"id":"bad","match":{"equals":"bad"},"prices":${prices}}]}]`;
@@ -282,6 +294,14 @@ describe('importing', () => {
         { above: 200_000, usd: '1' },
       ],
     });
+  });
+
+  it('keeps 1,000 other names of a model', () => {
+    const names = Array.from({ length: 1_001 }, (_, n) => `{"equals":"n-${n}"}`).join(',');
+    const list = `[{"id":"a","models":[{"id":"m","match":{"or":[${names}]},"prices":{"input_mtok":1}}]}]`;
+    const { prices, leftOut } = importPrices(Buffer.from(list), { asOf: AS_OF });
+    expect(prices.entry({ model: 'm' }).aliases).toHaveLength(1_000);
+    expect(leftOut).toEqual([{ what: 'pattern', reason: 'TOO_MANY', count: 1, example: 'm' }]);
   });
 
   it('leaves each name to one model of a provider', () => {

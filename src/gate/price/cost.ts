@@ -56,7 +56,8 @@ export function costOf(price: ModelPrice, usage: ModelUsage): Quantity {
 
 /**
  * The most that a call can cost in usd, to be reserved before it: every byte a token, every token of the dearest kind. It holds for what is in
- * the request. What the provider adds to it (earlier turns that it keeps, files and images that it fetches, results of its own tools) is not.
+ * the request. What the provider adds to it (prompts of its own, earlier turns that it keeps, files and images that it fetches, results of its
+ * own tools) is not.
  * @throws NorthrootError `PRICE_UNKNOWN` where the price file has no price for it; TypeError, RangeError for malformed limits
  */
 export function worstCaseOf(price: ModelPrice, most: WorstCase): Quantity {

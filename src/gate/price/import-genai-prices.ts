@@ -1,6 +1,7 @@
 /** The data file of genai-prices: an array of providers with their models, usd for a million tokens. */
 
 import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
 import type { PricePeriod, UnitPrice } from '../../format/schema/generated/types.js';
 import {
   exactPrice,
@@ -34,7 +35,9 @@ const UNITS: Readonly<Record<string, readonly [unit: PriceUnit, places: number]>
   web_searches_kcount: ['web_searches', THOUSAND],
 };
 
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
+/** As the schema has them. */
+const MAX_PERIODS = 64;
+const MAX_NAMES = 1_000;
 /** Of alternatives within alternatives. */
 const MAX_MATCH_DEPTH = 8;
 
@@ -75,14 +78,16 @@ function readModel(provider: string, value: SourceValue, leftOut: LeftOut): Impo
   if (typeof periods === 'string') return periods;
   if (periods.some(({ prices }) => prices.length === 0)) return [...others][0] ?? 'NO_PRICE';
   for (const member of others) leftOut.add('price', member, model);
-  const aliases: string[] = [];
-  const prefixes: string[] = [];
-  readMatch(value.get('match'), {
-    equals: (name) => name !== model && aliases.push(name),
-    starts_with: (name) => prefixes.push(name),
-    other: (kind) => leftOut.add('pattern', kind, model),
-  });
-  return { provider, model, aliases: [...new Set(aliases)], prefixes: [...new Set(prefixes)], periods };
+  const aliases = new Set<string>();
+  const prefixes = new Set<string>();
+  const other = (kind: string): void => leftOut.add('pattern', kind, model);
+  const addTo = (names: Set<string>) => (name: string) => {
+    if (names.size < MAX_NAMES) names.add(name);
+    else other('TOO_MANY');
+  };
+  readMatch(value.get('match'), { equals: addTo(aliases), starts_with: addTo(prefixes), other });
+  aliases.delete(model);
+  return { provider, model, aliases: [...aliases], prefixes: [...prefixes], periods };
 }
 
 /** The last that has begun holds, so they must be in the order of time; the first holds where none has begun. */
@@ -106,7 +111,8 @@ function readPeriods(value: SourceValue | undefined, others: Set<string>): Price
     const start = constraint instanceof SourceObject ? constraint.get('start_date') : undefined;
     if (typeof start !== 'string') return 'TIME_OF_DAY';
     const from = `${start}T00:00:00Z`;
-    if (!DATE.test(start) || (periods.at(-1)?.from ?? '') >= from) return 'PERIODS_UNCLEAR';
+    const isLater = isTimestamp(from) && (periods.at(-1)?.from ?? '') < from;
+    if (!isLater || periods.length === MAX_PERIODS) return 'PERIODS_UNCLEAR';
     periods.push(index === 0 ? { prices } : { from, prices });
   }
   return periods.length === 0 ? 'NO_PRICE' : periods;

@@ -70,6 +70,9 @@ export function exactPrice(value: SourceValue | undefined, places = 0): string |
   return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }
 
+/** As the schema has it. */
+const MAX_TIERS = 16;
+
 /** The prices of a model by unit, in the order of units. */
 export class PriceList {
   readonly #prices = new Map<PriceUnit, { usd?: string; readonly tiers: Map<number, string> }>();
@@ -82,13 +85,14 @@ export class PriceList {
     else price.tiers.set(above, usd);
   }
 
-  /** Undefined where a unit has tiers, and it is not said what it costs below them. */
+  /** Undefined where a unit has tiers, and it is not said what it costs below them; and for more tiers than a price file has. */
   list(): UnitPrice[] | undefined {
     const list: UnitPrice[] = [];
     for (const [unit, own] of [...this.#prices].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const { usd, tiers } = own.usd === undefined ? this.#below(unit, own.tiers) : own;
       if (usd === undefined) return undefined;
       const steps = [...tiers].sort(([a], [b]) => a - b).map(([above, each]) => ({ above, usd: each }));
+      if (steps.length > MAX_TIERS) return undefined;
       list.push(steps.length === 0 ? { unit, usd } : { unit, usd, tiers: steps });
     }
     return list;

@@ -4,7 +4,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { describeValue } from '../../base/options.js';
-import type { ModelUsage } from '../../log/agent/model-usage.js';
+import { MODEL_USAGE_INVALID, type ModelUsage } from '../../log/agent/model-usage.js';
 import { checkUsage, MAX_COUNT } from './usage.js';
 
 /** Whose form a usage has. */
@@ -30,7 +30,8 @@ const READERS: Readonly<Record<UsageKind, (raw: Raw) => ModelUsage | undefined>>
  * @returns undefined where there is none: `undefined`, `null`, and an AI SDK usage that states neither input nor output. A stream states its
  *   usage at its end, and an aborted one never.
  * @throws NorthrootError `MODEL_USAGE_INVALID` where a needed member is missing, a number is no whole number from 0 to 10^9, parts are more
- *   than their whole, or the usage says that it was charged at other prices than the standard ones
+ *   than their whole, or the usage says that it was charged at other prices than the standard ones. A guarded call that throws it is charged
+ *   as reserved.
  * @throws RangeError for an unknown kind
  */
 export function readUsage(kind: UsageKind, raw: unknown): ModelUsage | undefined {
@@ -47,7 +48,7 @@ export function readUsage(kind: UsageKind, raw: unknown): ModelUsage | undefined
     return stated;
   } catch (error) {
     if (error instanceof RangeError)
-      throw new NorthrootError('MODEL_USAGE_INVALID', error.message, { cause: error });
+      throw new NorthrootError(MODEL_USAGE_INVALID, error.message, { cause: error });
     throw error;
   }
 }
@@ -119,7 +120,7 @@ class Raw {
   fault(name: string, expected: string, actual: string): NorthrootError {
     const place = `${this.#path}${name}`.replace(/\.$/, '');
     const where = place === '' ? this.#kind : `${this.#kind}: ${place}`;
-    return new NorthrootError('MODEL_USAGE_INVALID', `${where}: expected ${expected}, found ${actual}`);
+    return new NorthrootError(MODEL_USAGE_INVALID, `${where}: expected ${expected}, found ${actual}`);
   }
 
   #member(name: string): unknown {

@@ -27,7 +27,7 @@ import {
 import { type StartedExecution, startExecution } from '../policy/start.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
 import { DeniedError, type GuardedOutcome, UnrecordedExecutionError, ViolationError } from './errors.js';
-import type { CallPricing } from './model-usage.js';
+import { type CallPricing, MODEL_USAGE_INVALID } from './model-usage.js';
 import { UsageMeter } from './usage-meter.js';
 
 /** A request to a {@link LiveLedger}. */
@@ -358,7 +358,8 @@ export class Guard<T> {
     const meterUsed = raiseMeters(measured, said);
     const meterBasisByUnit = { ...measuredBases(details.meterBasis, measured, meterUsed), ...meter.bases };
     const stated = { ...details, meterBasisByUnit };
-    const rest = { unmetered: options.unmetered ?? 'charge', unsure: meter.unsure };
+    const unsure = isUnread(outcome) ? new Set(permission.reserved.map(({ unit }) => unit)) : meter.unsure;
+    const rest = { unmetered: options.unmetered ?? 'charge', unsure };
     if (outcome.kind !== 'returned' && signal.aborted)
       return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
     const ending =
@@ -401,6 +402,11 @@ function detailsOf({ meterBasis, modelId, provider, pricingSnapshotDigest }: Gua
 function elapsedSince(from: number, to: number): number {
   const elapsed = Math.ceil(to - from);
   return Number.isSafeInteger(elapsed) && elapsed > 0 ? elapsed : 0;
+}
+
+/** Whether a call was made whose usage could not be read: its failure is not free. */
+function isUnread(outcome: GuardedOutcome): boolean {
+  return outcome.kind === 'threw' && codeOf(outcome) === MODEL_USAGE_INVALID;
 }
 
 /** The error's `code`, such as `ENOENT`, where an event may carry it. */

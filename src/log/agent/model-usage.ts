@@ -37,6 +37,9 @@ export interface ModelUsage {
   readonly images?: number | undefined;
 }
 
+/** The code of what a provider states of usage and cannot be read: such a call was made, and how much it used is not known. */
+export const MODEL_USAGE_INVALID = 'MODEL_USAGE_INVALID';
+
 /** The usage of a call, and of which model. */
 export interface ModelCall extends ModelUsage {
   /** The model that answered, as its provider names it. */
