@@ -1,9 +1,23 @@
 /**
- * `northroot/gate`: in the path of calls, before and after them. Prices of calls of models, and calls whose results come in pieces.
- * `northroot` exports all of this too.
+ * `northroot/gate`: in the path of calls. It decides before a call, and settles after it. Prices of calls of models, and calls whose
+ * results come in pieces. `northroot` exports all of this too.
  */
 
 export { NorthrootError, type NorthrootErrorOptions } from '../base/error.js';
+
+export { type Adviser, type AdviserAnswer, type AdvisedCall } from '../gate/adviser.js';
+export {
+  Gate,
+  type CallName,
+  type CallOutcome,
+  type Coverage,
+  type GateAnswer,
+  type GateCall,
+  type GateDecision,
+  type GateOptions,
+  type OpenCall,
+  type Settled,
+} from '../gate/gate.js';
 
 // What calls of models cost
 export { openPrices } from '../gate/price/open-prices.js';

@@ -42,6 +42,7 @@ export {
 // Deciding, reading, accounts, reports (SPEC §8, §9)
 export {
   GrantEvaluator,
+  type Advice,
   type AuthorizationDecision,
   type AuthorizationRequest,
   type PolicyCheck,
@@ -62,6 +63,7 @@ export {
   type ApprovalOptions,
   type PendingApproval,
 } from '../log/policy/approve.js';
+export { type FoundCall, type KnownCall } from '../log/policy/known-answer.js';
 export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
 export { type DelegateOptions } from '../log/policy/delegate.js';
 export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';
@@ -136,8 +138,10 @@ export {
   type CloseOptions,
   type DoneExecution,
   type LiveLedgerOptions,
+  type DecisionOptions,
+  type WaitOptions,
   type WithdrawOptions,
 } from '../log/agent/live-ledger.js';
 export type { LiveRequest } from '../log/agent/guard.js';
 export type { UsageMeter } from '../log/agent/usage-meter.js';
-export { type AskOptions } from '../log/writer/withdrawal.js';
+export { type AskOptions, type Decided, type DecideOptions } from '../log/writer/withdrawal.js';

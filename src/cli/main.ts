@@ -22,6 +22,7 @@ import { addCompletion } from './commands/completion.js';
 import { addDiff } from './commands/diff.js';
 import { addDisclose } from './commands/disclose.js';
 import { addExport } from './commands/export.js';
+import { addGate } from './commands/gate.js';
 import { addGrant } from './commands/grant.js';
 import { addCheck, addImport } from './commands/import.js';
 import { addInit } from './commands/init.js';
@@ -36,6 +37,7 @@ import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
 import { addReport } from './commands/report.js';
+import { addServe } from './commands/serve.js';
 import { addShow } from './commands/show.js';
 import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
@@ -73,6 +75,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
+  'In the path of calls:': [addServe, addGate],
   'Verifying and reading:': [
     addVerify,
     addReport,

@@ -121,6 +121,15 @@ export function assertPatterns({
   }
 }
 
+/** `HOST:PORT`. */
+export function listenAddress(text: string): { host: string; port: number } {
+  const [, address, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = address ?? name;
+  const port = Number(digits);
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new InvalidArgumentError('Expected HOST:PORT, such as 127.0.0.1:8787 or [::1]:0.');
+}
+
 function textThat(isValid: (text: string) => boolean, expected: string): (text: string) => string {
   return (text) => {
     if (isValid(text)) return text;

@@ -7,11 +7,22 @@ import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
 import type { UsageMeter } from '../../src/log/agent/usage-meter.js';
 import type { Finding } from '../../src/format/finding/finding.js';
 import { digestIntent } from '../../src/log/policy/draft-grant.js';
+import { GrantEvaluator } from '../../src/log/policy/evaluator.js';
 import { draftExecution } from '../../src/log/policy/record.js';
 import type { Appended } from '../../src/log/writer/ledger.js';
 import type { LedgerStore } from '../../src/log/store/ledger-store.js';
 import { codeOf, errorOf } from '../writer/support.js';
-import { AGENT, filePlace, gate, grant, leftOf, memoryPlace, openLive, usedBy } from './support.js';
+import {
+  AGENT,
+  filePlace,
+  gate,
+  grant,
+  leftOf,
+  memoryPlace,
+  openLive,
+  type Place,
+  usedBy,
+} from './support.js';
 
 const OUTPUT = digestIntent('output');
 
@@ -36,6 +47,21 @@ async function abortWhileRunning(ledger: LiveLedger, run: (context: GuardContext
     { signal: controller.signal },
   );
   return errorOf(guarded);
+}
+
+/** A place that tells how many lines each group has, before it is written. */
+function onAppend(place: Place, tell: (lines: number) => unknown): Place {
+  const store = new Proxy(place.open() as LedgerStore, {
+    get: (target, name): unknown => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]): unknown => {
+        if (name === 'appendIf') tell((args[1] as unknown[]).length);
+        return Reflect.apply(member, target, args) as unknown;
+      };
+    },
+  });
+  return { ...place, open: () => store };
 }
 
 describe('guard', () => {
@@ -166,23 +192,50 @@ describe('guard', () => {
     const signal = AbortSignal.abort(new Error('early'));
     expect(await errorOf(ledger.guard('fs.read', {}, run, { signal }))).toMatchObject({ message: 'early' });
     expect(place.events()).toHaveLength(size);
-    // Aborts once the reservation is made.
+    // Aborts while it is decided, so that it is allowed and not begun.
     const controller = new AbortController();
-    let looks = 0;
     const policyLedger = await openLive(place, {
-      now: () => {
-        looks += 1;
-        if (place.events().length > size) controller.abort(new Error('late'));
-        return new Date().toISOString();
+      policy: (state) => {
+        controller.abort(new Error('late'));
+        return new GrantEvaluator(state);
       },
     });
     const guarded = policyLedger.guard('fs.read', {}, run, { signal: controller.signal });
     expect(await errorOf(guarded)).toMatchObject({ message: 'late' });
-    expect(looks).toBeGreaterThan(0);
-    expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', error_code: 'ABANDONED' });
+    expect(place.events().slice(size)).toMatchObject([
+      { event_type: 'authorization', decision: 'allow' },
+      { event_type: 'execution', error_code: 'ABANDONED' },
+    ]);
     expect(await leftOf(ledger, grantId)).toBe('10');
     expect((await ledger.budget(grantId)).started).toEqual([]);
     expect(await place.verdict()).toBe('ok');
+  });
+
+  it('records that nothing was done where it is aborted once it is begun, and does not run', async () => {
+    const place = memoryPlace();
+    const controller = new AbortController();
+    let isBegun = false;
+    const ledger = await openLive(onAppend(place, () => isBegun && controller.abort(new Error('late'))));
+    const grantId = await grant(ledger, { meterCaps: { calls: 10 } });
+    isBegun = true;
+    const run = (): never => expect.fail('it was run');
+    const error = await errorOf(ledger.guard('fs.read', {}, run, { signal: controller.signal }));
+    expect(error).toMatchObject({ message: 'late' });
+    expect(place.events().at(-1)).toMatchObject({ outcome: 'failure', error_code: 'ABORTED' });
+    expect(await leftOf(ledger, grantId)).toBe('10');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('writes decision and start in one group, and the execution in another', async () => {
+    const place = memoryPlace();
+    const groups: number[] = [];
+    const ledger = await openLive(onAppend(place, (lines) => groups.push(lines)));
+    await grant(ledger, { meterCaps: { calls: 10 } });
+    groups.length = 0;
+    await ledger.guard('fs.read', {}, () => undefined);
+    expect(groups).toEqual([2, 1]);
+    await errorOf(ledger.guard('net.get', {}, () => undefined));
+    expect(groups).toEqual([2, 1, 1]);
   });
 
   it('never swallows what was done and could not be recorded', async () => {

@@ -170,19 +170,23 @@ describe('a reservation', () => {
       await two.start(toDigestText(decided.event_id.b64), { paramsDigest });
     };
     store.acquire = async (options) => {
-      // The turn after the decision is that of the guard's start.
+      // The turn after the decision is that of the guard's release.
       if (isDecided) await begin();
       isDecided = false;
       return acquire(options);
     };
+    const controller = new AbortController();
     const policy: LiveLedgerOptions['policy'] = (state) => {
       isDecided = true;
+      controller.abort(new Error('enough'));
       return new GrantEvaluator(state);
     };
     const one = await LiveLedger.open(store, { signer, principalId: AGENT, lingerMs: 0, policy });
     const grantId = await grant(two, { meterCaps: CAPS });
-    const ran = one.guard('fs.read', {}, () => expect.unreachable(), { reserve: { usd: 1 } });
-    expect(await codeOf(ran)).toBe('AUTHORIZATION_STARTED');
+    const { signal } = controller;
+    const ran = one.guard('fs.read', {}, () => expect.unreachable(), { reserve: { usd: 1 }, signal });
+    await expect(ran).rejects.toThrow('enough');
+    expect(isDecided).toBe(false);
     expect(place.events().map(({ event_type: type }) => type)).not.toContain('execution');
     expect(await leftOf(two, grantId, 'usd')).toBe('0');
     await one.close();

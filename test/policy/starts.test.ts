@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { authorizeAction, type ActionRequest } from '../../src/log/policy/authorize.js';
+import { authorizeAction, authorizeAndStart, type ActionRequest } from '../../src/log/policy/authorize.js';
 import {
   draftExecution,
   draftSettlement,
@@ -422,6 +422,58 @@ describe('an open ledger', () => {
     const fine = ask(ledger);
     await expect(failing).rejects.toBe(broken);
     expect((await fine).decision).toBe('allow');
+  });
+});
+
+describe('a decision with its start', () => {
+  const begin = (ledger: Ledger, more: Partial<ActionRequest> = {}, at = NOON) =>
+    authorizeAndStart(
+      ledger,
+      { ...REQUEST, meters: meters({ usd: 1 }), ...more },
+      { meterUsed: meters({ calls: 1 }), now: at },
+    );
+
+  it('is on disk with it, and is settled as any other', async () => {
+    const { ledger, path } = await make(grant());
+    const { decision, recorded, started, refusal } = await begin(ledger);
+    expect({ decision, refusal }).toEqual({ decision: 'allow', refusal: undefined });
+    expect(started).toMatchObject({ startedAt: NOON, recorded: { seq: recorded.seq + 1 } });
+    const { permission } = started!;
+    expect(permission).toMatchObject({
+      authorizationId: recorded.eventId,
+      startId: started!.recorded.eventId,
+    });
+    expect(await codeOf(start(ledger, recorded.eventId))).toBe('AUTHORIZATION_STARTED');
+    await ledger.append({ event: draftExecution(permission, used({ usd: '0.5', calls: 1 })) });
+    expect(await ledger.inspect(listOpenStarts)).toEqual([]);
+    await ledger.close();
+    expect(await judge(path)).toMatchObject({ verdict: 'ok', records: 5, codes: [] });
+  });
+
+  it('is without one where it denies, and where the start is refused', async () => {
+    const { ledger, path } = await make(grant());
+    const denied = await begin(ledger, { toolName: 'net.get' });
+    expect(denied).toMatchObject({ decision: 'deny', decisionCode: 'TOOL_NOT_ALLOWED' });
+    expect(denied).not.toHaveProperty('started');
+    const late = await begin(ledger, { expiresAt: LATER }, LATER);
+    expect(late).toMatchObject({ decision: 'allow', refusal: { code: 'ACTION_EXPIRED' } });
+    expect(late).not.toHaveProperty('started');
+    await ledger.close();
+    expect(await judge(path)).toMatchObject({ verdict: 'ok', records: 4 });
+  });
+
+  it('is begun once for a request key', async () => {
+    const { ledger } = await make(grant());
+    const { recorded } = await authorizeAction(ledger, { ...REQUEST, requestKey: 'once' });
+    const second = await begin(ledger, { requestKey: 'once' });
+    expect(second).toMatchObject({
+      decision: 'allow',
+      recorded: { eventId: recorded.eventId, status: 'exists' },
+    });
+    expect(second.started?.permission.authorizationId).toBe(recorded.eventId);
+    const third = await begin(ledger, { requestKey: 'once' });
+    expect(third).toMatchObject({ decision: 'allow', refusal: { code: 'AUTHORIZATION_STARTED' } });
+    expect(third).not.toHaveProperty('started');
   });
 });
 

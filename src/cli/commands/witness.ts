@@ -17,6 +17,7 @@ import { witnessPolicyKeys } from '../../rules/trust/witness-policy.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
+import { listenAddress } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 interface WitnessCommandOptions {
@@ -143,14 +144,6 @@ function logKeys(text: string, previous: readonly LogKey[]): readonly LogKey[] {
     );
   }
   return [...previous, split === -1 ? key : { ...key, origin }];
-}
-
-function listenAddress(text: string): { host: string; port: number } {
-  const [, address, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? [];
-  const host = address ?? name;
-  const port = Number(digits);
-  if (host !== undefined && port <= 65_535) return { host, port };
-  throw new InvalidArgumentError('Expected HOST:PORT, such as 127.0.0.1:8787 or [::1]:0.');
 }
 
 function prefixPath(text: string): string {

@@ -10,7 +10,13 @@ import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { describeFinding } from '../../format/finding/words.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
-import type { ActionRequest, AuthorizeOptions, RecordedDecision } from '../policy/authorize.js';
+import type {
+  ActionRequest,
+  ActionStart,
+  AuthorizeOptions,
+  BegunDecision,
+  RecordedDecision,
+} from '../policy/authorize.js';
 import {
   ABORTED,
   checkDetails,
@@ -24,7 +30,7 @@ import {
   stateReserved,
   type Unmetered,
 } from '../policy/record.js';
-import { type StartedExecution, startExecution } from '../policy/start.js';
+import type { StartedExecution } from '../policy/start.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
 import { DeniedError, type GuardedOutcome, UnrecordedExecutionError, ViolationError } from './errors.js';
 import { type CallPricing, MODEL_USAGE_INVALID } from './model-usage.js';
@@ -112,12 +118,12 @@ export interface GuardOptions extends ExecutionDetails {
 }
 
 interface GuardParts {
-  readonly authorize: (
+  readonly begin: (
     request: LiveRequest,
+    start: ActionStart,
     options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
-  ) => Promise<RecordedDecision>;
+  ) => Promise<BegunDecision>;
   readonly ledger: Ledger;
-  readonly honourImported: readonly string[] | undefined;
   readonly prices: CallPricing | undefined;
   readonly now: () => string;
   readonly ticks: () => number;
@@ -225,13 +231,17 @@ export class Guard<T> {
     const { toolName, params, options } = this.#call;
     const paramsDigest = sha256Digest(canonicalBytesWithout(params));
     const { approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
-    const decision = await this.#parts.authorize(this.#toRequest(paramsDigest), {
-      signal: this.#abort.signal,
-      waitMs: approval === 'wait' ? approvalWaitMs : 0,
-      onApprovalNeeded: onApprovalNeeded && ((asked) => queueMicrotask(() => onApprovalNeeded(asked))),
-    });
+    const { started, refusal, ...decision } = await this.#parts.begin(
+      this.#toRequest(paramsDigest),
+      { meterUsed: [ONE_CALL], now: this.#parts.now },
+      {
+        signal: this.#abort.signal,
+        waitMs: approval === 'wait' ? approvalWaitMs : 0,
+        onApprovalNeeded: onApprovalNeeded && ((asked) => queueMicrotask(() => onApprovalNeeded(asked))),
+      },
+    );
     if (decision.decision === 'deny') throw new DeniedError(toolName, decision);
-    const claim = await this.#claim(decision, paramsDigest);
+    const claim = await this.#claim(decision, started, refusal);
     if (options.onStop !== 'finish') this.running = decision.recorded.eventId;
     const { outcome, event } = await this.#run(decision, claim);
     this.running = undefined;
@@ -282,22 +292,17 @@ export class Guard<T> {
     };
   }
 
-  /** Claims what was allowed. On failure the reservation is released, unless another recorder has begun it. */
-  async #claim({ recorded }: RecordedDecision, paramsDigest: Digest): Promise<StartedExecution> {
-    const { ledger, now, honourImported } = this.#parts;
+  /** The start of what was allowed. Without one the reservation is released, unless another recorder has begun it. */
+  async #claim(
+    { recorded }: RecordedDecision,
+    claim: StartedExecution | undefined,
+    refusal: unknown,
+  ): Promise<StartedExecution> {
+    const { ledger } = this.#parts;
     const { signal } = this.#abort;
-    let claim: StartedExecution;
-    try {
-      claim = await startExecution(ledger, recorded.eventId, {
-        paramsDigest,
-        meterUsed: [ONE_CALL],
-        now,
-        signal,
-        honourImported,
-      });
-    } catch (error) {
+    if (claim === undefined) {
       await this.#release(recorded.eventId);
-      throw error;
+      throw refusal;
     }
     if (!signal.aborted) return claim;
     const { permission, startedAt } = claim;

@@ -13,14 +13,22 @@ import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import { type EventPlace, grantChain } from '../../rules/bounds/grant.js';
 import { findStop } from '../../rules/bounds/withdrawal.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { authorizeAction, type AuthorizeOptions, type RecordedDecision } from '../policy/authorize.js';
+import {
+  type ActionRequest,
+  type ActionStart,
+  authorizeAction,
+  authorizeAndStart,
+  type AuthorizeOptions,
+  type BegunDecision,
+} from '../policy/authorize.js';
 import {
   type ApprovalOptions,
   draftApproval,
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
-import type { HonourOptions } from '../policy/evaluator.js';
+import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
+import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
@@ -129,6 +137,7 @@ const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   hygiene: 'object',
   requestKey: 'string',
   approvalIds: 'array',
+  advice: 'object',
 };
 
 const START_TYPES: OptionTypes<StartRequest> = {
@@ -196,6 +205,21 @@ const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
 };
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
+
+/** Of a decision that may wait for approvals. */
+export type WaitOptions = Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>;
+
+export interface DecisionOptions extends WaitOptions {
+  /** Begins what is allowed, in the same durable step. */
+  readonly start?: ActionStart | undefined;
+}
+
+const DECISION_TYPES: OptionTypes<DecisionOptions> = {
+  signal: 'signal',
+  waitMs: 'number',
+  onApprovalNeeded: 'function',
+  start: 'object',
+};
 const DEFAULT_GRACE_MS = 1_000;
 const STOP_POLL_MS = 500;
 const ABANDONED_AT_ONCE = 500;
@@ -283,6 +307,16 @@ export class LiveLedger {
     return this.#ledger.genesisId;
   }
 
+  /** Who acts unless a request says otherwise. */
+  get principalId(): string | undefined {
+    return this.#options.principalId;
+  }
+
+  /** The present, by the ledger's clock: a timestamp of SPEC §2. */
+  now(): string {
+    return this.#now();
+  }
+
   /** Records known to be on disk. */
   get size(): number {
     return this.#ledger.size;
@@ -294,11 +328,44 @@ export class LiveLedger {
    * @throws TypeError, RangeError for a malformed request
    * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}
    */
-  async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
+  async authorize(request: LiveRequest, options: DecisionOptions = {}): Promise<BegunDecision> {
     this.#assertOpen();
     checkOptions('authorize: request', request, REQUEST_TYPES);
-    checkOptions('authorize', options, ASK_TYPES);
-    return this.#authorize(request, { signal: options.signal });
+    checkOptions('authorize', options, DECISION_TYPES);
+    const { start, ...how } = options;
+    const [asked, ways] = [this.#toRequest(request), this.#toHow(how)];
+    if (start === undefined) return authorizeAction(this.#ledger, asked, ways);
+    return authorizeAndStart(this.#ledger, asked, { now: () => this.#now(), ...start }, ways);
+  }
+
+  /**
+   * What {@link LiveLedger.authorize} would answer now. Nothing is recorded or reserved.
+   * @throws TypeError, RangeError for a malformed request; NorthrootError as {@link LiveLedger.budget}
+   */
+  async evaluate(request: LiveRequest, options: AskOptions = {}): Promise<AuthorizationDecision> {
+    this.#assertOpen();
+    checkOptions('evaluate: request', request, REQUEST_TYPES);
+    checkOptions('evaluate', options, ASK_TYPES);
+    const { ttlMs, ...asked } = this.#toRequest(request);
+    void ttlMs;
+    const { policy, honourImported } = this.#options;
+    return this.#ledger.inspect((_, deciding) => {
+      const evaluator = policy?.(deciding) ?? new GrantEvaluator(deciding, { honourImported });
+      return evaluator.evaluate({ ...asked, now: asked.now ?? this.#now() });
+    }, options);
+  }
+
+  /**
+   * The call that a principal was allowed under a request key, other writers' records included.
+   * @returns `open`, if it can still be executed, released or settled; else the action that was `spent` or `released`; nothing for an
+   *   unknown key
+   */
+  async findCall(principalId: string, requestKey: string, options: AskOptions = {}): Promise<FoundCall> {
+    this.#assertOpen();
+    checkString('findCall', 'principalId', principalId);
+    checkString('findCall', 'requestKey', requestKey);
+    checkOptions('findCall', options, ASK_TYPES);
+    return this.#ledger.inspect((_, deciding) => findCall(deciding, principalId, requestKey), options);
   }
 
   /**
@@ -418,7 +485,7 @@ export class LiveLedger {
   /**
    * Runs a function that the ledger allows, and records its use:
    * 1. authorizes and reserves; a denial is recorded, and thrown as {@link DeniedError};
-   * 2. claims by a start, on disk before the call;
+   * 2. claims by a start, in the same write, before the call;
    * 3. calls the function, which meters its use; `calls` and `time.ms` are measured;
    * 4. records the execution: `success`; `failure` with the error's `code`, else `ERROR`; `unknown` if it threw after an abort. Aborted
    *   before the call, it is released (`ABANDONED`).
@@ -441,9 +508,9 @@ export class LiveLedger {
     this.#assertOpen();
     const guard = new Guard(
       {
-        authorize: (request, how) => this.#authorize(request, how),
+        begin: (request, start, how) =>
+          authorizeAndStart(this.#ledger, this.#toRequest(request), start, this.#toHow(how)),
         ledger: this.#ledger,
-        honourImported: this.#options.honourImported,
         prices: this.#options.prices,
         now: () => this.#now(),
         ticks: this.#options.ticks ?? (() => performance.now()),
@@ -662,19 +729,18 @@ export class LiveLedger {
     }
   }
 
-  #authorize(
-    request: LiveRequest,
-    how: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
-  ): Promise<RecordedDecision> {
+  #toRequest(request: LiveRequest): ActionRequest {
     const { principalId = this.#options.principalId, ...rest } = request;
     if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
+    return { ...defined({ grantId: this.#grantId }), ...rest, principalId };
+  }
+
+  #toHow<T extends Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>>(
+    how: T,
+  ): T & Pick<AuthorizeOptions, 'now' | 'honourImported' | 'policy'> {
     const { policy, honourImported } = this.#options;
-    return authorizeAction(
-      this.#ledger,
-      { ...defined({ grantId: this.#grantId }), ...rest, principalId },
-      { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) },
-    );
+    return { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) };
   }
 
   #now(): string {

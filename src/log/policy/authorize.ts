@@ -16,6 +16,7 @@ import {
   type PolicyEvaluator,
 } from './evaluator.js';
 import { findKnownAnswer, type KnownAnswer } from './known-answer.js';
+import { startExecution, type StartedExecution, StartMaker, type StartRequest } from './start.js';
 import { sweepExpired } from './sweep.js';
 
 export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
@@ -39,6 +40,8 @@ export type ActionRequest = Omit<AuthorizationRequest, 'now'> & {
  */
 export interface RecordedDecision extends AuthorizationDecision {
   readonly recorded: Appended;
+  /** Until when what was allowed may be begun. */
+  readonly expiresAt?: string | undefined;
 }
 
 /**
@@ -79,14 +82,43 @@ export async function authorizeAction(
   }
 }
 
+/** How an action is begun where it is allowed; its parameters are the request's. */
+export type ActionStart = Pick<StartRequest, 'meterUsed' | 'now'>;
+
+/** A decision, and the start of what was allowed. */
+export interface BegunDecision extends RecordedDecision {
+  /** Absent for a denial, and where the start was refused. */
+  readonly started?: StartedExecution;
+  /** Why what was allowed could not be started: as {@link startExecution} throws, or the signal's reason. It stays reserved. */
+  readonly refusal?: unknown;
+}
+
+/**
+ * {@link authorizeAction} and, where it allows, {@link startExecution} in one durable step: decision and start are on disk at once.
+ * @param start - `meterUsed`: the known use; `now`: when it starts
+ * @throws as {@link authorizeAction}
+ */
+export async function authorizeAndStart(
+  ledger: Ledger,
+  request: ActionRequest,
+  start: ActionStart,
+  options: Omit<AuthorizeOptions, keyof LedgerOptions> & Pick<AuthorizeOptions, 'now' | 'signal'> = {},
+): Promise<BegunDecision> {
+  return decideOrWait(ledger, request, { ...options, start });
+}
+
+interface DecidingOptions extends AuthorizeOptions {
+  readonly start?: ActionStart;
+}
+
 const POLL_MS = 250;
 const MAX_WAIT_MS = 2 ** 31 - 1;
 
 async function decideOrWait(
   ledger: Ledger,
   request: ActionRequest,
-  options: AuthorizeOptions,
-): Promise<RecordedDecision> {
+  options: DecidingOptions,
+): Promise<BegunDecision> {
   const { waitMs = 0, onApprovalNeeded, signal } = options;
   if (!(waitMs >= 0 && waitMs <= MAX_WAIT_MS))
     throw new RangeError(`waitMs: expected milliseconds, at most ${MAX_WAIT_MS}`);
@@ -95,7 +127,7 @@ async function decideOrWait(
   onApprovalNeeded?.(decision);
   const until = performance.now() + waitMs;
   for (let left = waitMs; left > 0; left = until - performance.now()) {
-    await setTimeout(Math.min(POLL_MS, left), undefined, { ...(signal && { signal }) });
+    await pause(Math.min(POLL_MS, left), signal);
     const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
       lookAgain(state, request, decision, options);
     const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
@@ -105,6 +137,12 @@ async function decideOrWait(
       : { ...seen, recorded: decision.recorded };
   }
   return decision;
+}
+
+/** @throws the signal's reason */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await setTimeout(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined);
+  signal?.throwIfAborted();
 }
 
 /** Whether a call that waits for approval would be decided otherwise now. */
@@ -142,12 +180,13 @@ export const APPROVAL_REJECTED = 'APPROVAL_REJECTED';
 async function decideAction(
   ledger: Ledger,
   request: ActionRequest,
-  { policy, now: clock, signal, honourImported }: AuthorizeOptions,
-): Promise<RecordedDecision> {
+  { policy, now: clock, signal, honourImported, start }: DecidingOptions,
+): Promise<BegunDecision> {
   const { ttlMs, ...asked } = request;
   assertTtl(ttlMs, asked.expiresAt);
   const readClock = (): string => asked.now ?? clock?.() ?? new Date().toISOString();
   let decision: AuthorizationDecision | undefined;
+  let end: string | undefined;
   const makeEvent = (state: VerifyState): Entry => {
     const evaluator = policy?.(state) ?? new GrantEvaluator(state, { honourImported });
     const now = readClock();
@@ -157,18 +196,43 @@ async function decideAction(
     const known = findKnownAnswer(state, whole, evaluated, honourImported);
     if (known !== undefined) throw new Answered(known);
     decision = evaluated;
+    end = evaluated.decision === 'allow' ? expiresAt : undefined;
     return { event: draftDecision(whole, decision, evaluator), isAnew: true };
   };
   const before = (state: VerifyState): Entry[] => {
     const now = readClock();
     return isTimestamp(now) ? sweepExpired(ledger, state, now) : [];
   };
+  const toStart = start && { ...start, paramsDigest: asked.paramsDigest, honourImported };
+  const maker = toStart && new StartMaker(ledger, toStart);
+  const after = (state: VerifyState, { eventId }: Appended): Entry[] => {
+    if (maker === undefined || decision?.decision !== 'allow') return [];
+    signal?.throwIfAborted();
+    return [maker.make(state, eventId)];
+  };
   try {
-    const recorded = await ledger.decide(makeEvent, { signal, before });
-    return { ...(decision as unknown as AuthorizationDecision), recorded };
+    const { followers, refusal, ...recorded } = await ledger.decide(makeEvent, {
+      signal,
+      before,
+      ...(maker && { after }),
+    });
+    const [started] = followers ?? [];
+    return {
+      ...(decision as unknown as AuthorizationDecision),
+      recorded,
+      expiresAt: end,
+      ...(maker && started && { started: maker.started(started) }),
+      ...(refusal === undefined ? {} : { refusal }),
+    };
   } catch (error) {
     if (!(error instanceof Answered)) throw error;
-    return { ...error.known.decision, recorded: error.known.recorded };
+    const known = { ...error.known.decision, recorded: error.known.recorded };
+    if (toStart === undefined || known.decision !== 'allow') return known;
+    // It may have been started when it was first asked for.
+    return startExecution(ledger, known.recorded.eventId, { ...toStart, signal }).then(
+      (started) => ({ ...known, started }),
+      (refusal: unknown) => ({ ...known, refusal }),
+    );
   }
 }
 

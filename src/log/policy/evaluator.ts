@@ -21,9 +21,16 @@ import { addRationals, subtractRationals } from '../../base/value/rational.js';
 import { outlineAction } from '../../format/event/outline.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { checkEvent } from '../../format/schema/check.js';
-import type { AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
+import type { ApprovalRule, AuthorizationEvent, ResourceRef } from '../../format/schema/generated/types.js';
 import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balance.js';
-import { type Action, digestKey, type Grant, grantChain, makeAction } from '../../rules/bounds/grant.js';
+import {
+  type Action,
+  digestKey,
+  type Grant,
+  grantChain,
+  makeAction,
+  makeApprovalRule,
+} from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
 import { withStarted } from '../../rules/bounds/started.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
@@ -64,6 +71,20 @@ export interface AuthorizationRequest {
   readonly requestKey?: string;
   /** The approvals to use, `sha-256:…`. Default: sound ones for exactly this call are found. */
   readonly approvalIds?: readonly string[];
+  readonly advice?: Advice;
+}
+
+/** What others said of a request before the grants decide. It is recorded, and can only narrow what they allow. */
+export interface Advice {
+  /** For `policy_id` and `policy_digest`, instead of the evaluator's. */
+  readonly policyId?: string;
+  readonly policyDigest?: Digest;
+  /** Recorded before the evaluator's own; at most 32. */
+  readonly checks: readonly PolicyCheck[];
+  /** Denies, whatever the grants say. */
+  readonly denial?: { readonly code: string; readonly reason: string };
+  /** A rule of approval besides those of the grants: patterns of principals, and how many must approve. Default 1. */
+  readonly approval?: { readonly approvers: readonly string[]; readonly count?: number };
 }
 
 /** Whose imported authority counts. */
@@ -177,11 +198,13 @@ export class GrantEvaluator implements PolicyEvaluator {
 
   evaluate(request: AuthorizationRequest): AuthorizationDecision {
     const event = toEvent(request);
+    const { denial } = request.advice ?? {};
+    if (denial !== undefined) return denyAs(denial);
     const grants = this.#candidates(request);
     const running = listRunning(this.#state);
     let denied: AuthorizationDecision | undefined;
     for (const grant of grants) {
-      const answer = this.#decide(request, event, withStarted(grant, running));
+      const answer = this.#decide(request, event, withRule(withStarted(grant, running), request));
       if (answer.decision === 'allow') return answer;
       denied ??= answer;
     }
@@ -240,6 +263,19 @@ export class GrantEvaluator implements PolicyEvaluator {
       remaining: remainingOf(request, grant),
     };
   }
+}
+
+/** The grant with the rule of approval that advice adds. */
+function withRule(grant: Grant, { advice, toolName }: AuthorizationRequest): Grant {
+  if (advice?.approval === undefined) return grant;
+  const { approvers, count = 1 } = advice.approval;
+  const rule = makeApprovalRule({ tools: [toolName], approvers, count } as ApprovalRule);
+  return { ...grant, approvals: [...grant.approvals, rule] };
+}
+
+function denyAs({ code, reason }: { readonly code: string; readonly reason: string }): AuthorizationDecision {
+  const nothing = { grantId: undefined, reservation: [], remaining: [] } as const;
+  return { decision: 'deny', decisionCode: code, checks: [], reason, ...nothing };
 }
 
 /** A denial that an approver can lift says who that is, and what for. */
@@ -328,6 +364,8 @@ export function draftDecision(
   { policyId, policyDigest }: Pick<PolicyEvaluator, 'policyId' | 'policyDigest'>,
 ): object {
   const { decision, grantId, reservation = [] } = answer;
+  const { advice } = request;
+  const checks = advice === undefined ? answer.checks : [...advice.checks, ...(answer.checks ?? [])];
   return {
     event_type: 'authorization',
     principal_id: request.principalId,
@@ -336,11 +374,11 @@ export function draftDecision(
       intent_digest: request.intentDigest,
       user_intent_digest: answer.userIntentDigest ?? request.userIntentDigest,
     }),
-    policy_id: policyId,
-    policy_digest: policyDigest,
+    policy_id: advice?.policyId ?? policyId,
+    policy_digest: advice?.policyDigest ?? policyDigest,
     decision,
     decision_code: answer.decisionCode,
-    ...defined({ checks: answer.checks, hygiene: request.hygiene, context_digest: request.contextDigest }),
+    ...defined({ checks, hygiene: request.hygiene, context_digest: request.contextDigest }),
     authorization: {
       kind: 'action',
       ...(grantId === undefined ? {} : { grant_event_id: { alg: 'sha-256', b64: fromDigestText(grantId) } }),

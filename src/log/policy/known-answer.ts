@@ -3,13 +3,16 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { formatDigest, fromDigestText, toDigestText } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import { balancesOf } from '../../rules/bounds/balance.js';
 import type { Action, Grant } from '../../rules/bounds/grant.js';
 import { judgeExecution } from '../../rules/bounds/judge.js';
 import type { IndexedEvent } from '../../rules/verify/event-index.js';
 import { askedOf, type RequestEntry, requestName } from '../../rules/verify/links.js';
+import { findOpenStart } from '../../rules/verify/starts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended } from '../writer/ledger.js';
+import { reservedBy } from './record.js';
 import { boundOf, type Denial, dryRun, judgeImported, judgeSoundness } from './deciding-bound.js';
 import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js';
 
@@ -62,6 +65,68 @@ export function findKnownAnswer(
   return answer(state, request, same, honoured);
 }
 
+/** What became of a call. At most one member is there. */
+export interface FoundCall {
+  readonly open?: KnownCall;
+  /** The action that was executed, `sha-256:…`. */
+  readonly spent?: string;
+  /** The action that was released, `sha-256:…`. */
+  readonly released?: string;
+}
+
+/** A call that was allowed under a request key. */
+export interface KnownCall {
+  /** The action, `sha-256:…`. */
+  readonly authorizationId: string;
+  readonly principalId: string;
+  readonly toolName: string;
+  /** `sha-256:…` */
+  readonly paramsDigest: string;
+  /** `sha-256:…` */
+  readonly intentDigest: string;
+  /** When it was allowed. */
+  readonly allowedAt: string;
+  /** Until when it may be begun. */
+  readonly expiresAt: string | undefined;
+  readonly reserved: MeterVector;
+  /** Its open start, `sha-256:…`, and since when it runs. */
+  readonly start: { readonly startId: string; readonly startedAt: string } | undefined;
+}
+
+/**
+ * The call of a principal under a request key: the open one; or one that was executed (`spent`) or released, `sha-256:…`; or none.
+ */
+export function findCall(state: VerifyState, principalId: string, requestKey: string): FoundCall {
+  const { grants, actions, requests } = state.links;
+  const names = new Set(
+    [...grants.allowedTo(principalId), undefined].map((grant) => requestName(principalId, grant, requestKey)),
+  );
+  const ids = [...names].flatMap((name) => requests.get(name)?.id ?? []);
+  for (const id of ids) {
+    const action = actions.get(id);
+    if (action === undefined) continue;
+    const { toolName, params, intent, occurredAt, expiresAt } = action;
+    const start = findOpenStart(state, id);
+    return {
+      open: {
+        authorizationId: toDigestText(id),
+        principalId,
+        toolName,
+        paramsDigest: params,
+        intentDigest: intent,
+        allowedAt: occurredAt,
+        expiresAt,
+        reserved: reservedBy(action),
+        start: start && { startId: start.place.eventId, startedAt: start.startedAt },
+      },
+    };
+  }
+  const [used] = ids;
+  if (used === undefined) return {};
+  const isReleased = state.events.find(used)?.kind === 'released';
+  return isReleased ? { released: toDigestText(used) } : { spent: toDigestText(used) };
+}
+
 function answer(
   state: VerifyState,
   request: AuthorizationRequest,
@@ -79,7 +144,7 @@ function answer(
           {
             code: 'AUTHORIZATION_REUSED',
             expected: 'an action that is open',
-            actual: `${eventId}, executed`,
+            actual: `${eventId}, ${event.kind === 'released' ? 'released' : 'executed'}`,
           } as const,
         ]
       : judgeBeginning(action, request.now, honoured);

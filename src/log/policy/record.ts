@@ -19,7 +19,7 @@ import { judgeExecution } from '../../rules/bounds/judge.js';
 import { judgeTakeover, type OpenStart, withStarted } from '../../rules/bounds/started.js';
 import { approvalsOf } from '../../rules/verify/approvals.js';
 import { listRunning } from '../../rules/report/accounts.js';
-import type { EventMatch } from '../../rules/verify/event-index.js';
+import { type EventMatch, isUsedUp } from '../../rules/verify/event-index.js';
 import { findStartOf, MAX_OPEN_STARTS } from '../../rules/verify/starts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
@@ -426,7 +426,8 @@ function judgeSecondTry(state: VerifyState, authorization: Action | Grant, start
   return [...judgeTakeover(start, action, own && withStarted(own, others)).findings];
 }
 
-function reservedBy(action: Action | undefined): Meter[] {
+/** What an action has reserved. */
+export function reservedBy(action: Action | undefined): Meter[] {
   return [...(action?.reservation ?? [])].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
 }
 
@@ -537,8 +538,11 @@ function chooseAuthorization(
 
 /** Why `wanted` names no usable authorization. */
 function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootError {
-  const spent = events.find(({ kind }) => kind === 'spent');
-  if (spent !== undefined) return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was executed already`);
+  const spent = events.find(({ kind }) => isUsedUp(kind));
+  if (spent !== undefined) {
+    const how = spent.kind === 'spent' ? 'executed' : 'released';
+    return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was ${how} already`);
+  }
   const [other] = events;
   return other === undefined
     ? refuse('AUTH_NOT_FOUND', `no authorization ${printable(wanted)}`)

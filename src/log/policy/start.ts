@@ -41,30 +41,58 @@ export interface StartedExecution {
 export async function startExecution(
   ledger: Ledger,
   wanted: string,
-  { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
+  { signal, ...request }: StartRequest,
 ): Promise<StartedExecution> {
-  let started: Omit<StartedExecution, 'recorded'> | undefined;
-  const makeStart = (state: VerifyState, id: string): Entry => {
-    const startedAt = typeof now === 'string' ? now : now();
+  const maker = new StartMaker(ledger, request);
+  const before = (state: VerifyState, id: string): Entry[] =>
+    sweepExpired(ledger, state, readClock(request.now), id);
+  const makes = (state: VerifyState, id: string): Entry => maker.make(state, id);
+  return maker.started(await decideUnder(ledger, wanted, makes, { signal, before }));
+}
+
+/** Makes the event of one start under the write lock. */
+export class StartMaker {
+  readonly #ledger: Ledger;
+  readonly #request: Omit<StartRequest, 'signal'>;
+  #made: Omit<StartedExecution, 'recorded'> | undefined;
+
+  constructor(ledger: Ledger, request: Omit<StartRequest, 'signal'>) {
+    this.#ledger = ledger;
+    this.#request = request;
+  }
+
+  /**
+   * @param id - The authorization's id, `sha-256:…`, or another name of it
+   * @throws NorthrootError as {@link startExecution}
+   */
+  make(state: VerifyState, id: string): Entry {
+    const { paramsDigest, now, ...request } = this.#request;
+    const startedAt = readClock(now);
     const found = findPermission(state, id, { ...request, now: startedAt });
     if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest))
       throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
     const permission = { ...found, paramsDigest };
-    started = { permission, startedAt };
+    this.#made = { permission, startedAt };
     const { meterUsed = [] } = request;
     // Find now whatever would prevent recording the execution later.
     const endedAt = startedAt;
-    ledger.assertAdmissible({
+    this.#ledger.assertAdmissible({
       event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
     });
     return { event: draftStart(permission, startedAt, meterUsed) };
-  };
-  const before = (state: VerifyState, id: string): Entry[] =>
-    sweepExpired(ledger, state, typeof now === 'string' ? now : now(), id);
-  const recorded = await decideUnder(ledger, wanted, makeStart, { signal, before });
-  const { permission, startedAt } = started as unknown as StartedExecution;
-  const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
-  return { permission: { ...permission, ...own }, startedAt, recorded };
+  }
+
+  /** What was started, once the event that was made last is on disk. */
+  started(recorded: Appended): StartedExecution {
+    if (this.#made === undefined) throw new TypeError('no start was made');
+    const { permission, startedAt } = this.#made;
+    const own = { startId: recorded.eventId, started: { startedAt, meters: this.#request.meterUsed ?? [] } };
+    return { permission: { ...permission, ...own }, startedAt, recorded };
+  }
+}
+
+function readClock(now: StartRequest['now'] = () => new Date().toISOString()): string {
+  return typeof now === 'string' ? now : now();
 }
 
 /** The start's draft; follows the start that it takes over. */

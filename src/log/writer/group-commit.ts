@@ -19,7 +19,7 @@ import type { RunningVerification } from './running-verification.js';
 import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
 import type { LockKeeper } from './lock-keeper.js';
-import type { Promised } from './withdrawal.js';
+import type { Decided, DecideOptions, Promised } from './withdrawal.js';
 
 interface GroupParts {
   readonly store: LedgerStore;
@@ -331,7 +331,8 @@ class Group {
         running.assertDecidable();
         for (const entry of job.before?.(running.deciding) ?? []) this.#addEvent(maker.prepare(entry));
         const appended = this.#addEvent(maker.prepare(job.makes(running.deciding)));
-        this.outcomes.push(() => job.resolve(appended));
+        const decided = job.after === undefined ? appended : this.#follow(appended, job.after);
+        this.outcomes.push(() => job.resolve(decided));
         return undefined;
       }
       case 'event': {
@@ -340,6 +341,20 @@ class Group {
         return undefined;
       }
     }
+  }
+
+  /** Adds what follows a decision. The decision stands whatever becomes of it. */
+  #follow(appended: Appended, after: NonNullable<DecideOptions['after']>): Decided {
+    const { running, maker } = this.#parts;
+    const followers: Appended[] = [];
+    try {
+      for (const entry of after(running.deciding, appended))
+        followers.push(this.#addEvent(maker.prepare(entry)));
+    } catch (refusal) {
+      if (refusal instanceof IndexFault) throw refusal;
+      return { ...appended, followers, refusal };
+    }
+    return { ...appended, followers };
   }
 
   addCheckpoint(givenAt: string, principalId?: string): CheckpointResult {
@@ -436,11 +451,9 @@ interface DueJob {
 }
 
 /** An event made when its place is known. */
-interface DecisionJob extends Promised<Appended> {
+interface DecisionJob extends Promised<Decided>, Pick<DecideOptions, 'before' | 'after'> {
   readonly kind: 'decision';
   readonly makes: (state: VerifyState) => Entry;
-  /** As in `DecideOptions`. */
-  readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
   readonly givenAt: string;
 }
 

@@ -24,7 +24,7 @@ import {
 } from './options.js';
 import type { OtherRecord } from './running-verification.js';
 import type { WatchedRecords, WatchOptions } from './watch.js';
-import { ask, type AskOptions, type DecideOptions } from './withdrawal.js';
+import { ask, type AskOptions, type Decided, type DecideOptions } from './withdrawal.js';
 
 export type { Appended, CheckpointResult, Entry, Notice } from './options.js';
 
@@ -132,14 +132,16 @@ export class Ledger {
    * Appends an event that depends on the ledger: nothing comes between the query and the record.
    * @param makes - Given the verification of all earlier records, returns the event synchronously. MUST NOT change the state. Called again
    *   after a conflict in a store without locks. If it throws, nothing is appended.
+   * @param options - `before` and `after`: entries of the same group, so that all are on disk at once
+   * @returns The event's position, and what `after` appended
    * @throws NorthrootError `LEDGER_INVALID` for broken evidence; as {@link Ledger.append}
    */
-  decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Appended> {
+  decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Decided> {
     const { commits } = this.#parts;
-    const { signal, before } = options;
-    return ask<Appended>(signal, (promised) => {
+    const { signal, before, after } = options;
+    return ask<Decided>(signal, (promised) => {
       commits.assertUsable();
-      commits.add({ ...promised, kind: 'decision', makes, before, givenAt: nowOf(this.#options) });
+      commits.add({ ...promised, kind: 'decision', makes, before, after, givenAt: nowOf(this.#options) });
     });
   }
 

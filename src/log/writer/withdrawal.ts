@@ -1,7 +1,7 @@
 /** Withdraws requests that were not yet made when a signal aborts. */
 
 import type { VerifyState } from '../../rules/verify/state.js';
-import type { Entry } from './options.js';
+import type { Appended, Entry } from './options.js';
 
 export interface AskOptions {
   /** Aborting withdraws a waiting request with its reason. What is in a group already is written and acknowledged. */
@@ -11,6 +11,19 @@ export interface AskOptions {
 export interface DecideOptions extends AskOptions {
   /** Makes entries for the same group, before the event. If one cannot be appended, nothing is. */
   readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
+  /**
+   * Makes entries for the same group, after the event, given the verification that includes it. If it throws, or an entry is refused, the
+   * event and the entries before it are appended all the same.
+   */
+  readonly after?: ((state: VerifyState, appended: Appended) => readonly Entry[]) | undefined;
+}
+
+/** What a decision appended. */
+export interface Decided extends Appended {
+  /** What `after` appended, in order; absent without `after`. */
+  readonly followers?: readonly Appended[];
+  /** Why nothing more of `after` was appended: what it threw, or why an entry was refused. */
+  readonly refusal?: unknown;
 }
 
 export class Withdrawal {

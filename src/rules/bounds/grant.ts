@@ -213,7 +213,8 @@ export function makeGrant(
 
 const NANOSECONDS = 1_000_000_000n;
 
-function makeApprovalRule({
+/** The rule that a grant's bounds have. */
+export function makeApprovalRule({
   tools,
   approvers,
   above,

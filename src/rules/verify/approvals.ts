@@ -64,7 +64,7 @@ function checkRequestLink(state: VerifyState, id: string, findings: LineFindings
     actual: named,
   };
   if (indexed === undefined) findings.addToEvent({ code: 'AUTH_NOT_FOUND', ...detail, cause: named });
-  else if (!['grant', 'action', 'spent'].includes(indexed.kind))
+  else if (!['grant', 'action', 'spent', 'released'].includes(indexed.kind))
     findings.addToEvent({
       code: 'AUTH_NOT_AN_AUTHORIZATION',
       ...detail,

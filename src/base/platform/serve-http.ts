@@ -1,0 +1,184 @@
+/** A bounded HTTP/1.1 server on node:http, with limits of size, time and number. TLS is for a proxy in front of it. Node alone has it. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+
+export interface HttpRequest {
+  readonly method: string;
+  /** The path and query, as sent. */
+  readonly path: string;
+  /** By name in lower case; the first value of a repeated one. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** An address, or a Unix socket, which only its user may open. */
+export type ListenPlace =
+  { readonly host?: string | undefined; readonly port: number } | { readonly socket: string };
+
+export interface HttpLimits {
+  /** The largest request body, in bytes. */
+  readonly maxBodyBytes: number;
+  /** The most requests that are being answered. Default 256. */
+  readonly maxPending?: number | undefined;
+  /** How long a client may take to send a request, in milliseconds. Default 15,000. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** How long {@link HttpServer.close} waits for answers, in milliseconds. Default 2,000. */
+  readonly graceMs?: number | undefined;
+  /** The answer to what is too much or too large. */
+  readonly refuse: (status: 413 | 503) => HttpResponse;
+}
+
+export interface HttpServer {
+  /** `http://HOST:PORT`, or `unix:PATH`. */
+  readonly url: string;
+  /** Stops accepting requests, and waits for pending answers. */
+  close(): Promise<void>;
+}
+
+const MAX_CONNECTIONS = 1_024;
+const DEFAULT_MAX_PENDING = 256;
+const MAX_HEADER_BYTES = 8 * 1024;
+const KEEP_ALIVE_MS = 30_000;
+const DEFAULT_GRACE_MS = 2_000;
+/** An overlong body is read up to so many times its limit, so that the client reads the answer before the connection closes. */
+const MAX_READ_FACTOR = 16;
+const PRIVATE = 0o177;
+
+/**
+ * Serves requests until it is closed.
+ * @param handle - MUST NOT reject; a rejection closes the connection
+ * @throws NorthrootError `LISTEN_FAILED`
+ */
+export async function serveHttp(
+  handle: (request: HttpRequest) => Promise<HttpResponse>,
+  place: ListenPlace,
+  limits: HttpLimits,
+): Promise<HttpServer> {
+  const { maxPending = DEFAULT_MAX_PENDING, requestTimeoutMs = 15_000, graceMs = DEFAULT_GRACE_MS } = limits;
+  const state = { pending: 0, isStopping: false };
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: requestTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+    },
+    (request, response) => void respond(request, response),
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // An aborted request loses its socket.
+    const { socket } = request;
+    state.pending += 1;
+    const gone = new AbortController();
+    const leave = (): void => {
+      if (!response.writableFinished) gone.abort(new Error('the client has gone'));
+    };
+    response.on('close', leave);
+    try {
+      const answer =
+        state.pending > maxPending
+          ? limits.refuse(503)
+          : await answerTo(handle, request, limits, gone.signal);
+      const isLast = state.isStopping || !request.complete;
+      response.writeHead(answer.status, {
+        'Content-Type': answer.contentType,
+        'Content-Length': Buffer.byteLength(answer.body),
+        'Cache-Control': 'no-store',
+        'X-Content-Type-Options': 'nosniff',
+        ...answer.headers,
+        ...(isLast ? { Connection: 'close' } : {}),
+      });
+      response.end(request.method === 'HEAD' ? '' : answer.body);
+    } catch {
+      // The client disconnected, or sends endlessly.
+      socket.destroy();
+    } finally {
+      state.pending -= 1;
+    }
+  };
+
+  await listen(server, place);
+  return {
+    url: 'socket' in place ? `unix:${place.socket}` : urlOf(place.host, server.address() as AddressInfo),
+    close: async () => {
+      state.isStopping = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function urlOf(host = '127.0.0.1', { port }: AddressInfo): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+async function answerTo(
+  handle: (request: HttpRequest) => Promise<HttpResponse>,
+  request: IncomingMessage,
+  { maxBodyBytes, refuse }: HttpLimits,
+  signal: AbortSignal,
+): Promise<HttpResponse> {
+  const { method = '', url = '' } = request;
+  const maxRead = maxBodyBytes * MAX_READ_FACTOR;
+  if (Number(request.headers['content-length'] ?? 0) > maxRead) return refuse(413);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxRead) throw new Error('the body has no end');
+    if (size <= maxBodyBytes) chunks.push(chunk);
+  }
+  if (size > maxBodyBytes) return refuse(413);
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, [value].flat()[0] ?? '']),
+  );
+  return handle({ method, path: url, headers, body: Buffer.concat(chunks), signal });
+}
+
+function listen(server: Server, place: ListenPlace): Promise<void> {
+  const name =
+    'socket' in place
+      ? printable(place.socket)
+      : `${printable(place.host ?? '127.0.0.1')} port ${place.port}`;
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const code = error.code ?? error.message;
+      const why = code === 'EADDRINUSE' ? 'it is in use' : code;
+      reject(
+        new NorthrootError('LISTEN_FAILED', `cannot listen on ${name}: ${why}`, {
+          cause: error,
+          hint: 'give another address; port 0 takes any that is free',
+        }),
+      );
+    });
+    if (!('socket' in place)) {
+      server.listen(place.port, place.host ?? '127.0.0.1', resolve);
+      return;
+    }
+    // The socket is bound within the call.
+    const before = process.umask(PRIVATE);
+    try {
+      server.listen(place.socket, resolve);
+    } finally {
+      process.umask(before);
+    }
+  });
+}

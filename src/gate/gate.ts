@@ -1,0 +1,843 @@
+/**
+ * The gate: it stands in the path of calls. It decides before a call, and settles after it. Advisers are asked first, outside the ledger's
+ * lock; the grants decide last. A call is known by its host's own id, which the ledger keeps as the request key (SPEC §8 rule 18): another
+ * process, or this one after it died, gives the same answer, and can settle the call.
+ */
+
+import { printable } from '../base/bytes/printable.js';
+import { defined } from '../base/defined.js';
+import { NorthrootError } from '../base/error.js';
+import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
+import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
+import { type Digest, formatDigest, isDigest, parseDigest, sha256Digest } from '../base/value/digest.js';
+import { type AmountsByUnit, type Meter, meters, type MeterVector } from '../base/value/meter.js';
+import { compareTimestamps, formatInstant, parseTimestamp } from '../base/value/timestamp.js';
+import type { MeterBasis, MeterDecimals, ResourceRef } from '../format/schema/generated/types.js';
+import {
+  LiveLedger,
+  type AbandonedOpen,
+  type LiveLedgerOptions,
+  type WaitOptions,
+} from '../log/agent/live-ledger.js';
+import type { LiveRequest } from '../log/agent/guard.js';
+import type { RecordedDecision } from '../log/policy/authorize.js';
+import type { ApprovalNeed } from '../log/policy/choose-approvals.js';
+import type { DecidingBound } from '../log/policy/deciding-bound.js';
+import type { Advice, PolicyCheck } from '../log/policy/evaluator.js';
+import type { KnownCall } from '../log/policy/known-answer.js';
+import {
+  draftExecution,
+  type ExecutionDetails,
+  type ExecutionOutcome,
+  measuredBases,
+  type Permission,
+  raiseMeters,
+  stateReserved,
+  type Unmetered,
+} from '../log/policy/record.js';
+import type { LedgerStore } from '../log/store/ledger-store.js';
+import type { Appended } from '../log/writer/ledger.js';
+import type { AskOptions } from '../log/writer/withdrawal.js';
+import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
+import { decimalsOf } from '../rules/report/accounts.js';
+import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './adviser.js';
+import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
+
+/**
+ * How complete the way is by which calls come: `hook`, what a host's hooks report; `proxy`, all that passes a wire; `sdk`, what a program
+ * guards; `kernel`, all that is done at all.
+ */
+export type Coverage = 'hook' | 'proxy' | 'sdk' | 'kernel';
+
+export interface GateOptions {
+  /** Asked in order before the grants. At most 16. */
+  readonly advisers?: readonly Adviser[] | undefined;
+  /** Recorded in `checks` of every decision. Default `sdk`. */
+  readonly coverage?: Coverage | undefined;
+  /** Decides and records, and stops nothing: every call may run. Default false. */
+  readonly shadow?: boolean | undefined;
+  /** How long an allowed call may take, in milliseconds, unless it says otherwise. Default 900,000 (15 minutes). */
+  readonly ttlMs?: number | undefined;
+}
+
+/** A call that asks to run. */
+export interface GateCall {
+  /** The host's own id of it. A host that has none leaves it out: such calls are told apart by their order. */
+  readonly ref?: string | undefined;
+  /** What the id is unique in. */
+  readonly session?: string | undefined;
+  /** Default: the ledger's `principalId`. */
+  readonly principal?: string | undefined;
+  /** A ToolName (SPEC §2). */
+  readonly tool: string;
+  /** Any JSON; its digest is recorded. Undefined members are left out. */
+  readonly params: unknown;
+  /** The most that it may use, by unit. One call is reserved unless more are given. */
+  readonly reserve?: AmountsByUnit | undefined;
+  readonly resources?: readonly ResourceRef[] | undefined;
+  /** The purpose, any JSON; its digest is recorded. Default: the tool and its parameters. */
+  readonly intent?: unknown;
+  readonly userIntentDigest?: Digest | undefined;
+  /** The grant to act under, `sha-256:…`. Default: the principal's grants are tried in ledger order. */
+  readonly grantId?: string | undefined;
+  /**
+   * How long it may take, in milliseconds. What was not begun by then is released, what was begun is settled as unknown. `Infinity`: no
+   * limit.
+   */
+  readonly ttlMs?: number | undefined;
+  /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
+  readonly start?: boolean | undefined;
+  readonly coverage?: Coverage | undefined;
+}
+
+/** Which call is meant: by its id, or by what was asked for, where it has none. */
+export interface CallName extends Pick<GateCall, 'ref' | 'session' | 'principal'> {
+  readonly tool?: string | undefined;
+  readonly params?: unknown;
+}
+
+/** What would be decided. */
+export type GateAnswer = Pick<GateDecision, 'effect' | 'code' | 'reason' | 'params' | 'remaining' | 'need'>;
+
+export interface GateDecision {
+  /**
+   * `allow`; `deny`; `ask`: somebody must approve, and `authorization` is the request to approve; `rewrite`: allowed with `params` instead
+   * of the given ones. In shadow, never `deny` or `ask`: see `shadow`.
+   */
+  readonly effect: 'allow' | 'deny' | 'ask' | 'rewrite';
+  /** `ALLOW`, or why not. */
+  readonly code: string;
+  /** In words. */
+  readonly reason: string | undefined;
+  /** The call's id, to settle it; given or assigned. */
+  readonly ref: string;
+  /** The recorded decision, `sha-256:…`. */
+  readonly authorization: string;
+  /** The recorded start, `sha-256:…`. */
+  readonly start: string | undefined;
+  /** For `rewrite`: the parameters to use. */
+  readonly params?: unknown;
+  /** The deciding grant's accounts after it, as exact decimals by unit; empty for a denial. */
+  readonly remaining: Readonly<Record<string, MeterDecimals>>;
+  /** Until when it may take. */
+  readonly expires: string | undefined;
+  /** For `ask`: who may approve. */
+  readonly need?: ApprovalNeed | undefined;
+  /** The bound that denied. */
+  readonly bound?: DecidingBound | undefined;
+  /** Whether it was decided before: nothing was recorded. */
+  readonly isRepeated: boolean;
+  /** In shadow: what would have been decided. */
+  readonly shadow?: 'deny' | 'ask' | undefined;
+}
+
+/** How a call ended. */
+export interface CallOutcome extends ExecutionDetails {
+  readonly outcome: 'success' | 'failure' | 'unknown';
+  /** By unit. What was reserved and is not said counts as used, as estimated use. `calls` and `time.ms` are measured. */
+  readonly used?: AmountsByUnit | undefined;
+  readonly meterBasisByUnit?: Readonly<Record<string, MeterBasis>> | undefined;
+  /** Any JSON, or bytes; its digest is recorded. */
+  readonly output?: unknown;
+  /** Excludes `output`. */
+  readonly outputDigest?: Digest | undefined;
+  /** A Code (SPEC §2). Default for a failure: `ERROR`. */
+  readonly errorCode?: string | undefined;
+  /** As the host measured it, in milliseconds. Default: since the call was allowed. */
+  readonly durationMs?: number | undefined;
+  /** What happens to what was reserved and is not said. Default `charge`. */
+  readonly unmetered?: Unmetered | undefined;
+}
+
+export interface Settled {
+  /** The call's authorization, `sha-256:…`; undefined for a call that was denied in shadow. */
+  readonly authorization: string | undefined;
+  /** Undefined where it was settled before. */
+  readonly recorded: Appended | undefined;
+}
+
+/** A call that was allowed by this gate and not settled. */
+export interface OpenCall {
+  readonly ref: string;
+  readonly session: string | undefined;
+  readonly principal: string;
+  readonly tool: string;
+  readonly authorization: string;
+  readonly start: string | undefined;
+  readonly since: string;
+  readonly expires: string | undefined;
+}
+
+/** A call about which the advisers were asked. */
+interface Prepared {
+  readonly principal: string;
+  readonly advised: Advised;
+  readonly request: LiveRequest & { readonly meters: MeterVector };
+}
+
+interface Kept extends OpenCall {
+  readonly requestKey: string;
+  readonly paramsDigest: string;
+  readonly intentDigest: string;
+  readonly reserved: MeterVector;
+  /** By the monotonic clock. */
+  readonly endsAt: number;
+}
+
+const OPTION_TYPES: OptionTypes<GateOptions> = {
+  advisers: 'array',
+  coverage: 'string',
+  shadow: 'boolean',
+  ttlMs: 'number',
+};
+
+const CALL_TYPES: OptionTypes<GateCall> = {
+  ref: 'string',
+  session: 'string',
+  principal: 'string',
+  tool: 'string',
+  params: 'any',
+  reserve: 'object',
+  resources: 'array',
+  intent: 'any',
+  userIntentDigest: 'object',
+  grantId: 'string',
+  ttlMs: 'number',
+  start: 'boolean',
+  coverage: 'string',
+};
+
+const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
+  outcome: 'string',
+  used: 'object',
+  meterBasis: 'string',
+  meterBasisByUnit: 'object',
+  modelId: 'string',
+  provider: 'string',
+  pricingSnapshotDigest: 'object',
+  output: 'any',
+  outputDigest: 'object',
+  errorCode: 'string',
+  durationMs: 'number',
+  unmetered: 'string',
+};
+
+const WAIT_TYPES: OptionTypes<WaitOptions> = {
+  signal: 'signal',
+  waitMs: 'number',
+  onApprovalNeeded: 'function',
+};
+
+const COVERAGES: readonly string[] = ['hook', 'proxy', 'sdk', 'kernel'];
+const DEFAULT_TTL_MS = 15 * 60_000;
+const SWEEP_MS = 30_000;
+/** How long after its end a call that was not begun may still be reported here. */
+const LATE_MS = 3_600_000;
+/** The most denials that are remembered. */
+const MAX_DENIED = 1_000;
+const NANOSECONDS_PER_MS = 1_000_000n;
+const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
+
+/** A gate over a ledger; see the head of this file. */
+export class Gate {
+  /** For all else: approvals, revocations, budgets, delegation. */
+  readonly ledger: LiveLedger;
+  readonly #options: GateOptions;
+  readonly #principal: string | undefined;
+  /** The open calls of this process, by principal and request key. */
+  readonly #open = new Map<string, Kept>();
+  /** Calls that are being decided, likewise. */
+  readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
+  /** The last denials, likewise: a repeated call gets the same answer. */
+  readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
+  readonly #closing = new AbortController();
+  #sweeper: NodeJS.Timeout | undefined;
+
+  /** @throws TypeError, RangeError naming the malformed option */
+  constructor(ledger: LiveLedger, options: GateOptions = {}) {
+    checkOptions('Gate', options, OPTION_TYPES);
+    const { advisers = [], coverage, ttlMs } = options;
+    checkAdvisers(advisers);
+    checkCoverage(coverage);
+    checkTtl(ttlMs);
+    this.ledger = ledger;
+    this.#principal = ledger.principalId;
+    this.#options = options;
+  }
+
+  /**
+   * Opens a ledger as `LiveLedger.open`, with a gate over it.
+   * @throws as `LiveLedger.open`; TypeError, RangeError
+   */
+  static async open(
+    place: string | LedgerStore,
+    options: LiveLedgerOptions & GateOptions = {},
+  ): Promise<Gate> {
+    const { advisers, coverage, shadow, ttlMs, ...ofLedger } = options;
+    const own = { advisers, coverage, shadow, ttlMs };
+    checkOptions('Gate.open', own, OPTION_TYPES);
+    checkAdvisers(advisers ?? []);
+    const ledger = await LiveLedger.open(place, ofLedger);
+    try {
+      return new Gate(ledger, own);
+    } catch (error) {
+      await ledger.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Decides on a call, reserves what it may use, and records that it begins. The same call, told by its id, gets the same answer.
+   * @param options - `waitMs`: how long to wait for approvals; `onApprovalNeeded` is called before
+   * @throws NorthrootError `REQUEST_CONFLICT`: the id is that of another tool or other parameters; `LEDGER_INVALID`; as
+   *   `LiveLedger.append`. Nothing may run then.
+   * @throws TypeError, RangeError for a malformed call
+   */
+  async decide(call: GateCall, options: WaitOptions = {}): Promise<GateDecision> {
+    checkOptions('decide', call, CALL_TYPES);
+    checkOptions('decide: options', options, WAIT_TYPES);
+    checkString('decide', 'tool', call.tool);
+    const principal = this.#principalOf(call);
+    const digest = sha256Digest(canonicalBytesWithout(call.params));
+    const asked = `${call.tool} ${digest.b64}`;
+    if (call.ref === undefined) return this.#decideInOrder(call, principal, digest, options);
+    const requestKey = keyOfCall(call.session, call.ref);
+    const name = nameOf(principal, requestKey);
+    const same = this.#deciding.get(name) ?? this.#denied.get(name);
+    if (same !== undefined) {
+      if (same.asked !== asked) throw conflict(call.ref);
+      return { ...('decision' in same ? same.decision : await same.answer), isRepeated: true };
+    }
+    const answer = this.#decide(call, principal, requestKey, call.ref, this.#untilClosed(options));
+    this.#deciding.set(name, { asked, answer });
+    try {
+      const decision = await answer;
+      if (decision.effect === 'deny') this.#remember(name, asked, decision);
+      return decision;
+    } finally {
+      this.#deciding.delete(name);
+    }
+  }
+
+  /**
+   * What {@link Gate.decide} would answer now. Nothing is recorded or reserved.
+   * @throws TypeError, RangeError for a malformed call; NorthrootError as `LiveLedger.evaluate`
+   */
+  async ask(call: GateCall, options: AskOptions = {}): Promise<GateAnswer> {
+    const { principal, advised, request } = await this.#prepare(call, options);
+    const decision = await this.ledger.evaluate({ ...request, principalId: principal }, options);
+    const { decisionCode: code, reason, need, remaining } = decision;
+    const denied = code === APPROVAL_REQUIRED ? 'ask' : 'deny';
+    const allowed = advised.isRewritten ? 'rewrite' : 'allow';
+    return {
+      effect: decision.decision === 'deny' ? denied : allowed,
+      code,
+      reason,
+      ...(advised.isRewritten && decision.decision === 'allow' ? { params: advised.params } : {}),
+      remaining: decimalsOf(remaining),
+      need,
+    };
+  }
+
+  /**
+   * Records how a call ended. To repeat it is harmless.
+   * @param call - As given to {@link Gate.decide}; its id alone is enough
+   * @throws NorthrootError `CALL_NOT_FOUND`: no such call was allowed; as `LiveLedger.record`
+   * @throws TypeError, RangeError for malformed input. Nothing is recorded then.
+   */
+  async settle(call: string | CallName, done: CallOutcome, options: AskOptions = {}): Promise<Settled> {
+    checkOptions('settle', done, OUTCOME_TYPES);
+    const { outcome, outputDigest, output, durationMs } = done;
+    if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'unknown')
+      throw new RangeError("settle: outcome: expected 'success', 'failure' or 'unknown'");
+    if (outputDigest !== undefined && output !== undefined)
+      throw new TypeError('settle: output and outputDigest exclude each other');
+    if (outputDigest !== undefined && !isDigest(outputDigest))
+      throw new TypeError('settle: outputDigest: expected a digest');
+    if (durationMs !== undefined && !(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER))
+      throw new RangeError('settle: durationMs: expected milliseconds, at least 0');
+    const said = meters(done.used ?? {});
+    const found = await this.#find(call, options);
+    if (found === undefined) return { authorization: undefined, recorded: undefined };
+    if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
+    const { kept } = found;
+    const recorded = await this.#record(kept, draftOutcome(kept, done, said, this.ledger.now()), options);
+    this.#forget(kept);
+    return { authorization: kept.authorization, recorded };
+  }
+
+  /**
+   * Gives back what a call reserved, as it did not run. One that was begun is settled as unknown, and charged: what was begun is not given
+   * back (SPEC §8 rule 8). To repeat it is harmless.
+   * @throws as {@link Gate.settle}
+   */
+  async release(call: string | CallName, options: AskOptions = {}): Promise<Settled> {
+    const found = await this.#find(call, options);
+    if (found === undefined) return { authorization: undefined, recorded: undefined };
+    if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
+    const { kept } = found;
+    const recorded = await this.#release(kept, options);
+    this.#forget(kept);
+    return { authorization: kept.authorization, recorded };
+  }
+
+  /** The calls that this gate has allowed and that are not settled, oldest first. Others' are in `ledger.budget()`. */
+  listOpen(session?: string): OpenCall[] {
+    const open = [...this.#open.values()].map(toOpenCall);
+    return session === undefined ? open : open.filter((call) => call.session === session);
+  }
+
+  /** How many those are. */
+  get openCalls(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Releases expired calls that were not begun, this gate's and others'; settles this gate's calls that took longer than they may as
+   * unknown. Done every 30 seconds by itself.
+   */
+  async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
+    const now = performance.now();
+    for (const kept of [...this.#open.values()]) {
+      // What was not begun is released by the ledger; it may still be reported.
+      if (kept.endsAt + (kept.start === undefined ? LATE_MS : 0) > now) continue;
+      if (kept.start !== undefined) await this.#release(kept, options);
+      this.#forget(kept);
+    }
+    return this.ledger.abandonOpen({ expired: true, ...options });
+  }
+
+  /** Waits for what is being decided, and closes the ledger. Open calls stay open: another gate can settle them. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.#closing.abort(new NorthrootError('GATE_CLOSED', 'the gate was closed'));
+    await Promise.allSettled([...this.#deciding.values()].map(({ answer }) => answer));
+    await this.ledger.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #remember(name: string, asked: string, decision: GateDecision): void {
+    this.#denied.set(name, { asked, decision });
+    const [oldest] = this.#denied.keys();
+    if (this.#denied.size > MAX_DENIED && oldest !== undefined) this.#denied.delete(oldest);
+  }
+
+  /** Closing ends the wait for approvals. */
+  #untilClosed(options: WaitOptions): WaitOptions {
+    if (!(options.waitMs !== undefined && options.waitMs > 0)) return options;
+    const signals = options.signal === undefined ? [] : [options.signal];
+    return { ...options, signal: AbortSignal.any([...signals, this.#closing.signal]) };
+  }
+
+  /** Calls without an id have one by their order among the same ones. */
+  async #decideInOrder(
+    call: GateCall,
+    principal: string,
+    digest: Digest,
+    options: WaitOptions,
+  ): Promise<GateDecision> {
+    const base = { session: call.session, tool: call.tool, digest };
+    for (let order = await this.#nextOrder(principal, base); order < MAX_ORDER; order += 1) {
+      const ref = keyOfOrder(base, order);
+      const name = nameOf(principal, ref);
+      if (this.#deciding.has(name)) continue;
+      const answer = this.#decide(call, principal, ref, ref, this.#untilClosed(options), 1);
+      this.#deciding.set(name, { asked: '', answer });
+      try {
+        const decision = await answer;
+        // Another process has taken this number.
+        if (!decision.isRepeated) return decision;
+      } finally {
+        this.#deciding.delete(name);
+      }
+    }
+    throw new NorthrootError('CALL_LIMIT', `more than ${MAX_ORDER} calls are the same`, {
+      hint: 'give calls an id',
+    });
+  }
+
+  /** A number that no call has, below which all are taken. */
+  async #nextOrder(principal: string, base: Parameters<typeof keyOfOrder>[0]): Promise<number> {
+    const isTaken = async (order: number): Promise<boolean> => {
+      const ref = keyOfOrder(base, order);
+      if (this.#open.has(nameOf(principal, ref))) return true;
+      const { open, spent, released } = await this.ledger.findCall(principal, ref);
+      return (open ?? spent ?? released) !== undefined;
+    };
+    let [low, high] = [0, 1];
+    while (high < MAX_ORDER && (await isTaken(high))) [low, high] = [high, high * 2];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (await isTaken(middle)) low = middle;
+      else high = middle;
+    }
+    return high;
+  }
+
+  async #decide(
+    call: GateCall,
+    principal: string,
+    requestKey: string,
+    ref: string,
+    options: WaitOptions,
+    tries = MAX_TRIES,
+  ): Promise<GateDecision> {
+    const prepared = await this.#prepare({ ...call, principal }, options);
+    for (let count = 1; ; count += 1) {
+      const key = keyOfTry(requestKey, count);
+      const decision = await this.#decideOnce(call, prepared, key, ref, options);
+      const mayTryAgain = decision.code === 'AUTHORIZATION_REUSED' && decision.isRepeated && count < tries;
+      // A released call that is asked for again has another key (SPEC §8 rule 18).
+      if (!mayTryAgain || (await this.ledger.findCall(principal, key)).released === undefined)
+        return decision;
+    }
+  }
+
+  async #decideOnce(
+    call: GateCall,
+    { principal, advised, request }: Prepared,
+    requestKey: string,
+    ref: string,
+    options: WaitOptions,
+  ): Promise<GateDecision> {
+    const { session } = call;
+    const { shadow = false, ttlMs: usual = DEFAULT_TTL_MS } = this.#options;
+    const { ttlMs = usual } = call;
+    const { paramsDigest, intentDigest, meters: reserved, toolName } = request;
+    const start = call.start === false ? undefined : { meterUsed: [ONE_CALL] };
+    const decision = await this.ledger.authorize(
+      { ...request, principalId: principal, ttlMs, requestKey },
+      { ...(shadow ? { signal: options.signal } : options), ...defined({ start }) },
+    );
+    const { recorded, started, refusal } = decision;
+    const isRepeated = recorded.status === 'exists';
+    if (decision.decision === 'deny') return this.#toDenial(decision, ref, isRepeated, shadow);
+    // A call that was begun when it was first asked for has its start.
+    const known = isRepeated ? (await this.ledger.findCall(principal, requestKey)).open : undefined;
+    const begun = started && { startId: started.recorded.eventId, startedAt: started.startedAt };
+    const kept = this.#keep(ref, session, requestKey, ttlMs, {
+      authorizationId: recorded.eventId,
+      allowedAt: this.ledger.now(),
+      expiresAt: decision.expiresAt,
+      reserved,
+      ...known,
+      start: known?.start ?? begun,
+      principalId: principal,
+      toolName,
+      paramsDigest: formatDigest(paramsDigest),
+      intentDigest: formatDigest(intentDigest),
+    });
+    if (start !== undefined && kept.start === undefined) {
+      await this.#release(kept, {}).catch(() => undefined);
+      this.#forget(kept);
+      if (!(refusal instanceof NorthrootError) || !REFUSALS.has(refusal.code)) throw refusal;
+      return this.#toDenial(
+        { ...decision, decisionCode: refusal.code, reason: refusal.message },
+        ref,
+        isRepeated,
+        shadow,
+      );
+    }
+    return {
+      effect: advised.isRewritten ? 'rewrite' : 'allow',
+      code: decision.decisionCode,
+      reason: undefined,
+      ref,
+      authorization: kept.authorization,
+      start: kept.start,
+      ...(advised.isRewritten ? { params: advised.params } : {}),
+      remaining: decimalsOf(decision.remaining),
+      expires: kept.expires,
+      isRepeated,
+    };
+  }
+
+  /** Asks the advisers, and makes the request for the grants. */
+  async #prepare(call: GateCall, { signal }: AskOptions): Promise<Prepared> {
+    checkOptions('decide', call, CALL_TYPES);
+    checkString('decide', 'tool', call.tool);
+    checkCoverage(call.coverage);
+    checkTtl(call.ttlMs);
+    const principal = this.#principalOf(call);
+    const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
+    const { advisers = [] } = this.#options;
+    const asked = sha256Digest(canonicalBytesWithout(call.params));
+    const advised = await askAdvisers(
+      advisers,
+      { principalId: principal, toolName: tool, params: call.params, reserve, resources, session },
+      signal,
+    );
+    // In shadow the call runs as it is.
+    const isRewritten = advised.isRewritten && this.#options.shadow !== true;
+    const paramsDigest = isRewritten ? sha256Digest(canonicalBytesWithout(advised.params)) : asked;
+    const request = {
+      toolName: tool,
+      paramsDigest,
+      intentDigest: intentOf(call, paramsDigest),
+      meters: raiseMeters([ONE_CALL], meters(reserve)),
+      resources,
+      advice: this.#adviceOf(advised, asked, call),
+      ...defined({ grantId, userIntentDigest }),
+    };
+    return { principal, advised: { ...advised, isRewritten }, request };
+  }
+
+  #toDenial(
+    { decisionCode, reason, need, bound, recorded }: RecordedDecision,
+    ref: string,
+    isRepeated: boolean,
+    isShadow: boolean,
+  ): GateDecision {
+    const effect: 'ask' | 'deny' = decisionCode === APPROVAL_REQUIRED ? 'ask' : 'deny';
+    return {
+      effect: isShadow ? 'allow' : effect,
+      code: decisionCode,
+      reason,
+      ref,
+      authorization: recorded.eventId,
+      start: undefined,
+      remaining: {},
+      expires: undefined,
+      need,
+      bound,
+      isRepeated,
+      shadow: isShadow ? effect : undefined,
+    };
+  }
+
+  #adviceOf({ advice, isRewritten }: Advised, asked: Digest, call: GateCall): Advice {
+    const { advisers = [], coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
+    const { coverage = usual } = call;
+    const checks: PolicyCheck[] = [
+      { check: 'coverage', result: 'pass', code: coverage.toUpperCase() },
+      ...(isShadow ? [{ check: 'shadow', result: 'pass', code: 'SHADOW' } as const] : []),
+      ...advice.checks,
+      ...(isRewritten ? [{ check: `asked:${asked.b64}`, result: 'pass', code: 'REWRITTEN' } as const] : []),
+    ];
+    if (advisers.length > 0) return { ...advice, checks };
+    return { checks };
+  }
+
+  #keep(
+    ref: string,
+    session: string | undefined,
+    requestKey: string,
+    ttlMs: number,
+    {
+      authorizationId,
+      principalId,
+      toolName,
+      paramsDigest,
+      intentDigest,
+      allowedAt,
+      expiresAt,
+      reserved,
+      start,
+    }: KnownCall,
+  ): Kept {
+    const kept: Kept = {
+      ref,
+      session,
+      principal: principalId,
+      tool: toolName,
+      authorization: authorizationId,
+      start: start?.startId,
+      since: start?.startedAt ?? allowedAt,
+      expires: expiresAt,
+      requestKey,
+      paramsDigest,
+      intentDigest,
+      reserved,
+      endsAt: performance.now() + ttlMs,
+    };
+    this.#open.set(nameOf(principalId, requestKey), kept);
+    if (this.#sweeper === undefined) {
+      // What cannot be swept now can be next time.
+      this.#sweeper = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS);
+      this.#sweeper.unref();
+    }
+    return kept;
+  }
+
+  #forget({ principal, requestKey }: Kept): void {
+    this.#open.delete(nameOf(principal, requestKey));
+    if (this.#open.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  /** The open call that is meant; in shadow undefined for none. */
+  async #find(
+    call: string | CallName,
+    options: AskOptions,
+  ): Promise<{ readonly kept?: Kept; readonly authorization: string } | undefined> {
+    const name: CallName = typeof call === 'string' ? { ref: call } : call;
+    // A whole call may be given.
+    checkOptions<CallName>('call', name, CALL_TYPES);
+    const principal = this.#principalOf(name);
+    const requestKey =
+      name.ref === undefined ? await this.#oldest(principal, name) : keyOfRef(name.session, name.ref);
+    let used: string | undefined;
+    for (let count = 1; requestKey !== undefined && count <= MAX_TRIES; count += 1) {
+      const key = keyOfTry(requestKey, count);
+      const kept = this.#open.get(nameOf(principal, key));
+      if (kept !== undefined) return { kept, authorization: kept.authorization };
+      const { open, spent, released } = await this.ledger.findCall(principal, key, options);
+      if (open !== undefined) {
+        const found = this.#keep(name.ref ?? requestKey, name.session, key, DEFAULT_TTL_MS, open);
+        return { kept: found, authorization: found.authorization };
+      }
+      used = spent ?? released ?? used;
+      if (released === undefined) break;
+    }
+    if (used !== undefined) return { authorization: used };
+    if (this.#options.shadow === true) return undefined;
+    throw new NorthrootError(
+      'CALL_NOT_FOUND',
+      `no call ${printable(name.ref ?? name.tool ?? '', 80)} was allowed`,
+      {
+        hint: 'decide on it first; the principal and the session must be the same',
+      },
+    );
+  }
+
+  /** The oldest open call without an id that is the same. */
+  async #oldest(principal: string, { session, tool, params }: CallName): Promise<string | undefined> {
+    if (tool === undefined) throw new TypeError('expected the ref of a call, or its tool and params');
+    const base = { session, tool, digest: sha256Digest(canonicalBytesWithout(params)) };
+    const next = await this.#nextOrder(principal, base);
+    let oldest: string | undefined;
+    for (let order = next - 1; order >= 1 && next - order <= MAX_LOOK_BACK; order -= 1) {
+      const ref = keyOfOrder(base, order);
+      if (
+        this.#open.has(nameOf(principal, ref)) ||
+        (await this.ledger.findCall(principal, ref)).open !== undefined
+      )
+        oldest = ref;
+    }
+    return oldest;
+  }
+
+  /** Undefined where it was settled before. */
+  async #record(kept: Kept, outcome: ExecutionOutcome, options: AskOptions): Promise<Appended | undefined> {
+    const start = kept.start === undefined ? {} : { start: kept.start };
+    try {
+      return await this.ledger.record(kept.authorization, { ...outcome, ...start }, options);
+    } catch (error) {
+      if (!(error instanceof NorthrootError) || error.code !== 'AUTHORIZATION_REUSED') throw error;
+    }
+    const { released } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    if (released === undefined) return undefined;
+    // It ran after its reservation was given back: the ledger says so.
+    return this.ledger.append({ event: draftExecution(toPermission(kept), outcome) }, options);
+  }
+
+  #release(kept: Kept, options: AskOptions): Promise<Appended> {
+    const start = kept.start === undefined ? {} : { start: kept.start };
+    return this.ledger.abandon(kept.authorization, { ...start, ...defined({ signal: options.signal }) });
+  }
+
+  #principalOf({ principal = this.#principal }: Pick<GateCall, 'principal'>): string {
+    if (principal === undefined) throw new TypeError('expected principal, of the call or of the ledger');
+    return principal;
+  }
+}
+
+function toPermission(kept: Kept): Permission {
+  return {
+    kind: 'action',
+    authorizationId: kept.authorization,
+    principalId: kept.principal,
+    toolName: kept.tool,
+    intentDigest: parseDigest(kept.intentDigest),
+    paramsDigest: parseDigest(kept.paramsDigest),
+    reserved: kept.reserved,
+    startId: kept.start,
+    started: undefined,
+  };
+}
+
+function toOpenCall({ ref, session, principal, tool, authorization, start, since, expires }: Kept): OpenCall {
+  return { ref, session, principal, tool, authorization, start, since, expires };
+}
+
+/** The most calls without an id that are looked at to find the oldest. */
+const MAX_LOOK_BACK = 64;
+
+/** Codes of refusals by the rules, for which nothing is wrong with the ledger. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'GRANT_REVOKED',
+  'GRANT_EXPIRED',
+  'ACTION_EXPIRED',
+  'AUTHORIZATION_REUSED',
+  'AUTHORIZATION_STARTED',
+  'RATE_LIMIT_EXCEEDED',
+  'CONCURRENCY_EXCEEDED',
+  'METER_CAP_EXCEEDED',
+  'GRANT_UNSOUND',
+]);
+
+function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
+  const { outcome, errorCode, output, unmetered, durationMs } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
+  const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
+  const since = parseTimestamp(kept.since);
+  const end = parseTimestamp(endedAt);
+  const lasted = durationMs === undefined ? end - since : BigInt(Math.ceil(durationMs)) * NANOSECONDS_PER_MS;
+  // Of a call that was recorded as begun the beginning is known.
+  const began = kept.start === undefined && end - lasted > since ? end - lasted : since;
+  const ms = (lasted + NANOSECONDS_PER_MS - 1n) / NANOSECONDS_PER_MS;
+  const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: ms.toString() } };
+  const measured = [ONE_CALL, time];
+  const meterUsed = raiseMeters(measured, said);
+  const basis = meterBasis ?? (said.length === 0 ? 'measured' : undefined);
+  const outputDigest = done.outputDigest ?? (output === undefined ? undefined : digestOf(output));
+  return stateReserved(
+    { reserved: kept.reserved },
+    {
+      startedAt: formatInstant(began),
+      endedAt,
+      meterUsed,
+      outcome,
+      ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
+      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
+      meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
+    },
+    { unmetered: unmetered ?? 'charge' },
+  );
+}
+
+function digestOf(output: unknown): Digest {
+  return sha256Digest(output instanceof Uint8Array ? output : canonicalBytesWithout(output));
+}
+
+function intentOf({ intent, tool }: GateCall, { alg, b64 }: Digest): Digest {
+  const meant = intent === undefined ? { tool_name: tool, tool_params_digest: { alg, b64 } } : intent;
+  return sha256Digest(canonicalBytesWithout(meant));
+}
+
+function nameOf(principal: string, requestKey: string): string {
+  return `${principal} ${requestKey}`;
+}
+
+function checkCoverage(coverage: string | undefined): void {
+  if (coverage !== undefined && !COVERAGES.includes(coverage))
+    throw new RangeError(`coverage: expected ${COVERAGES.join(', ')}`);
+}
+
+function checkTtl(ttlMs: number | undefined): void {
+  if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError('ttlMs: expected milliseconds, at least 1');
+}
+
+function conflict(ref: string): NorthrootError {
+  return new NorthrootError(
+    'REQUEST_CONFLICT',
+    `call ${printable(ref, 80)} is being decided with another tool or other parameters`,
+    {
+      hint: 'one id is for one call',
+    },
+  );
+}

@@ -1,0 +1,116 @@
+/** The approvers' page: one file without other resources. It asks the service for requests, and shows texts as texts. */
+
+import { sha256 } from '../../base/bytes/sha256.js';
+import { encodeBase64 } from '../../base/bytes/encoding.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+
+const STYLE = `
+:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
+body{margin:0 auto;max-width:48rem;padding:1rem}
+h1{font-size:1.4rem}
+form{display:flex;gap:.5rem;flex-wrap:wrap;align-items:end}
+label{display:grid;gap:.25rem;flex:1 1 16rem}
+input,button{font:inherit;padding:.5rem;min-height:2.75rem}
+article{border:1px solid currentColor;border-radius:.5rem;padding:1rem;margin:1rem 0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:0 0 1rem}
+dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}
+.buttons{display:flex;gap:.5rem}
+@media(max-width:30rem){dl{grid-template-columns:1fr}dt{margin-top:.5rem}}
+`;
+
+const SCRIPT = `
+'use strict';
+const list = document.getElementById('list'), state = document.getElementById('state');
+const field = document.getElementById('token');
+let timer;
+async function call(path, body) {
+  const response = await fetch(path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { Authorization: 'Bearer ' + field.value, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error.code + ': ' + answer.error.message);
+  return answer;
+}
+function amount(a) {
+  if (a.t === 'int') return a.v;
+  if (a.t === 'dec') { const m = a.m.padStart(a.s + 1, '0'); return a.s === 0 ? m : m.slice(0, -a.s) + '.' + m.slice(-a.s); }
+  return a.t === 'rat' ? a.n + '/' + a.d : 'f64 ' + a.bits;
+}
+function show(request) {
+  const article = document.createElement('article');
+  article.dataset.id = request.event_id;
+  const dl = document.createElement('dl');
+  const row = (name, text) => {
+    const dt = document.createElement('dt'), dd = document.createElement('dd');
+    dt.textContent = name; dd.textContent = text; dl.append(dt, dd);
+  };
+  row('Who asks', request.principal_id);
+  row('Tool', request.tool_name);
+  row('Parameters', request.tool_params_digest);
+  row('At most', request.meter_reservation.map((m) => amount(m.amount) + ' ' + m.unit).join(', ') || 'nothing reserved');
+  row('Since', request.occurred_at);
+  if (request.need) row('Needs', request.need.count + ' of ' + request.need.approvers.join(' or '));
+  row('Approved by', request.approvals.map((a) => a.principal_id).join(', ') || 'nobody yet');
+  row('Request', request.event_id);
+  row('If nothing is done', 'it stays denied, and nothing runs');
+  const buttons = document.createElement('div');
+  buttons.className = 'buttons';
+  for (const [verb, text] of [['approve', 'Approve'], ['reject', 'Reject']]) {
+    const button = document.createElement('button');
+    button.type = 'button'; button.textContent = text; button.dataset.verb = verb;
+    button.addEventListener('click', async () => {
+      for (const each of buttons.children) each.disabled = true;
+      try {
+        const answer = await call('/v1/approvals/' + encodeURIComponent(request.event_id) + '/' + verb, {});
+        state.textContent = (verb === 'approve' ? 'Approved' : 'Rejected') + ' by the record of seq ' + answer.seq + '; the request is now ' + answer.status + '.';
+      } catch (error) { state.textContent = error.message; }
+      await load(true);
+    });
+    buttons.append(button);
+  }
+  article.append(dl, buttons);
+  return article;
+}
+async function load(keeps) {
+  clearTimeout(timer);
+  try {
+    const { requests } = await call('/v1/approvals');
+    const waiting = requests.filter((request) => request.status === 'waiting');
+    list.replaceChildren(...waiting.map(show));
+    if (!keeps) state.textContent = waiting.length === 0 ? 'Nobody waits for approval.' : waiting.length + ' waiting.';
+    timer = setTimeout(() => load(true), 5000);
+  } catch (error) { list.replaceChildren(); state.textContent = error.message; }
+}
+document.getElementById('open').addEventListener('submit', (event) => { event.preventDefault(); load(false); });
+`;
+
+const hashOf = (text: string): string => `'sha256-${encodeBase64(sha256(encodeUtf8(text)))}'`;
+
+/** Headers for the page: nothing but its own script and style runs, and no other site may frame it. */
+export const PAGE_HEADERS = {
+  'Content-Security-Policy': `default-src 'none'; script-src ${hashOf(SCRIPT)}; style-src ${hashOf(STYLE)}; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+} as const;
+
+export const APPROVER_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>northroot: approvals</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Who waits for approval</h1>
+<form id="open"><label>Token<input id="token" type="password" autocomplete="off" required></label><button>Show</button></form>
+<p id="state" role="status"></p>
+<div id="list"></div>
+</main>
+<script>${SCRIPT}</script>
+</body>
+</html>
+`;

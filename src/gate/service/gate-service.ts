@@ -1,0 +1,401 @@
+/**
+ * The gate as a service: answers HTTP requests of thin clients, gateways and approvers. Bodies are JSON; errors are
+ * `{"error":{"code","message","hint"?}}`. Parameters are in no log, no error and no answer but a rewrite.
+ */
+
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import type { JsonObject } from '../../base/json/value.js';
+import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
+import type { LiveLedger } from '../../log/agent/live-ledger.js';
+import type { PendingApproval } from '../../log/policy/approve.js';
+import type { Gate } from '../gate.js';
+import { answerAuthZen, AUTHZEN_PATHS, writeAuthZenConfiguration } from './authzen.js';
+import { Metrics } from './metrics.js';
+import { type Bearer, ownBearer, type Tokens, type TokenUse } from './tokens.js';
+import {
+  malformed,
+  Members,
+  readBody,
+  readDecide,
+  readName,
+  readSettle,
+  writeDecision,
+  writeOpen,
+  writeSettled,
+} from './wire.js';
+import { APPROVER_PAGE, PAGE_HEADERS } from './approver-page.js';
+
+export interface GateServiceOptions {
+  readonly gate: Gate;
+  /** Without it, every client speaks for the ledger's own principal. */
+  readonly tokens?: Tokens | undefined;
+  /** Ledgers that sign as approvers, by principal. Default: the gate's ledger. */
+  readonly approvers?: ReadonlyMap<string, LiveLedger> | undefined;
+  /** The OpenAPI document, as text. */
+  readonly openApi?: string | undefined;
+  /** The URL under which gateways reach it, for AuthZEN's metadata. */
+  readonly publicUrl?: string | undefined;
+  /** The most decisions that wait for approvals at once. Default 256. */
+  readonly maxWaiting?: number | undefined;
+  /** Called once a request is answered. */
+  readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
+}
+
+/** An answered request, without its parameters. */
+export interface ServiceEvent {
+  readonly route: string;
+  readonly status: number;
+  readonly bearer: string | undefined;
+  readonly ms: number;
+  /** Of a decision, or of an error. */
+  readonly code?: string | undefined;
+  readonly effect?: string | undefined;
+  readonly tool?: string | undefined;
+  readonly principal?: string | undefined;
+  readonly authorization?: string | undefined;
+}
+
+type Facts = {
+  -readonly [K in 'code' | 'effect' | 'tool' | 'principal' | 'authorization']?: string | undefined;
+};
+
+/** A request that is allowed to ask. */
+interface Asked {
+  readonly bearer: Bearer;
+  readonly body: JsonObject;
+  readonly query: URLSearchParams;
+  /** What follows the route's path. */
+  readonly rest: readonly string[];
+  readonly signal: AbortSignal;
+  readonly facts: Facts;
+}
+
+interface Route {
+  readonly use: TokenUse | undefined;
+  readonly answer: (asked: Asked) => object | string | Promise<object | string>;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const DEFAULT_MAX_WAITING = 256;
+const STATUSES: Readonly<Record<string, number>> = {
+  USAGE: 400,
+  TOKEN_INVALID: 401,
+  NOT_ALLOWED: 403,
+  NOT_FOUND: 404,
+  CALL_NOT_FOUND: 404,
+  AUTH_NOT_FOUND: 404,
+  AUTH_NOT_AN_AUTHORIZATION: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_ALLOWED: 409,
+  REQUEST_CONFLICT: 409,
+  LEDGER_LOCKED: 503,
+  LEDGER_FAILED: 503,
+  BUSY: 503,
+};
+
+/** Answers requests; see the head of this file. */
+export class GateService {
+  readonly metrics = new Metrics();
+  readonly #options: GateServiceOptions;
+  readonly #own: Bearer;
+  readonly #routes: ReadonlyMap<string, Route>;
+  #waiting = 0;
+
+  constructor(options: GateServiceOptions) {
+    this.#options = options;
+    this.#own = ownBearer(options.gate.ledger.principalId);
+    this.#routes = new Map<string, Route>([
+      [
+        'GET /healthz',
+        { use: undefined, answer: () => ({ status: 'ok', records: options.gate.ledger.size }) },
+      ],
+      ['GET /openapi.json', { use: undefined, answer: () => options.openApi ?? '{}' }],
+      [
+        'GET /.well-known/authzen-configuration',
+        { use: undefined, answer: () => writeAuthZenConfiguration(options.publicUrl) },
+      ],
+      ['POST /v1/decide', { use: 'call', answer: (asked) => this.#decide(asked) }],
+      ['POST /v1/settle', { use: 'call', answer: (asked) => this.#settle(asked) }],
+      ['POST /v1/release', { use: 'call', answer: (asked) => this.#release(asked) }],
+      ['GET /v1/open', { use: 'read', answer: (asked) => this.#open(asked) }],
+      ['GET /v1/budget', { use: 'read', answer: () => this.#budget() }],
+      ['GET /v1/approvals', { use: 'read', answer: () => this.#approvals() }],
+      ['POST /v1/approvals/*/approve', { use: 'approve', answer: (asked) => this.#answer(asked, 'approve') }],
+      ['POST /v1/approvals/*/reject', { use: 'approve', answer: (asked) => this.#answer(asked, 'reject') }],
+      ...AUTHZEN_PATHS.map((path): [string, Route] => [
+        `POST ${path}`,
+        {
+          use: 'call',
+          answer: ({ body, bearer, signal, facts }) =>
+            answerAuthZen(options.gate, path, body, bearer, signal, facts),
+        },
+      ]),
+    ]);
+  }
+
+  /** Answers a request. Never rejects. */
+  async handle(request: HttpRequest, isTrustedPeer = false): Promise<HttpResponse> {
+    const began = performance.now();
+    const facts: Facts = {};
+    let route = 'none';
+    let bearer: Bearer | undefined;
+    let response: HttpResponse;
+    try {
+      const url = new URL(request.path, 'http://gate.invalid');
+      if (url.pathname === '/approvals' && request.method === 'GET') {
+        route = 'GET /approvals';
+        response = {
+          status: 200,
+          contentType: 'text/html; charset=utf-8',
+          body: APPROVER_PAGE,
+          headers: PAGE_HEADERS,
+        };
+      } else if (url.pathname === '/metrics' && request.method === 'GET') {
+        route = 'GET /metrics';
+        bearer = this.#bearerOf(request, isTrustedPeer, 'read');
+        response = {
+          status: 200,
+          contentType: 'text/plain; version=0.0.4; charset=utf-8',
+          body: this.metrics.write(this.#gauges()),
+        };
+      } else {
+        const found = this.#find(request.method, url.pathname);
+        ({ route } = found);
+        const { use, answer } = found.own;
+        bearer = use === undefined ? this.#own : this.#bearerOf(request, isTrustedPeer, use);
+        const body = request.method === 'POST' ? readBody(assertJson(request)) : {};
+        const asked = {
+          bearer,
+          body,
+          query: url.searchParams,
+          rest: found.rest,
+          signal: request.signal,
+          facts,
+        };
+        const answered = await answer(asked);
+        response = {
+          status: 200,
+          contentType: JSON_TYPE,
+          body: typeof answered === 'string' ? answered : JSON.stringify(answered),
+          headers: requestIdOf(request),
+        };
+      }
+    } catch (error) {
+      response = this.#refuse(error, facts);
+    }
+    const ms = Math.round((performance.now() - began) * 1_000) / 1_000;
+    this.metrics.count('northroot_requests_total', { route, status: String(response.status) });
+    this.#options.onEvent?.({ route, status: response.status, bearer: bearer?.name, ms, ...facts });
+    return response;
+  }
+
+  #find(
+    method: string,
+    path: string,
+  ): { readonly route: string; readonly own: Route; readonly rest: string[] } {
+    const own = this.#routes.get(`${method} ${path}`);
+    if (own !== undefined) return { route: `${method} ${path}`, own, rest: [] };
+    const [, version, kind, id, verb, ...more] = path.split('/');
+    const route = `${method} /${version}/${kind}/*/${verb}`;
+    const starred = more.length === 0 && id !== undefined ? this.#routes.get(route) : undefined;
+    if (starred !== undefined && id !== undefined)
+      return { route, own: starred, rest: [decodeURIComponent(id)] };
+    if ([...this.#routes.keys()].some((each) => each.endsWith(` ${path}`)))
+      throw new NorthrootError('METHOD_NOT_ALLOWED', `${printable(method, 20)} is not allowed here`);
+    throw new NorthrootError('NOT_FOUND', `there is no ${printable(path, 80)}`);
+  }
+
+  /** @throws NorthrootError `TOKEN_INVALID`, `NOT_ALLOWED` */
+  #bearerOf({ headers }: HttpRequest, isTrustedPeer: boolean, use: TokenUse): Bearer {
+    const { tokens } = this.#options;
+    const token = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i.exec(headers['authorization'] ?? '')?.[1];
+    let bearer: Bearer | undefined;
+    if (tokens === undefined) bearer = isTrustedPeer ? this.#own : undefined;
+    else bearer = token === undefined ? undefined : tokens.find(token);
+    if (bearer === undefined) {
+      throw new NorthrootError('TOKEN_INVALID', 'expected a token that this service knows', {
+        hint: 'send Authorization: Bearer TOKEN',
+      });
+    }
+    if (!bearer.may(use)) throw new NorthrootError('NOT_ALLOWED', `this token may not ${use}`);
+    return bearer;
+  }
+
+  async #decide({ body, bearer, signal, facts }: Asked): Promise<object> {
+    const { call, waitMs } = readDecide(body);
+    const principal = whoOf(bearer, call.principal);
+    facts.tool = printable(call.tool, 128);
+    facts.principal = principal;
+    if (!bearer.mayCall(call.tool))
+      throw new NorthrootError('NOT_ALLOWED', `this token may not call ${printable(call.tool, 128)}`);
+    const began = performance.now();
+    const waits = waitMs !== undefined && waitMs > 0;
+    const { maxWaiting = DEFAULT_MAX_WAITING } = this.#options;
+    if (waits && this.#waiting >= maxWaiting)
+      throw new NorthrootError('BUSY', 'too many calls wait for approvals', { hint: 'ask again later' });
+    this.#waiting += waits ? 1 : 0;
+    try {
+      const options = { signal, ...(waits ? { waitMs } : {}) };
+      const decision = await this.#options.gate.decide({ ...call, principal }, options);
+      facts.effect = decision.effect;
+      facts.code = decision.code;
+      facts.authorization = decision.authorization;
+      this.metrics.count('northroot_decisions_total', { effect: decision.effect, code: decision.code });
+      if (!waits) this.metrics.observe((performance.now() - began) / 1_000);
+      return writeDecision(decision);
+    } finally {
+      this.#waiting -= waits ? 1 : 0;
+    }
+  }
+
+  async #settle({ body, bearer, signal, facts }: Asked): Promise<object> {
+    const { name, outcome } = readSettle(body);
+    const principal = whoOf(bearer, name.principal);
+    facts.principal = principal;
+    const settled = await this.#options.gate.settle({ ...name, principal }, outcome, { signal });
+    facts.authorization = settled.authorization;
+    this.metrics.count('northroot_settled_total', { outcome: outcome.outcome });
+    return writeSettled(settled);
+  }
+
+  async #release({ body, bearer, signal, facts }: Asked): Promise<object> {
+    const members = new Members(body);
+    const name = readName(members);
+    members.end();
+    const principal = whoOf(bearer, name.principal);
+    facts.principal = principal;
+    const { gate } = this.#options;
+    if (name.session === undefined || name.ref !== undefined || name.tool !== undefined)
+      return writeSettled(await gate.release({ ...name, principal }, { signal }));
+    const open = gate.listOpen(name.session).filter((call) => bearer.mayBe(call.principal));
+    let released = 0;
+    for (const { ref, session, principal: own } of open) {
+      await gate.release({ ref, session, principal: own }, { signal });
+      released += 1;
+    }
+    return { released };
+  }
+
+  #open({ bearer, query }: Asked): object {
+    const open = this.#options.gate.listOpen(query.get('session') ?? undefined);
+    return { open: open.filter(({ principal }) => bearer.mayBe(principal)).map(writeOpen) };
+  }
+
+  async #budget(): Promise<object> {
+    const budgets = await this.#options.gate.ledger.budget();
+    return {
+      grants: budgets.map(
+        ({ eventId, seq, principalId, expiresAt, withdrawn, balances, started, unstarted }) => ({
+          event_id: eventId,
+          seq,
+          principal_id: principalId,
+          expires_at: expiresAt,
+          withdrawn,
+          meters: balances,
+          started: started.length,
+          unstarted: unstarted.length,
+        }),
+      ),
+    };
+  }
+
+  async #approvals(): Promise<object> {
+    const requests = await this.#options.gate.ledger.requests();
+    return { requests: requests.map(writeRequest) };
+  }
+
+  async #answer({ body, bearer, rest, facts }: Asked, decision: 'approve' | 'reject'): Promise<object> {
+    const members = new Members(body);
+    const [limit, expiresAt, code] = [
+      members.amounts('limit'),
+      members.text('expires_at'),
+      members.text('code'),
+    ];
+    const principal = whoOf(bearer, members.text('principal'));
+    members.end();
+    facts.principal = principal;
+    const [request = ''] = rest;
+    if (!/^sha-256:[A-Za-z0-9_-]{43}$/.test(request))
+      throw malformed('expected the whole id of a request, sha-256:…');
+    const { gate, approvers } = this.#options;
+    const ledger = approvers?.get(principal) ?? gate.ledger;
+    const options = { principalId: principal, limit, expiresAt, code };
+    const recorded = await (decision === 'approve'
+      ? ledger.approve(request, options)
+      : ledger.reject(request, options));
+    const [left] = (await gate.ledger.requests()).filter(({ eventId }) => eventId === request);
+    return { event_id: recorded.eventId, seq: recorded.seq, status: left?.status ?? 'approved' };
+  }
+
+  #gauges(): Readonly<Record<string, number>> {
+    const { gate } = this.#options;
+    return {
+      northroot_open_calls: gate.openCalls,
+      northroot_waiting_calls: this.#waiting,
+      northroot_ledger_records: gate.ledger.size,
+    };
+  }
+
+  #refuse(error: unknown, facts: Facts): HttpResponse {
+    const isMisuse = error instanceof TypeError || error instanceof RangeError;
+    const known = error instanceof NorthrootError ? error : undefined;
+    const code = known?.code ?? (isMisuse ? 'USAGE' : 'INTERNAL_ERROR');
+    facts.code = code;
+    const status = STATUSES[code] ?? (isMisuse ? 400 : known === undefined ? 500 : 422);
+    const message =
+      known !== undefined || isMisuse
+        ? printable((error as Error).message, 1_000)
+        : 'something went wrong here';
+    const hint = known?.hint === undefined ? undefined : printable(known.hint, 500);
+    return {
+      status,
+      contentType: JSON_TYPE,
+      body: JSON.stringify({ error: { code, message, hint } }),
+      ...(status === 503 ? { headers: { 'Retry-After': '1' } } : {}),
+    };
+  }
+}
+
+/** @throws NorthrootError `NOT_ALLOWED` for a principal that the bearer may not speak for */
+export function whoOf(bearer: Bearer, asked: string | undefined): string {
+  const principal = asked ?? bearer.principal;
+  if (principal === undefined) throw malformed('/principal: expected whom the call is for');
+  if (bearer.mayBe(principal)) return principal;
+  throw new NorthrootError('NOT_ALLOWED', `this token may not speak for ${printable(principal)}`);
+}
+
+function assertJson({ headers, body }: HttpRequest): Uint8Array {
+  const type = headers['content-type'] ?? '';
+  // A page of another origin can send forms without being asked, but no JSON.
+  if (!/^application\/json\s*(?:;|$)/i.test(type)) throw malformed('expected Content-Type: application/json');
+  return body;
+}
+
+function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>> {
+  const id = headers['x-request-id'];
+  return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? { 'X-Request-ID': id } : {};
+}
+
+function writeRequest(request: PendingApproval): object {
+  const { need } = request;
+  return {
+    event_id: request.eventId,
+    seq: request.seq,
+    status: request.status,
+    principal_id: request.principalId,
+    occurred_at: request.occurredAt,
+    tool_name: request.toolName,
+    tool_params_digest: request.paramsDigest,
+    meter_reservation: request.reservation,
+    grant_event_id: request.grantId,
+    need:
+      need === undefined
+        ? null
+        : { grant_event_id: need.grantId, approvers: need.approvers, count: need.count },
+    approvals: request.approvals.map(({ eventId, principalId }) => ({
+      event_id: eventId,
+      principal_id: principalId,
+    })),
+  };
+}
