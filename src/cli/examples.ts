@@ -74,6 +74,14 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot budget ledger.jsonl',
     'northroot budget ledger.jsonl --grant 4 --at 2026-03-01T12:00:00Z --format json',
   ],
+  'prices import': [
+    'northroot prices import model_prices_and_context_window.json --out prices.json',
+    "northroot prices import data.json --from genai-prices --as-of 2026-03-01 --model 'claude-*' --out prices.json",
+  ],
+  'prices show': ['northroot prices show prices.json claude-sonnet-4-5 --provider anthropic'],
+  'prices cost': [
+    'northroot prices cost prices.json claude-sonnet-4-5 --input 1000 --output 100 --cache-read 200',
+  ],
   why: ['northroot why ledger.jsonl 17', 'northroot why ledger.jsonl sha-256:6QJw61M4h8'],
   verify: [
     'northroot verify ledger.jsonl',

@@ -214,6 +214,7 @@ const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   meterBasisByUnit: 'object',
   modelId: 'string',
   provider: 'string',
+  pricingSnapshotDigest: 'object',
   output: 'any',
   outputDigest: 'object',
   errorCode: 'string',
@@ -780,7 +781,8 @@ const REFUSALS: ReadonlySet<string> = new Set([
 ]);
 
 function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
-  const { outcome, errorCode, output, unmetered, durationMs, meterBasis, modelId, provider } = done;
+  const { outcome, errorCode, output, unmetered, durationMs } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
   const since = parseTimestamp(kept.since);
   const end = parseTimestamp(endedAt);
@@ -801,7 +803,7 @@ function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: str
       meterUsed,
       outcome,
       ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
-      ...defined({ outputDigest, meterBasis: basis, modelId, provider }),
+      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
       meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
     },
     { unmetered: unmetered ?? 'charge' },

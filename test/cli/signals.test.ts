@@ -93,6 +93,7 @@ const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [
   ['prove', 'small.jsonl', '1', '--checkpoint', 'PIPE'],
   ['verify-proof', 'PIPE'],
   ['import', '--from', 'litellm', 'PIPE'],
+  ['prices', 'import', 'PIPE'],
   ['check', '--as', 'episode', 'PIPE'],
   ['reconcile', 'small.jsonl', 'PIPE'],
   ['key', 'list', 'PIPE'],

@@ -16,6 +16,7 @@ const RUN = [
   'gate.md',
   'guard.md',
   'import.md',
+  'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
 

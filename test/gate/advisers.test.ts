@@ -91,15 +91,6 @@ describe('an adviser', () => {
     await gate.ledger.approve(decision.authorization, { principalId: 'human:olga' });
     expect((await gate.decide(READ)).effect).toBe('allow');
     expect((await gate.decide({ ...READ, ref: 'c2' })).effect).toBe('ask');
-    console.log(
-      JSON.stringify(
-        await (
-          await import('../../src/rules/report/verify-chunks.js')
-        )
-          .verifyChunks(Buffer.from(place.events().length + ''))
-          .catch(String),
-      ),
-    );
     expect(await place.verdict()).toBe('ok');
   });
 
