@@ -4,6 +4,7 @@
  * a secret of the process, so that an adversary cannot choose keys that collide.
  */
 
+import { allocateBytes } from '../../base/bytes/concat.js';
 import { Names } from './action-rows.js';
 import { Reader, Writer } from './packing.js';
 import type { Table } from './table.js';
@@ -46,6 +47,8 @@ export class PackedTable<V> implements Table<string, V> {
   /** Bytes of entries that were deleted or have moved. */
   #unused = 0;
   readonly #secret: number[] = [];
+  /** The entry that was read or set last: an event asks for the same one several times. */
+  #last: { readonly key: string; readonly value: V } | undefined;
 
   constructor(packing: Packing<V>) {
     this.#packing = packing;
@@ -60,11 +63,16 @@ export class PackedTable<V> implements Table<string, V> {
   }
 
   get(key: string): V | undefined {
+    if (this.#last?.key === key) return this.#last.value;
     const number = this.#find(key);
-    return number === -1 ? undefined : this.#read(number)[1];
+    if (number === -1) return undefined;
+    const [, value] = this.#read(number);
+    this.#last = { key, value };
+    return value;
   }
 
   set(key: string, value: V): void {
+    this.#last = { key, value };
     const known = this.#find(key);
     const keyLength = this.#writer.length;
     const isPacked = this.#packing.write(this.#writer, value) && this.#writer.length <= MAX_ENTRY_BYTES;
@@ -88,6 +96,7 @@ export class PackedTable<V> implements Table<string, V> {
   delete(key: string): boolean {
     const number = this.#find(key);
     if (number === -1) return false;
+    this.#last = undefined;
     this.#unused += HEAD_BYTES + this.#lengthOf(number);
     this.#objects.delete(number);
     this.#places[number] = DELETED;
@@ -133,7 +142,7 @@ export class PackedTable<V> implements Table<string, V> {
 
   #append(bytes: Uint8Array, keyLength: number): number {
     if (this.#free + HEAD_BYTES + bytes.length > PIECE_BYTES) {
-      this.#pieces.push(new Uint8Array(PIECE_BYTES));
+      this.#pieces.push(allocateBytes(PIECE_BYTES));
       this.#free = 0;
     }
     const at = this.#free;

@@ -3,22 +3,24 @@
  * So no packed value is the beginning of another one of the same members.
  */
 
+import { allocateBytes } from '../../base/bytes/concat.js';
 import { encodeBase64url, writeBase64url } from '../../base/bytes/encoding.js';
 import { decodeLatin1, decodeUtf8, encodeUtf8, writeLatin1 } from '../../base/bytes/text.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
+import { isTimestamp, WHOLE_LENGTH } from '../../base/value/timestamp.js';
 import type { Amounts } from '../bounds/grant.js';
 import type { Names } from './action-rows.js';
 
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
-const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
-/** The seconds of 1970 since the beginning of the year 0. */
-const TO_YEAR_0 = 62_167_219_200;
+/** Where the pairs of digits of `YYYY-MM-DDThh:mm:ss` are. */
+const WHOLE = [0, 2, 5, 8, 11, 14, 17];
 
 /** Packs one value after the other. */
 export class Writer {
   readonly #names: Names;
+  readonly #id = allocateBytes(DIGEST_SIZE);
   #bytes = new Uint8Array(512);
   #length = 0;
 
@@ -70,7 +72,8 @@ export class Writer {
   /** Exactly 32 bytes as base64url. */
   id(b64: string): void {
     this.#reserve(DIGEST_SIZE);
-    writeBase64url(this.#bytes.subarray(this.#length, this.#length + DIGEST_SIZE), b64);
+    writeBase64url(this.#id, b64);
+    this.#bytes.set(this.#id, this.#length);
     this.#length += DIGEST_SIZE;
   }
 
@@ -82,15 +85,14 @@ export class Writer {
     else if (text !== undefined) this.text(text);
   }
 
-  /** A timestamp of SPEC §2, usually in 8 bytes. */
+  /** A timestamp of SPEC §2, in up to 13 bytes; any other text as it is. */
   time(text: string | undefined): void {
-    const [, whole, fraction = ''] = (text !== undefined && TIME.exec(text)) || [];
-    const seconds = whole === undefined ? NaN : Date.parse(`${whole}Z`) / 1_000 + TO_YEAR_0;
-    const isPacked = seconds >= 0 && wholeOf(seconds) === whole;
+    const isPacked = text !== undefined && isTimestamp(text);
+    const fraction = isPacked ? text.slice(WHOLE_LENGTH + 1, -1) : '';
     this.number(text === undefined ? 0 : isPacked ? 2 + fraction.length : 1);
     if (isPacked) {
-      this.number(seconds);
-      this.number(Number(fraction));
+      this.number(Number(WHOLE.reduce((digits, at) => digits + text.slice(at, at + 2), '')));
+      if (fraction !== '') this.number(Number(fraction));
     } else if (text !== undefined) this.text(text);
   }
 
@@ -169,8 +171,10 @@ export class Reader {
     const kind = this.number();
     if (kind === 0) return undefined;
     if (kind === 1) return this.text();
-    const [whole, fraction] = [wholeOf(this.number()), this.number()];
-    return kind === 2 ? `${whole}Z` : `${whole}.${String(fraction).padStart(kind - 2, '0')}Z`;
+    const digits = String(this.number()).padStart(2 * WHOLE.length, '0');
+    const part = (at: number): string => digits.slice(at, at + 2);
+    const whole = `${digits.slice(0, 4)}-${part(4)}-${part(6)}T${part(8)}:${part(10)}:${part(12)}`;
+    return kind === 2 ? `${whole}Z` : `${whole}.${String(this.number()).padStart(kind - 2, '0')}Z`;
   }
 
   integer(): bigint {
@@ -189,11 +193,6 @@ export class Reader {
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
-}
-
-/** A time without its fraction. */
-function wholeOf(seconds: number): string {
-  return new Date((seconds - TO_YEAR_0) * 1_000).toISOString().slice(0, -'.000Z'.length);
 }
 
 function parseDigits(text: string): bigint {
