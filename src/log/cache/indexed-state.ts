@@ -28,18 +28,11 @@ import {
   type RingKey,
   type SavedKey,
 } from '../../rules/trust/keyring.js';
+import type { CallEntry, RejectEntry, RequestedApproval } from '../../rules/verify/approval-tables.js';
 import { touchUnsealed } from '../../rules/verify/checkpoints.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
-import type {
-  Links,
-  PendingLink,
-  CallEntry,
-  RejectEntry,
-  RequestedApproval,
-  RequestEntry,
-  RevocationList,
-} from '../../rules/verify/links.js';
+import type { Links, PendingLink, RequestEntry, RevocationList } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';

@@ -11,7 +11,7 @@ import type { Draft } from '../../format/event/build.js';
 import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
 import { type Action, type Amounts, type Grant, grantChain } from '../../rules/bounds/grant.js';
-import { callName, type RequestedApproval } from '../../rules/verify/links.js';
+import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, findReject } from './choose-approvals.js';
 import { OptionReader } from './option-problems.js';

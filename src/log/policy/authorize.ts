@@ -112,7 +112,8 @@ interface DecidingOptions extends AuthorizeOptions {
 }
 
 const POLL_MS = 250;
-const MAX_WAIT_MS = 2 ** 31 - 1;
+/** The longest of a timer: 2^31 − 1. */
+const MAX_WAIT_MS = 2_147_483_647;
 
 async function decideOrWait(
   ledger: Ledger,

@@ -13,9 +13,9 @@ import {
   grantChain,
 } from '../bounds/grant.js';
 import { judgingInstant } from '../trust/record-signing.js';
+import { callName, MAX_CALL_APPROVALS } from './approval-tables.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
-import { callName, MAX_CALL_APPROVALS } from './links.js';
 import type { VerifyState } from './state.js';
 
 /** An approval or a reject whose record may still turn out to be invalid. */
