@@ -91,6 +91,11 @@ export interface GuardOptions extends ExecutionDetails {
   /** Aborting ends the wait, and notifies the function. */
   readonly signal?: AbortSignal | undefined;
   /**
+   * Keeps the parameters beside the ledger, in `LEDGER.contents`, for who approves and audits the call; on disk before the decision. If
+   * they cannot be kept, nothing is recorded and the function is not called. Default false.
+   */
+  readonly attach?: boolean | undefined;
+  /**
    * What to do where the call needs an approval: `deny` throws a {@link DeniedError}, `wait` waits for it, at most `approvalWaitMs`.
    * Default `deny`.
    */
@@ -111,7 +116,7 @@ export interface GuardOptions extends ExecutionDetails {
 interface GuardParts {
   readonly authorize: (
     request: LiveRequest,
-    options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
+    options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded' | 'attach'>,
   ) => Promise<RecordedDecision>;
   readonly ledger: Ledger;
   readonly honourImported: readonly string[] | undefined;
@@ -141,6 +146,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   onViolation: 'any',
   onMeterProblem: 'function',
   signal: 'signal',
+  attach: 'boolean',
   approval: 'string',
   approvalWaitMs: 'number',
   onApprovalNeeded: 'function',
@@ -218,10 +224,12 @@ export class Guard<T> {
 
   async #perform(): Promise<T> {
     const { toolName, params, options } = this.#call;
-    const paramsDigest = sha256Digest(canonicalBytesWithout(params));
-    const { approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
+    const content = canonicalBytesWithout(params);
+    const paramsDigest = sha256Digest(content);
+    const { attach, approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
     const decision = await this.#parts.authorize(this.#toRequest(paramsDigest), {
       signal: this.#abort.signal,
+      attach: attach === true ? content : undefined,
       waitMs: approval === 'wait' ? approvalWaitMs : 0,
       onApprovalNeeded: onApprovalNeeded && ((asked) => queueMicrotask(() => onApprovalNeeded(asked))),
     });

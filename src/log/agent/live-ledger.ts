@@ -20,6 +20,7 @@ import {
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
+import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import type { HonourOptions } from '../policy/evaluator.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
@@ -54,9 +55,14 @@ import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from
 export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {
   /** Default: the ledger's own grants (`GrantEvaluator`). */
   readonly policy?: AuthorizeOptions['policy'] | undefined;
+  /** How much `LEDGER.contents` may hold, in bytes; each file counts for at least 4,096. Default 1 GiB. */
+  readonly maxContentsBytes?: number | undefined;
   /** The clock for durations, in milliseconds. Default: `performance.now`, which is monotonic. */
   readonly ticks?: (() => number) | undefined;
 }
+
+/** `attach`: the canonical bytes of the parameters, to be kept in `LEDGER.contents` before the decision is recorded. */
+export interface AuthorizeAskOptions extends AskOptions, Pick<AuthorizeOptions, 'attach'> {}
 
 export interface DoneExecution extends ExecutionOutcome {
   /** Required under a grant; an action names its tool. */
@@ -106,6 +112,7 @@ const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = {
   ...OF_LEDGER,
   policy: 'function',
   ticks: 'function',
+  maxContentsBytes: 'number',
   honourImported: 'array',
 };
 
@@ -203,6 +210,7 @@ export class LiveLedger {
   readonly #options: LiveLedgerOptions;
   /** Where another handle opens it; undefined for a store, which is given open. */
   readonly #place: string | undefined;
+  readonly #contents: ContentFolder | undefined;
   /** The grant that requests are made under unless they name one, `sha-256:…`. */
   readonly #grantId: string | undefined;
   /** What {@link LiveLedger.as} has opened. */
@@ -217,12 +225,14 @@ export class LiveLedger {
     ledger: Ledger,
     options: LiveLedgerOptions,
     place: string | undefined,
+    contents: ContentFolder | undefined,
     grantId?: string,
   ) {
     this.path = ledger.path;
     this.#ledger = ledger;
     this.#options = options;
     this.#place = place;
+    this.#contents = contents;
     this.#grantId = grantId;
   }
 
@@ -242,10 +252,20 @@ export class LiveLedger {
     options: LiveLedgerOptions,
     grantId?: string,
   ): Promise<LiveLedger> {
-    const { policy, ticks, honourImported, ...ofLedger } = options;
-    const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
+    const { policy, ticks, honourImported, maxContentsBytes, ...ofLedger } = options;
     const own = typeof place === 'string' ? place : undefined;
-    return new LiveLedger(ledger, { ...ofLedger, policy, ticks, honourImported }, own, grantId);
+    const contents =
+      own === undefined
+        ? undefined
+        : new ContentFolder(own, { maxBytes: maxContentsBytes }, options.fileSystem);
+    const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
+    return new LiveLedger(
+      ledger,
+      { ...ofLedger, policy, ticks, honourImported, maxContentsBytes },
+      own,
+      contents,
+      grantId,
+    );
   }
 
   /**
@@ -287,14 +307,16 @@ export class LiveLedger {
   /**
    * Evaluates the policy and appends its decision. An allowed amount is reserved when the promise resolves. Calls MAY overlap: those that
    * wait together share one write, each resting on those before it.
-   * @throws TypeError, RangeError for a malformed request
-   * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}
+   * @param options - `attach`: the canonical bytes of the parameters, kept beside the ledger before the decision is recorded
+   * @throws TypeError, RangeError for a malformed request; TypeError for `attach` with a ledger in a store
+   * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}; with `attach` as `writeContent`, nothing being recorded
    */
-  async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
+  async authorize(request: LiveRequest, options: AuthorizeAskOptions = {}): Promise<RecordedDecision> {
     this.#assertOpen();
     checkOptions('authorize: request', request, REQUEST_TYPES);
-    checkOptions('authorize', options, ASK_TYPES);
-    return this.#authorize(request, { signal: options.signal });
+    checkOptions('authorize', options, { signal: 'signal', attach: 'bytes' });
+    const { signal, attach } = options;
+    return this.#keep(this.#authorize(request, { signal, attach }));
   }
 
   /**
@@ -657,13 +679,19 @@ export class LiveLedger {
     }
   }
 
-  #authorize(
+  async #authorize(
     request: LiveRequest,
-    how: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
+    { attach, ...how }: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded' | 'attach'>,
   ): Promise<RecordedDecision> {
     const { principalId = this.#options.principalId, ...rest } = request;
     if (principalId === undefined)
       throw new TypeError('expected principalId, of the request or of the ledger');
+    if (attach !== undefined) {
+      assertContentOf(rest.paramsDigest, attach);
+      if (this.#contents === undefined)
+        throw new TypeError('attach: expected a ledger that was opened by its path');
+      await this.#contents.write(attach);
+    }
     const { policy, honourImported } = this.#options;
     return authorizeAction(
       this.#ledger,

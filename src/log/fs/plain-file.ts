@@ -77,6 +77,26 @@ export async function listFolder(path: string, limit: number): Promise<FolderLis
   return { entries: entries.sort((a, b) => (a.name < b.name ? -1 : 1)), more };
 }
 
+/** So many files are looked at at once. */
+const AT_ONCE = 256;
+
+/** The sizes of files, in bytes; 0 for one that is gone. Links are not followed. @throws NorthrootError as {@link toIoError} */
+export async function sizesOf(paths: readonly string[]): Promise<number[]> {
+  const sizes: number[] = [];
+  for (let at = 0; at < paths.length; at += AT_ONCE) {
+    const some = paths.slice(at, at + AT_ONCE).map(async (path) => {
+      try {
+        return (await lstat(path)).size;
+      } catch (error) {
+        if (isMissing(error)) return 0;
+        throw toIoError(error, 'read', path);
+      }
+    });
+    sizes.push(...(await Promise.all(some)));
+  }
+  return sizes;
+}
+
 function kindOf(status: Status): EntryKind {
   if (status.isFile()) return 'file';
   if (status.isDirectory()) return 'folder';
