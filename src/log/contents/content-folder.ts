@@ -58,6 +58,11 @@ export function contentName({ b64 }: Pick<Digest, 'b64'>): string {
   return encodeHex(tryDecodeBase64url(b64) as Uint8Array);
 }
 
+/** The file of a content beside a ledger, there or not; undefined for a digest that is not of SHA-256. */
+export function contentFile(ledger: string, digest: Digest): string | undefined {
+  return digest.alg === SHA256 ? join(contentsPath(ledger), contentName(digest)) : undefined;
+}
+
 /**
  * Keeps a content beside a ledger, on disk on return. What is there already is not written again; a file that does not agree with its name
  * is replaced.

@@ -15,7 +15,7 @@ import {
 import { judgingInstant } from '../trust/record-signing.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
-import { callName, MAX_CALL_APPROVALS } from './links.js';
+import { callName, MAX_CALL_APPROVALS, requestOfCall } from './links.js';
 import type { VerifyState } from './state.js';
 
 /** An approval or a reject whose record may still turn out to be invalid. */
@@ -143,7 +143,7 @@ export const APPROVAL_REQUIRED = 'APPROVAL_REQUIRED';
 export function noteRequest({ links }: VerifyState, action: Action, decisionCode: string): void {
   const { grant, principalId, toolName, params, occurredAt, place } = action;
   if (grant === undefined) return;
-  const name = `${principalId} ${callName(grant.index, toolName, params)}`;
+  const name = requestOfCall(principalId, grant.index, toolName, params);
   const isAwaited = links.awaiting.has(name);
   if (action.decision === 'allow') {
     if (isAwaited) links.awaiting.delete(name);

@@ -84,7 +84,7 @@ export interface Links {
   readonly revocations: RevocationList;
   /** By {@link callName}. No rule of verification reads it. */
   readonly calls: Table<string, CallEntry>;
-  /** By {@link callName} and principal. No rule of verification reads it. */
+  /** By {@link requestOfCall}. No rule of verification reads it. */
   readonly awaiting: Table<string, RequestedApproval>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
@@ -103,6 +103,11 @@ export function askedOf(toolName: string, params: string): string {
 /** A call under a grant. @param grant - The grant's number. @param params - The digest of the parameters, as text. */
 export function callName(grant: number, toolName: string, params: string): string {
   return `${grant} ${toolName} ${params}`;
+}
+
+/** The name of who awaits approval of a call. @param params - The digest of the parameters, as text. */
+export function requestOfCall(principalId: string, grant: number, toolName: string, params: string): string {
+  return `${principalId} ${callName(grant, toolName, params)}`;
 }
 
 /** The state before the first line. */
