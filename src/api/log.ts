@@ -62,6 +62,23 @@ export {
   type ApprovalOptions,
   type PendingApproval,
 } from '../log/policy/approve.js';
+export {
+  readRequest,
+  type ExplainedRequest,
+  type ReadRequestOptions,
+  type RequestApproval,
+  type RequestContent,
+  type RequestRule,
+  type RequestView,
+} from '../log/policy/explain-request.js';
+export {
+  contentsPath,
+  KeptContents,
+  readContent,
+  writeContent,
+  type ContentOptions,
+  type KeptContent,
+} from '../log/contents/content-folder.js';
 export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
 export { type DelegateOptions } from '../log/policy/delegate.js';
 export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';
@@ -133,6 +150,7 @@ export {
   type AbandonOpenOptions,
   type AbandonOptions,
   type AbandonedOpen,
+  type AuthorizeAskOptions,
   type CloseOptions,
   type DoneExecution,
   type LiveLedgerOptions,

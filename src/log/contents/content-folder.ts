@@ -9,7 +9,14 @@ import { encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, describeValue } from '../../base/options.js';
-import { type Digest, digestFromBase64url, isDigest, SHA256, sha256Digest } from '../../base/value/digest.js';
+import {
+  type Digest,
+  digestFromBase64url,
+  fromDigestText,
+  isDigest,
+  SHA256,
+  sha256Digest,
+} from '../../base/value/digest.js';
 import {
   type FileSystem,
   isTemporaryName,
@@ -248,9 +255,9 @@ export class KeptContents {
     return this.#names.size;
   }
 
-  /** @param b64 - A SHA-256 digest's base64url. @returns Undefined for what is not there, or does not agree with its name */
-  async find(b64: string): Promise<Uint8Array | undefined> {
-    const digest = digestFromBase64url(b64);
+  /** @param text - `sha-256:…`. @returns Undefined for what is not there, or does not agree with its name */
+  async find(text: string): Promise<Uint8Array | undefined> {
+    const digest = digestFromBase64url(fromDigestText(text));
     if (!this.#names.has(contentName(digest))) return undefined;
     const kept = await readContentIn(this.#folder, digest);
     if (kept.status === 'attached') return kept.bytes;
