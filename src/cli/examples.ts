@@ -95,7 +95,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot export ledger.jsonl --journal events.nrj',
     'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
     'northroot export ledger.jsonl --receipts receipts --key log.pem --grant 3',
-    'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
+    'northroot export ledger.jsonl --no-contents --bundle week.nrb --complete 100..199',
     'northroot export ledger.jsonl --bundle one.nrb --event 17 --event 18',
     'northroot export ledger.jsonl --last 4w --csv tables --parquet tables',
     'northroot export ledger.jsonl --since 2026-03-01 --until 2026-04-01 --focus costs.csv --currency-unit usd=USD',
