@@ -22,7 +22,7 @@ const STATUSES: Readonly<Record<RequestView['status'], string>> = {
   approved: 'approved, and not asked for again yet',
   rejected: 'rejected',
   ended: 'ended: its grant has expired or is withdrawn',
-  closed: 'closed: the same call was allowed since',
+  closed: 'closed: the same call was allowed since, and the approvals that it named are used up',
   refused: 'denied for something that no approval lifts',
 };
 
@@ -110,7 +110,7 @@ function renderParameters(
   }
 }
 
-function renderRule(rule: RequestRule, { grants, approvals }: RequestView): string[] {
+function renderRule(rule: RequestRule, { grants, approvals, status }: RequestView): string[] {
   const { tools, above, approvers, count: needed, maxAgeSeconds: age, approvalIds, grantId } = rule;
   const names = (all: readonly string[]): string => all.map((each) => printable(each, 80)).join(' or ');
   const beyond = above === undefined ? '' : ` above ${amountsText(above)}`;
@@ -125,7 +125,9 @@ function renderRule(rule: RequestRule, { grants, approvals }: RequestView): stri
       'rule',
       `${names(tools)}${beyond} needs ${needed} of ${names(approvers)}${old}; by the grant ${grant}`,
     ),
-    row('', `${by.size} of ${needed} so far${by.size === 0 ? '' : `: ${names([...by])}`}`),
+    ...(status === 'closed'
+      ? []
+      : [row('', `${by.size} of ${needed} so far${by.size === 0 ? '' : `: ${names([...by])}`}`)]),
   ];
 }
 
