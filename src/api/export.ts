@@ -28,7 +28,7 @@ export {
   type BundleFile,
   type Stretch,
 } from '../proof/bundle/bundle-file.js';
-export { attachContents } from '../proof/bundle/disclose.js';
+export { attachContents, listNamedDigests } from '../proof/bundle/disclose.js';
 export { exportBundle, type BundleExport, type BundleOptions } from '../proof/bundle/export-bundle.js';
 export { verifyBundle, type VerifyBundleOptions } from '../proof/bundle/verify-bundle.js';
 
@@ -71,6 +71,7 @@ export { type ActivityGrouping } from '../out/activity/groups.js';
 export { reportActivity, type ActivityOptions } from '../out/activity/report-activity.js';
 export { renderActivityCsv } from '../out/activity/csv.js';
 export { renderActivityHtml } from '../out/text/activity-html.js';
+export { renderRequest, type RequestGuide } from '../out/text/request.js';
 export { renderActivity, renderActivityMarkdown } from '../out/text/activity-document.js';
 export type { ActivityReport } from '../format/schema/generated/types.js';
 export { requireChecks, type NotCheckedCode } from '../rules/report/not-checked.js';

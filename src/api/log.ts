@@ -64,6 +64,23 @@ export {
   type PendingApproval,
 } from '../log/policy/approve.js';
 export { type FoundCall, type KnownCall } from '../log/policy/known-answer.js';
+export {
+  readRequest,
+  type ExplainedRequest,
+  type ReadRequestOptions,
+  type RequestApproval,
+  type RequestContent,
+  type RequestRule,
+  type RequestView,
+} from '../log/policy/explain-request.js';
+export {
+  contentsPath,
+  KeptContents,
+  readContent,
+  writeContent,
+  type ContentOptions,
+  type KeptContent,
+} from '../log/contents/content-folder.js';
 export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
 export { type DelegateOptions } from '../log/policy/delegate.js';
 export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';

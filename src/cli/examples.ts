@@ -42,7 +42,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   authorize: [
     'northroot authorize ledger.jsonl --principal agent:a1 --tool fs.read --params params.json --reserve calls=1',
     'northroot authorize ledger.jsonl --principal agent:a1 --tool shell.make --reserve usd=0.5 --expires 15m -- make test',
-    'northroot authorize ledger.jsonl --principal agent:a1 --tool deploy --params params.json --reserve usd=500 --wait 10m',
+    'northroot authorize ledger.jsonl --principal agent:a1 --tool deploy --params params.json --attach --reserve usd=500 --wait 10m',
   ],
   record: [
     'northroot record ledger.jsonl --auth 7 -- make test',
@@ -58,7 +58,11 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot adjust ledger.jsonl --grant 4 --credit usd=0.3 --reason REFUND --execution 9',
     'northroot adjust ledger.jsonl --grant 4 --debit usd=0.12 --reason INVOICE --basis billed --evidence bill.pdf',
   ],
-  approvals: ['northroot approvals ledger.jsonl', 'northroot approvals ledger.jsonl --all --format json'],
+  approvals: [
+    'northroot approvals ledger.jsonl',
+    'northroot approvals ledger.jsonl 12',
+    'northroot approvals ledger.jsonl --all --format json',
+  ],
   approve: [
     'northroot approve ledger.jsonl 12 --key owner.pem',
     'northroot approve ledger.jsonl 12 --limit usd=100 --expires 1h --code REVIEWED --key owner.pem',
@@ -99,7 +103,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot export ledger.jsonl --journal events.nrj',
     'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
     'northroot export ledger.jsonl --receipts receipts --key log.pem --grant 3',
-    'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
+    'northroot export ledger.jsonl --no-contents --bundle week.nrb --complete 100..199',
     'northroot export ledger.jsonl --bundle one.nrb --event 17 --event 18',
     'northroot export ledger.jsonl --last 4w --csv tables --parquet tables',
     'northroot export ledger.jsonl --since 2026-03-01 --until 2026-04-01 --focus costs.csv --currency-unit usd=USD',
@@ -132,6 +136,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   ],
   disclose: [
     'northroot disclose audit.nrb --content params.json --out audit-with-params.nrb',
+    'northroot disclose audit.nrb --content ledger.jsonl.contents --out audit-with-params.nrb',
     'northroot disclose ledger.jsonl --check report.pdf',
   ],
   keygen: ['northroot keygen --out agent.pem', 'northroot keygen --out log.pem --type ml-dsa-44'],

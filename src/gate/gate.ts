@@ -56,6 +56,11 @@ export interface GateOptions {
   readonly coverage?: Coverage | undefined;
   /** Decides and records, and stops nothing: every call may run. Default false. */
   readonly shadow?: boolean | undefined;
+  /**
+   * Keeps the parameters of each call beside the ledger, in `LEDGER.contents`, for who approves and audits; on disk before the decision.
+   * Default false.
+   */
+  readonly attach?: boolean | undefined;
   /** How long an allowed call may take, in milliseconds, unless it says otherwise. Default 900,000 (15 minutes). */
   readonly ttlMs?: number | undefined;
 }
@@ -173,6 +178,8 @@ interface Prepared {
   readonly principal: string;
   readonly advised: Advised;
   readonly request: LiveRequest & { readonly meters: MeterVector };
+  /** The parameters to use, canonical. */
+  readonly content: Uint8Array;
 }
 
 interface Kept extends OpenCall {
@@ -188,6 +195,7 @@ const OPTION_TYPES: OptionTypes<GateOptions> = {
   advisers: 'array',
   coverage: 'string',
   shadow: 'boolean',
+  attach: 'boolean',
   ttlMs: 'number',
 };
 
@@ -273,8 +281,8 @@ export class Gate {
     place: string | LedgerStore,
     options: LiveLedgerOptions & GateOptions = {},
   ): Promise<Gate> {
-    const { advisers, coverage, shadow, ttlMs, ...ofLedger } = options;
-    const own = { advisers, coverage, shadow, ttlMs };
+    const { advisers, coverage, shadow, attach, ttlMs, ...ofLedger } = options;
+    const own = { advisers, coverage, shadow, attach, ttlMs };
     checkOptions('Gate.open', own, OPTION_TYPES);
     checkAdvisers(advisers ?? []);
     const ledger = await LiveLedger.open(place, ofLedger);
@@ -498,7 +506,7 @@ export class Gate {
 
   async #decideOnce(
     call: GateCall,
-    { principal, advised, request }: Prepared,
+    { principal, advised, request, content }: Prepared,
     requestKey: string,
     ref: string,
     options: WaitOptions,
@@ -510,7 +518,10 @@ export class Gate {
     const start = call.start === false ? undefined : { meterUsed: [ONE_CALL] };
     const decision = await this.ledger.authorize(
       { ...request, principalId: principal, ttlMs, requestKey },
-      { ...(shadow ? { signal: options.signal } : options), ...defined({ start }) },
+      {
+        ...(shadow ? { signal: options.signal } : options),
+        ...defined({ start, attach: this.#options.attach === true ? content : undefined }),
+      },
     );
     const { recorded, started, refusal } = decision;
     const isRepeated = recorded.status === 'exists';
@@ -564,7 +575,8 @@ export class Gate {
     const principal = this.#principalOf(call);
     const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
     const { advisers = [] } = this.#options;
-    const asked = sha256Digest(canonicalBytesWithout(call.params));
+    const given = canonicalBytesWithout(call.params);
+    const asked = sha256Digest(given);
     const advised = await askAdvisers(
       advisers,
       { principalId: principal, toolName: tool, params: call.params, reserve, resources, session },
@@ -572,7 +584,8 @@ export class Gate {
     );
     // In shadow the call runs as it is.
     const isRewritten = advised.isRewritten && this.#options.shadow !== true;
-    const paramsDigest = isRewritten ? sha256Digest(canonicalBytesWithout(advised.params)) : asked;
+    const content = isRewritten ? canonicalBytesWithout(advised.params) : given;
+    const paramsDigest = isRewritten ? sha256Digest(content) : asked;
     const request = {
       toolName: tool,
       paramsDigest,
@@ -582,7 +595,7 @@ export class Gate {
       advice: this.#adviceOf(advised, asked, call),
       ...defined({ grantId, userIntentDigest }),
     };
-    return { principal, advised: { ...advised, isRewritten }, request };
+    return { principal, advised: { ...advised, isRewritten }, request, content };
   }
 
   #toDenial(

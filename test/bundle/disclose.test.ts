@@ -1,7 +1,7 @@
 /** Contents beside a ledger: attached to bundles, and found by their digests. */
 
 import { describe, expect, it } from 'vitest';
-import { attachContents, findContent } from '../../src/proof/bundle/disclose.js';
+import { attachContents, findContent, listNamedDigests } from '../../src/proof/bundle/disclose.js';
 import { decodeBundle, formatBundle, replaceAttachments } from '../../src/proof/bundle/bundle-file.js';
 import {
   digestOf,
@@ -52,6 +52,33 @@ describe('attachContents', () => {
     );
     // Attaching the same again changes nothing, whatever the order.
     expect(Buffer.from(attachContents(attached, contents.toReversed())).equals(attached)).toBe(true);
+  });
+
+  it('makes of a bundle with contents what attaching them afterwards makes', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note, signer: exporter });
+    const byDigest = new Map([plain, canonicalBytes(params)].map((bytes) => [digestOf(bytes), bytes]));
+    const find = (digest: string): Promise<Uint8Array | undefined> => Promise.resolve(byDigest.get(digest));
+    const made = await bundleOf(sealed.ledger, {
+      checkpoint: sealed.note,
+      signer: exporter,
+      contents: find,
+    });
+    expect(made.contents).toBe(2);
+    const afterwards = attachContents(
+      file,
+      contents.filter(({ name }) => name !== 'salted'),
+    );
+    expect(Buffer.from(made.file).equals(afterwards)).toBe(true);
+    const some = await bundleOf(sealed.ledger, {
+      checkpoint: sealed.note,
+      contents: find,
+      complete: [{ from: 1, to: 1 }],
+    });
+    expect(some.contents).toBe(1);
+    expect(listNamedDigests(some.file).has(digestOf(plain))).toBe(true);
+    expect(listNamedDigests(some.file).has(digestOf(canonicalBytes(params)))).toBe(false);
+    const lie = bundleOf(sealed.ledger, { contents: () => Promise.resolve(Buffer.from('another')) });
+    await expect(lie).rejects.toThrow(TypeError);
   });
 
   it('attaches the parameters of a call once, for its action and its approvals', async () => {

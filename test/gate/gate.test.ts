@@ -1,6 +1,8 @@
 /** The gate: decides before calls, settles after them, and knows each by its host's id. */
 
 import { describe, expect, it } from 'vitest';
+import { readContent } from '../../src/log/contents/content-folder.js';
+import type { Digest } from '../../src/base/value/digest.js';
 import type { GateCall } from '../../src/gate/gate.js';
 import { AGENT, filePlace, leftOf, memoryPlace, usedBy } from '../agent/support.js';
 import { codeOf } from '../writer/support.js';
@@ -213,6 +215,15 @@ describe.each([
     await gate.close();
     expect(await ended).toBe('GATE_CLOSED');
   });
+});
+
+it('keeps the parameters beside the ledger where asked to', async () => {
+  const place = filePlace();
+  const { gate } = await openGate(place, { meterCaps: { calls: 9 } }, { attach: true });
+  await gate.decide(READ);
+  const digest = place.events().at(-2)?.authorization?.action?.tool_params_digest as Digest;
+  const kept = await readContent(place.path, digest);
+  expect(Buffer.from((kept as { bytes: Uint8Array }).bytes).toString()).toBe('{"path":"/x"}');
 });
 
 it('a runaway loop and a hundred calls at once: as many run as the cap allows', async () => {

@@ -170,7 +170,7 @@ describe.skipIf(!existsSync(CHROMIUM))('a bundle on the page', () => {
 
   it('shows which records name the contents that are attached', async () => {
     const signer = makeSigner();
-    const content = Buffer.from('the report\n');
+    const content = Buffer.from('the report\n<script>globalThis.pwned=1</script>\u202e\u001b[2J');
     const note = event('x.note', { context_digest: sha256Digest(content) });
     const sealed = seal(
       linesOf(
@@ -184,6 +184,11 @@ describe.skipIf(!existsSync(CHROMIUM))('a bundle on the page', () => {
     expect(outcome).toMatchObject({ verdict: 'ok', bundle: { contents: [{ named_total: 1 }] } });
     expect(await open.text('.contents')).toContain(digestOf(content));
     expect(await open.page.locator('.contents a.record').getAttribute('href')).toBe('#seq-1');
+    await open.page.locator('.contents summary').click();
+    expect(await open.text('.contents pre')).toBe(
+      'the report\n<script>globalThis.pwned=1</script>\\u{202e}\\u{1b}[2J',
+    );
+    expect(await open.text('.contents')).not.toContain('Not all of it is shown');
   });
 
   describe('with hostile texts in it', () => {

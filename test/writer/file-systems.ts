@@ -72,8 +72,8 @@ abstract class HookedFileSystem implements FileSystem {
 
   kindOf: FileSystem['kindOf'] = (path) => this.around('kindOf', path, () => nodeFileSystem.kindOf(path));
   list: FileSystem['list'] = (path) => this.around('list', path, () => nodeFileSystem.list(path));
-  makeFolder: FileSystem['makeFolder'] = (path) =>
-    this.around('makeFolder', path, () => nodeFileSystem.makeFolder(path));
+  makeFolder: FileSystem['makeFolder'] = (path, permissions) =>
+    this.around('makeFolder', path, () => nodeFileSystem.makeFolder(path, permissions));
   remove: FileSystem['remove'] = (path) => this.around('remove', path, () => nodeFileSystem.remove(path));
   removeFolder: FileSystem['removeFolder'] = (path) =>
     this.around('removeFolder', path, () => nodeFileSystem.removeFolder(path));

@@ -1,13 +1,20 @@
-/** `northroot approvals`: who waits for approval of what, since when. */
+/** `northroot approvals`: who waits for approval of what, since when; and one request with all that its approver has to know. */
 
 import { type Command, Option } from 'commander';
 import { setTimeout } from 'node:timers/promises';
+import { encodeBase64 } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
+import { readRequest, type RequestContent, type RequestView } from '../../log/policy/explain-request.js';
+import { readableContent } from '../../out/text/content.js';
+import { renderRequest, type RequestGuide } from '../../out/text/request.js';
+import { decimalsOf } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { readTrustPolicy } from '../input.js';
+import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
 
@@ -23,17 +30,53 @@ export function addApprovals(program: Command, run: Run): void {
     .command('approvals')
     .summary('show who waits for approval of what')
     .description(
-      'Lists the calls that were denied for want of an approval and that nothing has allowed since: who asked for which tool, with which parameters (their digest) and how much, since when, and who may approve it.',
+      'Lists the calls that were denied for want of an approval and that nothing has allowed since: who asked for which tool, with which parameters (their digest) and how much, since when, and who may approve it. With a request, shows that one alone: its parameters, where authorize --attach kept them and they have the digest that was recorded; what is left of each cap; which rules ask, and who has approved; what an approval would allow, and how to give it.',
     )
     .argument('<ledger>', 'the file or folder')
+    .argument('[request]', 'one request: its seq, its id, or a prefix of it')
     .option('--all', 'also those that are approved, rejected, or under a grant that has ended')
     .option('-f, --follow', 'go on, and write each new request')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the list').choices(['text', 'json']).default('text'))
-    .action((ledger: string, options: ApprovalsOptions) =>
-      run((context) => approvals(context, ledger, options)),
+    .action((ledger: string, request: string | undefined, options: ApprovalsOptions) =>
+      run((context) =>
+        request === undefined
+          ? approvals(context, ledger, options)
+          : showRequest(context, ledger, request, options),
+      ),
     );
+}
+
+async function showRequest(
+  context: Context,
+  path: string,
+  wanted: string,
+  options: ApprovalsOptions,
+): Promise<ExitStatus> {
+  const { terminal } = context;
+  if (options.all === true || options.follow === true)
+    throw usageError('--all and --follow are for the list: leave them out, or the request');
+  if (path === STDIN) throw usageError('a request needs a file: standard input is read only once');
+  const trust = await readTrustPolicy(options.trust);
+  const now = new Date().toISOString();
+  const request = await readRequest(viewOf(context, path, wanted, options, trust), wanted, { now });
+  await terminal.write(
+    options.format === 'json'
+      ? `${jsonText(requestJson(request), 2)}\n`
+      : renderRequest(request, terminal.paint, now, requestGuide(path, request)),
+  );
+  return sayBroken(context, path, request.hasInvalid);
+}
+
+/** The commands that answer a request. */
+export function requestGuide(path: string, { eventId }: RequestView): RequestGuide {
+  const which = `${printable(path)} ${eventId}`;
+  return {
+    approve: `northroot approve ${which} --key FILE`,
+    reject: `northroot reject ${which} --key FILE`,
+    content: `northroot approvals ${which} --format json has it all`,
+  };
 }
 
 const POLL_MS = 1_000;
@@ -61,7 +104,17 @@ async function approvals(context: Context, path: string, options: ApprovalsOptio
       for (const { eventId } of fresh) known.add(eventId);
       await write(context, fresh, options);
     }
-  } else if (requests.length === 0 && options.format === 'text') terminal.say('nobody waits for approval');
+  } else if (options.format === 'text') {
+    terminal.say(
+      requests.length === 0
+        ? 'nobody waits for approval'
+        : `hint: northroot approvals ${printable(path)} SEQ shows one with its parameters`,
+    );
+  }
+  return sayBroken(context, path, hasInvalid);
+}
+
+function sayBroken({ terminal }: Context, path: string, hasInvalid: boolean): ExitStatus {
   if (hasInvalid)
     terminal.say(`warning: the evidence is broken; northroot verify ${printable(path)} says where`);
   return hasInvalid ? 1 : 0;
@@ -96,8 +149,11 @@ function describe(request: PendingApproval): string {
   return `${lines.join('\n')}\n`;
 }
 
-function toJson(request: PendingApproval): object {
-  const { need } = request;
+/** What the list and the view of one request have in common. */
+function membersOf({
+  need,
+  ...request
+}: Omit<PendingApproval, 'status' | 'approvals'> & { readonly status: string }): object {
   return {
     event_id: request.eventId,
     seq: request.seq,
@@ -112,9 +168,76 @@ function toJson(request: PendingApproval): object {
       need === undefined
         ? null
         : { grant_event_id: need.grantId, approvers: need.approvers, count: need.count },
+  };
+}
+
+function toJson(request: PendingApproval): object {
+  return {
+    ...membersOf(request),
     approvals: request.approvals.map(({ eventId, principalId }) => ({
       event_id: eventId,
       principal_id: principalId,
     })),
+  };
+}
+
+function requestJson(request: RequestView): object {
+  const { content, rules, approvals: given, rejected, grants, answer, wouldAllow } = request;
+  return {
+    ...membersOf(request),
+    decision_code: request.decisionCode,
+    tool_params: contentJson(content),
+    rules: rules.map((rule) => ({
+      grant_event_id: rule.grantId,
+      tools: rule.tools,
+      ...defined({ above: rule.above }),
+      approvers: rule.approvers,
+      count: rule.count,
+      ...defined({ max_age_s: rule.maxAgeSeconds }),
+      approval_event_ids: rule.approvalIds,
+    })),
+    approvals: given.map((each) => ({
+      event_id: each.eventId,
+      seq: each.seq,
+      principal_id: each.principalId,
+      occurred_at: each.occurredAt,
+      ...defined({ expires_at: each.expiresAt, meter_limit: each.limit }),
+      signers: each.signers,
+      counts: each.counts,
+    })),
+    ...defined({ expires_at: request.expiresAt }),
+    rejected:
+      rejected === undefined ? null : { event_id: rejected.eventId, principal_id: rejected.principalId },
+    grants: grants.map((grant) => ({
+      event_id: grant.eventId,
+      seq: grant.seq,
+      principal_id: grant.principalId,
+      ...defined({ expires_at: grant.expiresAt, withdrawn: grant.withdrawn }),
+      meters: grant.balances,
+      decimals: decimalsOf(grant.balances),
+    })),
+    answer: {
+      decision: answer.decision,
+      decision_code: answer.decisionCode,
+      ...defined({ reason: answer.reason }),
+    },
+    would_allow: { meter_limit: wouldAllow.limit, until: wouldAllow.until ?? null },
+  };
+}
+
+function contentJson(content: RequestContent): object {
+  const { status, file = null } = content;
+  if (content.status === 'unreadable') return { status, file, error_code: content.error.code };
+  if (content.status !== 'attached') return { status, file };
+  const readable = readableContent(content.bytes);
+  return {
+    status,
+    file,
+    size_bytes: content.bytes.length,
+    ...('json' in readable
+      ? { value: readable.json }
+      : 'text' in readable
+        ? { text: readable.text }
+        : { base64: encodeBase64(readable.bytes) }),
   };
 }

@@ -3,11 +3,14 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
-import { formatQuantity } from '../../base/value/quantity.js';
 import { resolveTime } from '../../base/value/when.js';
 import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { type ApprovalOptions, draftApproval, listPendingApprovals } from '../../log/policy/approve.js';
 import type { Ledger } from '../../log/writer/ledger.js';
+import { readRequest } from '../../log/policy/explain-request.js';
+import { amountsText, renderRequest } from '../../out/text/request.js';
+import { canAsk, confirm } from '../confirm.js';
+import { requestGuide } from './approvals.js';
 import type { Terminal } from '../terminal.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { amountsOf, collect, principalId } from '../options.js';
@@ -22,6 +25,7 @@ interface ApproveCommandOptions extends SigningChoice {
   readonly expires?: string;
   readonly code?: string;
   readonly principal?: string;
+  readonly yes?: boolean;
 }
 
 const FLAGS: Readonly<Record<keyof ApprovalOptions, string>> = {
@@ -35,6 +39,7 @@ const FLAGS: Readonly<Record<keyof ApprovalOptions, string>> = {
 
 const NOTES = `
 REQUEST is the denied action that northroot authorize recorded; northroot approvals lists them.
+On a terminal the request is shown first, as northroot approvals LEDGER REQUEST shows it.
 An approval is for one call: this tool, these parameters, under this grant or one below it. It is used once.
 Who approves is who signs: a key of the agent's own does not approve for it.`;
 
@@ -53,6 +58,7 @@ export function addApprove(program: Command, run: Run): void {
       collect,
     )
     .option('--expires <time>', 'good until then: 10m (from now), or a time')
+    .option('--yes', 'do not show the request and ask')
     .addHelpText('after', NOTES);
   addAnswer(command, 'approve', run);
 }
@@ -97,16 +103,30 @@ async function answer(
     options.expires === undefined
       ? undefined
       : problems.read('--expires', () => resolveTime(options.expires as string, now));
-  problems.end(decision);
-  const request = (await viewOf(context, path, undefined, options).findRecord(wanted)).eventId;
+  const view = viewOf(context, path, undefined, options);
+  const request = (await view.findRecord(wanted)).eventId;
+  if (decision === 'approve' && options.yes !== true && canAsk()) {
+    problems.end(decision);
+    const shown = await readRequest(view, request, { now });
+    const { content } = requestGuide(path, shown);
+    process.stderr.write(`${renderRequest(shown, terminal.paint, now, { content })}\n`);
+    const lower = Object.entries(limit ?? {}).map(
+      ([unit, amount]) => `${printable(amount)} ${printable(unit)}`,
+    );
+    const most = lower.length > 0 ? lower.join(', ') : amountsText(shown.wouldAllow.limit);
+    const until = expiresAt === undefined ? '' : `, until ${expiresAt}`;
+    const question = `Approve this call, once${most === '' ? '' : `, at most ${most}`}${until}?`;
+    await confirm(question, signal, 'northroot reject refuses the call');
+  }
   const { ledger, signer } = await openSigned(context, path, options);
+  const at = new Date().toISOString();
   try {
     const keys = await ledger.listKeys();
     const own = principalOfKey(keys, signer);
     const said = {
       decision,
       principalId: options.principal ?? own ?? ledger.principalId,
-      occurredAt: now,
+      occurredAt: at,
       ...defined({ limit, expiresAt, code: options.code }),
     };
     let event: object | undefined;
@@ -122,7 +142,7 @@ async function answer(
       .catch((error: unknown) => {
         throw event === undefined
           ? error
-          : withEntitledKeys(error, findEntitledKeys(keys, event, { at: now }), event);
+          : withEntitledKeys(error, findEntitledKeys(keys, event, { at }), event);
       });
     const { seq, eventId, status } = appended;
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
@@ -148,7 +168,7 @@ async function sayWhatIsMissing(terminal: Terminal, ledger: Ledger, request: str
 
 function describe(event: ApprovalEvent, seq: number, signer: string | undefined): string {
   const { decision, principal_id: principal, tool_name: tool, meter_limit: limit = [] } = event;
-  const most = limit.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
+  const most = amountsText(limit);
   const parts = [
     `${printable(principal)} ${decision === 'approve' ? 'approved' : 'rejected'} ${printable(tool)}`,
     ...(most === '' ? [] : [`at most ${most}`]),

@@ -36,6 +36,7 @@ interface AuthorizeCommandOptions extends DecidingChoice {
   readonly requestKey?: string;
   readonly approval?: string[];
   readonly wait?: string;
+  readonly attach?: boolean;
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
@@ -76,7 +77,11 @@ export function addAuthorize(program: Command, run: Run): void {
       'use this approval: its seq, its id, or a prefix of it; may be given again (default: those for exactly this call)',
       collect,
     )
-    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m');
+    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m')
+    .option(
+      '--attach',
+      'keep the parameters in LEDGER.contents, for who approves and audits; without it only their digest is kept',
+    );
   withDeciding(command).action((ledger: string, words: string[], options: AuthorizeCommandOptions) =>
     run((context) => authorize(context, ledger, words, options)),
   );
@@ -92,7 +97,7 @@ async function authorize(
   // Before anything is read: a time from now is one from when the command was given.
   const expiresAt = expiryOf(options.expires);
   const params = await readParams(context, command, options);
-  const intent = await readIntent(context, options, params);
+  const intent = await readIntent(context, options, params.digest);
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const grantId =
@@ -106,7 +111,7 @@ async function authorize(
     {
       principalId: options.principal,
       toolName: options.tool,
-      paramsDigest: params,
+      paramsDigest: params.digest,
       intentDigest: intent,
       ...defined({
         meters: options.reserve,
@@ -121,7 +126,7 @@ async function authorize(
       ...(await decidingOptions(terminal, path, signer, options)),
       honourImported: options.honourImported,
       signal,
-      ...defined({ trust, waitMs }),
+      ...defined({ trust, waitMs, attach: options.attach === true ? params.content : undefined }),
       onApprovalNeeded: (asked) => {
         terminal.say(`${describeNeed(asked, path)}; waiting`);
       },
@@ -209,11 +214,17 @@ function boundJson({ code, grantId, unit, limit, used, left }: DecidingBound): o
   return { code, grant_event_id: grantId ?? null, ...amounts };
 }
 
+interface Params {
+  readonly digest: Digest;
+  /** Canonical; undefined where only the digest is known. */
+  readonly content: Uint8Array | undefined;
+}
+
 async function readParams(
   context: Context,
   command: readonly string[],
-  { params, paramsDigest }: AuthorizeCommandOptions,
-): Promise<Digest> {
+  { params, paramsDigest, attach = false }: AuthorizeCommandOptions,
+): Promise<Params> {
   const given = [params, paramsDigest, command.length > 0 ? command : undefined].filter(
     (each) => each !== undefined,
   );
@@ -223,10 +234,16 @@ async function readParams(
       'what is to be done must be known to be allowed',
     );
   }
-  if (paramsDigest !== undefined) return digestArgument(paramsDigest);
-  return params === undefined
-    ? digestOfCommand(command)
-    : digestOfJson(await readInput(params, context), params);
+  if (paramsDigest !== undefined) {
+    if (attach)
+      throw usageError('--attach needs the parameters, by --params or as a command: a digest has no content');
+    return { digest: digestArgument(paramsDigest), content: undefined };
+  }
+  const content =
+    params === undefined
+      ? contentOfCommand(command)
+      : canonicalOfJson(await readInput(params, context), params);
+  return { digest: sha256Digest(content), content };
 }
 
 async function readIntent(
@@ -241,13 +258,17 @@ async function readIntent(
   if (intent === STDIN && file === STDIN) {
     throw usageError('only one of --params and --intent can come from standard input');
   }
-  if (intent !== undefined) return digestOfJson(await readInput(intent, context), intent);
+  if (intent !== undefined) return sha256Digest(canonicalOfJson(await readInput(intent, context), intent));
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));
 }
 
 /** The parameters of a command are its words. */
 export function digestOfCommand(command: readonly string[]): Digest {
-  return sha256Digest(canonicalBytes([...command]));
+  return sha256Digest(contentOfCommand(command));
+}
+
+function contentOfCommand(command: readonly string[]): Uint8Array {
+  return canonicalBytes([...command]);
 }
 
 function digestArgument(text: string): Digest {
@@ -261,8 +282,8 @@ function digestArgument(text: string): Digest {
   }
 }
 
-function digestOfJson(bytes: Uint8Array, name: string): Digest {
+function canonicalOfJson(bytes: Uint8Array, name: string): Uint8Array {
   const ingested = ingestJson(bytes);
-  if (ingested.value !== undefined) return sha256Digest(canonicalBytes(ingested.value));
+  if (ingested.value !== undefined) return canonicalBytes(ingested.value);
   throw ingestError(ingested, `northroot canonicalize ${printable(name)} tells more`);
 }

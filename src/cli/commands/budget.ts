@@ -6,9 +6,10 @@ import { defined } from '../../base/defined.js';
 import { writeJson } from '../../base/json/write-json.js';
 import { fromDigestText } from '../../base/value/digest.js';
 import { formatQuantity } from '../../base/value/quantity.js';
-import { compareTimestamps, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { type Point, replayTo } from '../../log/read/read-records.js';
 import { type AccountRow, renderAccounts } from '../../out/text/accounts.js';
+import { spanText } from '../../out/text/words.js';
 import {
   decimalsOf,
   findGrant,
@@ -137,25 +138,10 @@ function describeAction(
 ): string {
   const held = reservation.map(({ unit, amount }) => `${unit} ${formatQuantity(amount)}`).join(', ');
   const holds = held === '' ? '' : `, ${held} reserved`;
-  const age = describeSpan(occurredAt, now);
+  const age = spanText(occurredAt, now);
   const isLate = expiresAt !== undefined && compareTimestamps(expiresAt, now) <= 0;
   const end = expiresAt === undefined ? '' : `, ${isLate ? 'expired' : 'expires'} ${printable(expiresAt)}`;
   return `  seq ${seq}  allowed to ${printable(principalId)} ${age} and not started: ${printable(toolName)}${holds}${end}`;
-}
-
-const SPANS = [
-  [86_400n, 'd'],
-  [3_600n, 'h'],
-  [60n, 'min'],
-  [1n, 's'],
-] as const;
-const SECOND = 1_000_000_000n;
-
-/** Such as `3 h ago`. */
-function describeSpan(from: string, to: string): string {
-  const passed = (parseTimestamp(to) - parseTimestamp(from)) / SECOND;
-  const [length, name] = SPANS.find(([seconds]) => passed >= seconds) ?? [1n, 's'];
-  return passed < 0n ? `at ${from}` : `${passed / length} ${name} ago`;
 }
 
 function toActionJson(action: UnstartedAction): object {

@@ -2,9 +2,16 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import { writeNewFile } from '../../log/fs/file-system.js';
+import { KeptContents } from '../../log/contents/content-folder.js';
+import { kindOfPath, writeNewFile } from '../../log/fs/file-system.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
-import { attachContents, findContent, type FoundContent } from '../../proof/bundle/disclose.js';
+import { MAX_BUNDLE_BYTES } from '../../proof/bundle/bundle-file.js';
+import {
+  attachContents,
+  findContent,
+  type FoundContent,
+  listNamedDigests,
+} from '../../proof/bundle/disclose.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readBundleInput, readInput, STDIN } from '../input.js';
@@ -29,7 +36,10 @@ export function addDisclose(program: Command, run: Run): void {
       'A ledger holds SHA-256 digests of contents, not the contents. --content attaches files to a bundle; verify then checks them against the records that name them. The signature of the bundle stays valid. --check lists the records of a ledger or bundle that name a file. A file matches by its bytes or, if it is JSON, by its canonical form, also as {"salt","value"}. With --check, exits with 0 if every file is named, 1 if not.',
     )
     .argument('<path>', 'the bundle; with --check a bundle or a ledger')
-    .option('--content <file...>', 'the files to attach')
+    .option(
+      '--content <file...>',
+      'the files to attach; of a folder such as LEDGER.contents those that a record names',
+    )
     .option('--check <file...>', 'the files to look up')
     .option('-o, --out <file>', 'with --content: the bundle to write')
     .addOption(textOrJson('output format of --check'))
@@ -54,10 +64,37 @@ async function disclose(context: Context, path: string, options: DiscloseOptions
       hint: 'northroot export LEDGER --bundle FILE makes one',
     });
   }
-  await writeNewFile(out, attachContents(bundle, await readContents(content, context)), 0o644);
-  const many = content.length === 1 ? '1 content' : `${content.length} contents`;
+  const contents = [];
+  for (const each of content) {
+    const isFolder = each !== STDIN && (await kindOfPath(each)) === 'folder';
+    contents.push(...(await (isFolder ? readKept(each, bundle, context) : readContents([each], context))));
+  }
+  await writeNewFile(out, attachContents(bundle, contents), 0o644);
+  const many = contents.length === 1 ? '1 content' : `${contents.length} contents`;
   context.terminal.say(`made ${printable(out)}: ${many} attached, readable by everyone who has the bundle`);
   return 0;
+}
+
+/** What a folder of contents has of what the records of a bundle name. */
+async function readKept(
+  folder: string,
+  bundle: Uint8Array,
+  { terminal }: Context,
+): Promise<{ readonly name: string; readonly bytes: Uint8Array }[]> {
+  const kept = await KeptContents.open(folder);
+  const found = [];
+  let size = 0;
+  for (const digest of listNamedDigests(bundle)) {
+    const bytes = await kept.find(digest);
+    if (bytes === undefined) continue;
+    found.push({ name: digest, bytes });
+    size += bytes.length;
+    // More is refused with the bundle.
+    if (size > MAX_BUNDLE_BYTES) break;
+  }
+  if (kept.mismatched > 0)
+    terminal.say(`note: ${kept.mismatched} in ${printable(folder)} left out: not what the name says`);
+  return found;
 }
 
 async function checkFiles(

@@ -83,7 +83,7 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
 function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions): void {
   const taken = new Set(kinds.flatMap(({ further = [] }) => further.map(([flags]) => flags)));
   for (const [flags] of EXPORT_KINDS.flatMap(({ further = [] }) => further)) {
-    if (taken.has(flags) || options[nameOf(flags)] === undefined) continue;
+    if (taken.has(flags) || !isGiven(flags, options)) continue;
     const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
     const [option = ''] = flags.split(' ');
     throw usageError(
@@ -91,6 +91,13 @@ function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions
       `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
     );
   }
+}
+
+/** `--no-x` leaves `x` true unless it is given. */
+function isGiven(flags: string, options: ExportOptions): boolean {
+  return flags.startsWith('--no-')
+    ? options[nameOf(flags.replace('--no-', '--'))] === false
+    : options[nameOf(flags)] !== undefined;
 }
 
 /** `--in-toto <file>` is `inToto`. */

@@ -32,6 +32,7 @@ interface ServeCommandOptions extends DecidingChoice {
   readonly cedar?: string;
   readonly opa?: string;
   readonly authzen?: string;
+  readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly ttl?: number;
   readonly publicUrl?: string;
@@ -78,6 +79,7 @@ export function addServe(program: Command, run: Run): void {
       'ask this rule of Open Policy Agent first, such as http://127.0.0.1:8181/v1/data/agents/allow',
     )
     .option('--authzen <url>', 'ask this AuthZEN evaluation endpoint first')
+    .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <time>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
@@ -132,7 +134,13 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const advisers = await advisersOf(options);
-  const own: GateOptions = { advisers, coverage: 'sdk', shadow: options.shadow, ttlMs: options.ttl };
+  const own: GateOptions = {
+    advisers,
+    coverage: 'sdk',
+    shadow: options.shadow,
+    attach: options.attach,
+    ttlMs: options.ttl,
+  };
   return Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
     honourImported: options.honourImported,

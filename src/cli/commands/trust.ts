@@ -1,6 +1,5 @@
 /** `northroot trust init` makes a trust policy from a ledger; `trust show` shows one. */
 
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
@@ -14,6 +13,7 @@ import type { SavedKey } from '../../rules/trust/keyring.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { CommandError, usageError } from '../command-error.js';
+import { canAsk, confirm } from '../confirm.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -102,7 +102,7 @@ async function init(
       },
     );
   }
-  if (!yes) await confirm(context);
+  if (!yes) await confirmFingerprints(context);
   const text = `${jsonText(policy, 2)}\n`;
   if (anchorOut !== undefined && anchor !== undefined) {
     await writeNewFile(anchorOut, Buffer.from(anchor.note), 0o644);
@@ -174,29 +174,19 @@ async function readSound(
   throw new CommandError('FILE_CHANGED', `${printable(path)} was changed while it was read`);
 }
 
-async function confirm({ terminal, signal }: Context): Promise<void> {
-  if (!process.stdin.isTTY) {
+async function confirmFingerprints({ terminal, signal }: Context): Promise<void> {
+  if (!canAsk()) {
     throw usageError(
       'cannot ask whether the fingerprints are right: there is no terminal',
       'compare them with what you were told by another channel, then give --yes',
     );
   }
   terminal.say('');
-  const line = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await line.question(
-      'Do the fingerprints match those that you were told by another channel? [y/N] ',
-      {
-        signal,
-      },
-    );
-    if (/^y(?:es)?$/i.test(answer.trim())) return;
-  } finally {
-    line.close();
-  }
-  throw new CommandError('NOT_CONFIRMED', 'nothing was written', {
-    hint: "ask the ledger's operator for the fingerprints, by another channel than the one that the file came by",
-  });
+  await confirm(
+    'Do the fingerprints match those that you were told by another channel?',
+    signal,
+    "ask the ledger's operator for the fingerprints, by another channel than the one that the file came by",
+  );
 }
 
 function describe(policy: TrustPolicy): object {

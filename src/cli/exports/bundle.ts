@@ -1,6 +1,7 @@
 /** `export --bundle`: the selected records with what proves them, in one file. */
 
 import { InvalidArgumentError } from 'commander';
+import { contentsPath, KeptContents } from '../../log/contents/content-folder.js';
 import { findRecord } from '../../log/read/read-records.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Stretch } from '../../proof/bundle/bundle-file.js';
@@ -18,6 +19,8 @@ interface BundleFlags {
   readonly complete?: readonly Stretch[];
   readonly key?: string;
   readonly createdAt?: string;
+  /** False with `--no-contents`. */
+  readonly contents?: boolean;
 }
 
 export const BUNDLE: ExportKind = {
@@ -33,6 +36,10 @@ export const BUNDLE: ExportKind = {
     ],
     SIGNING_KEY,
     ['--created-at <time>', 'for --bundle: the creation time to state (default: none)', instant],
+    [
+      '--no-contents',
+      'for --bundle: attach nothing of LEDGER.contents (default: what records of the bundle name)',
+    ],
   ],
   write: async (job) => {
     const { context, ledger, path } = job;
@@ -41,6 +48,7 @@ export const BUNDLE: ExportKind = {
     const signer = flags.key === undefined ? undefined : await readSigner(terminal, flags.key);
     const checkpoint = heldNote(job, '--bundle');
     const selection = await withEvents(job, flags.event);
+    const kept = flags.contents !== false ? await KeptContents.open(contentsPath(ledger)) : undefined;
     const made = await writeTarget(terminal, path, (sink) =>
       exportBundle(() => openLedger(ledger), sink, {
         ...provenOptions(job),
@@ -49,11 +57,23 @@ export const BUNDLE: ExportKind = {
         checkpoint,
         signer,
         createdAt: flags.createdAt,
+        contents: kept === undefined || kept.size === 0 ? undefined : (digest) => kept.find(digest),
       }),
     );
-    return sayWritten({ ...job, selection }, describe(made, signer !== undefined), made);
+    const parts = [...describe(made, signer !== undefined), ...describeContents(made, kept)];
+    return sayWritten({ ...job, selection }, parts, made);
   },
 };
+
+function describeContents({ contents }: BundleExport, kept: KeptContents | undefined): string[] {
+  const mismatched = kept?.mismatched ?? 0;
+  return [
+    ...(contents === 0
+      ? []
+      : [`${count(contents, 'content')} attached, readable by everyone who has the bundle (--no-contents)`]),
+    ...(mismatched === 0 ? [] : [`${count(mismatched, 'content')} left out: not what the name says`]),
+  ];
+}
 
 async function withEvents(
   { ledger, selection }: ExportJob,

@@ -100,6 +100,11 @@ export interface GuardOptions extends ExecutionDetails {
   /** Aborting ends the wait, and notifies the function. */
   readonly signal?: AbortSignal | undefined;
   /**
+   * Keeps the parameters beside the ledger, in `LEDGER.contents`, for who approves and audits the call; on disk before the decision. If
+   * they cannot be kept, nothing is recorded and the function is not called. Default false.
+   */
+  readonly attach?: boolean | undefined;
+  /**
    * What to do where the call needs an approval: `deny` throws a {@link DeniedError}, `wait` waits for it, at most `approvalWaitMs`.
    * Default `deny`.
    */
@@ -121,7 +126,7 @@ interface GuardParts {
   readonly begin: (
     request: LiveRequest,
     start: ActionStart,
-    options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
+    options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded' | 'attach'>,
   ) => Promise<BegunDecision>;
   readonly ledger: Ledger;
   readonly prices: CallPricing | undefined;
@@ -152,6 +157,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   onMeterProblem: 'function',
   prices: 'object',
   signal: 'signal',
+  attach: 'boolean',
   approval: 'string',
   approvalWaitMs: 'number',
   onApprovalNeeded: 'function',
@@ -229,13 +235,15 @@ export class Guard<T> {
 
   async #perform(): Promise<T> {
     const { toolName, params, options } = this.#call;
-    const paramsDigest = sha256Digest(canonicalBytesWithout(params));
-    const { approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
+    const content = canonicalBytesWithout(params);
+    const paramsDigest = sha256Digest(content);
+    const { attach, approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
     const { started, refusal, ...decision } = await this.#parts.begin(
       this.#toRequest(paramsDigest),
       { meterUsed: [ONE_CALL], now: this.#parts.now },
       {
         signal: this.#abort.signal,
+        attach: attach === true ? content : undefined,
         waitMs: approval === 'wait' ? approvalWaitMs : 0,
         onApprovalNeeded: onApprovalNeeded && ((asked) => queueMicrotask(() => onApprovalNeeded(asked))),
       },

@@ -27,6 +27,7 @@ import {
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
+import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
 import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
@@ -65,6 +66,8 @@ export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stop
   readonly policy?: AuthorizeOptions['policy'] | undefined;
   /** What guards price calls of models by. */
   readonly prices?: CallPricing | undefined;
+  /** How much `LEDGER.contents` may hold, in bytes; each file counts for at least 4,096. Default 1 GiB. */
+  readonly maxContentsBytes?: number | undefined;
   /** The clock for durations, in milliseconds. Default: `performance.now`, which is monotonic. */
   readonly ticks?: (() => number) | undefined;
 }
@@ -118,6 +121,7 @@ const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = {
   policy: 'function',
   prices: 'object',
   ticks: 'function',
+  maxContentsBytes: 'number',
   honourImported: 'array',
 };
 
@@ -209,7 +213,7 @@ const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 /** Of a decision that may wait for approvals. */
 export type WaitOptions = Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>;
 
-export interface DecisionOptions extends WaitOptions {
+export interface DecisionOptions extends WaitOptions, Pick<AuthorizeOptions, 'attach'> {
   /** Begins what is allowed, in the same durable step. */
   readonly start?: ActionStart | undefined;
 }
@@ -219,6 +223,7 @@ const DECISION_TYPES: OptionTypes<DecisionOptions> = {
   waitMs: 'number',
   onApprovalNeeded: 'function',
   start: 'object',
+  attach: 'bytes',
 };
 const DEFAULT_GRACE_MS = 1_000;
 const STOP_POLL_MS = 500;
@@ -231,6 +236,7 @@ export class LiveLedger {
   readonly #options: LiveLedgerOptions;
   /** Where another handle opens it; undefined for a store, which is given open. */
   readonly #place: string | undefined;
+  readonly #contents: ContentFolder | undefined;
   /** The grant that requests are made under unless they name one, `sha-256:…`. */
   readonly #grantId: string | undefined;
   /** What {@link LiveLedger.as} has opened. */
@@ -245,12 +251,14 @@ export class LiveLedger {
     ledger: Ledger,
     options: LiveLedgerOptions,
     place: string | undefined,
+    contents: ContentFolder | undefined,
     grantId?: string,
   ) {
     this.path = ledger.path;
     this.#ledger = ledger;
     this.#options = options;
     this.#place = place;
+    this.#contents = contents;
     this.#grantId = grantId;
   }
 
@@ -270,10 +278,20 @@ export class LiveLedger {
     options: LiveLedgerOptions,
     grantId?: string,
   ): Promise<LiveLedger> {
-    const { policy, prices, ticks, honourImported, ...ofLedger } = options;
-    const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
+    const { policy, prices, ticks, honourImported, maxContentsBytes, ...ofLedger } = options;
     const own = typeof place === 'string' ? place : undefined;
-    return new LiveLedger(ledger, { ...ofLedger, policy, prices, ticks, honourImported }, own, grantId);
+    const contents =
+      own === undefined
+        ? undefined
+        : new ContentFolder(own, { maxBytes: maxContentsBytes }, options.fileSystem);
+    const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
+    return new LiveLedger(
+      ledger,
+      { ...ofLedger, policy, prices, ticks, honourImported, maxContentsBytes },
+      own,
+      contents,
+      grantId,
+    );
   }
 
   /**
@@ -325,17 +343,15 @@ export class LiveLedger {
   /**
    * Evaluates the policy and appends its decision. An allowed amount is reserved when the promise resolves. Calls MAY overlap: those that
    * wait together share one write, each resting on those before it.
-   * @throws TypeError, RangeError for a malformed request
-   * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}
+   * @param options - `attach`: the canonical bytes of the parameters, kept beside the ledger before the decision is recorded
+   * @throws TypeError, RangeError for a malformed request; TypeError for `attach` with a ledger in a store
+   * @throws NorthrootError `LEDGER_INVALID`; as {@link LiveLedger.append}; with `attach` as `writeContent`, nothing being recorded
    */
   async authorize(request: LiveRequest, options: DecisionOptions = {}): Promise<BegunDecision> {
     this.#assertOpen();
     checkOptions('authorize: request', request, REQUEST_TYPES);
     checkOptions('authorize', options, DECISION_TYPES);
-    const { start, ...how } = options;
-    const [asked, ways] = [this.#toRequest(request), this.#toHow(how)];
-    if (start === undefined) return authorizeAction(this.#ledger, asked, ways);
-    return authorizeAndStart(this.#ledger, asked, { now: () => this.#now(), ...start }, ways);
+    return this.#authorize(request, options);
   }
 
   /**
@@ -508,8 +524,7 @@ export class LiveLedger {
     this.#assertOpen();
     const guard = new Guard(
       {
-        begin: (request, start, how) =>
-          authorizeAndStart(this.#ledger, this.#toRequest(request), start, this.#toHow(how)),
+        begin: (request, start, how) => this.#authorize(request, { start, ...how }),
         ledger: this.#ledger,
         prices: this.#options.prices,
         now: () => this.#now(),
@@ -727,6 +742,18 @@ export class LiveLedger {
     } finally {
       this.#asked.delete(asked);
     }
+  }
+
+  async #authorize(request: LiveRequest, { start, attach, ...how }: DecisionOptions): Promise<BegunDecision> {
+    const [asked, ways] = [this.#toRequest(request), this.#toHow(how)];
+    if (attach !== undefined) {
+      assertContentOf(asked.paramsDigest, attach);
+      if (this.#contents === undefined)
+        throw new TypeError('attach: expected a ledger that was opened by its path');
+      await this.#keep(this.#contents.write(attach));
+    }
+    if (start === undefined) return authorizeAction(this.#ledger, asked, ways);
+    return authorizeAndStart(this.#ledger, asked, { now: () => this.#now(), ...start }, ways);
   }
 
   #toRequest(request: LiveRequest): ActionRequest {

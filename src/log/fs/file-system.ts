@@ -54,8 +54,8 @@ export interface FileSystem {
   open(path: string, mode: OpenMode, permissions?: number): Promise<OpenFile>;
   /** Sorted. */
   list(path: string): Promise<string[]>;
-  /** Creates the folder and its missing parents, their names on disk on return. */
-  makeFolder(path: string): Promise<void>;
+  /** Creates the folder and its missing parents, their names on disk on return. `permissions` of new folders default to 0o777. */
+  makeFolder(path: string, permissions?: number): Promise<void>;
   remove(path: string): Promise<void>;
   /** The folder MUST be empty. */
   removeFolder(path: string): Promise<void>;
@@ -153,8 +153,8 @@ export const nodeFileSystem: FileSystem = {
     return (await attempt('list', path, () => readdir(path))).sort();
   },
 
-  async makeFolder(path) {
-    const made = await attempt('create', path, () => mkdir(path, { recursive: true }));
+  async makeFolder(path, permissions = 0o777) {
+    const made = await attempt('create', path, () => mkdir(path, { recursive: true, mode: permissions }));
     if (made === undefined) return;
     for (let folder = resolve(path); folder.length >= resolve(made).length; folder = dirname(folder)) {
       await nodeFileSystem.syncFolderOf(folder);
@@ -372,6 +372,8 @@ interface ReplaceOptions {
   readonly temporary?: string;
   /** Called when the file is whole, before it gets its name; rejecting keeps the old file. */
   readonly confirm?: () => Promise<void>;
+  /** Of the file. Default 0o644. */
+  readonly permissions?: number;
   readonly fileSystem?: FileSystem;
 }
 
@@ -389,12 +391,12 @@ export async function replaceFile(
 export async function placeFile(
   path: string,
   bytes: Uint8Array,
-  { temporary, confirm, fileSystem = nodeFileSystem }: ReplaceOptions = {},
+  { temporary, confirm, permissions = 0o644, fileSystem = nodeFileSystem }: ReplaceOptions = {},
 ): Promise<void> {
   if (temporary === undefined) await removeLitter(path, fileSystem);
   else if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
   await viaTemporary(path, temporary ?? makeTemporaryName(path), fileSystem, async (name) => {
-    await writeWhole(name, bytes, 0o644, fileSystem);
+    await writeWhole(name, bytes, permissions, fileSystem);
     await confirm?.();
     await fileSystem.rename(name, path);
   });
@@ -415,19 +417,28 @@ export async function removeLitter(path: string, fileSystem: FileSystem): Promis
   const names = await fileSystem.list(folder).catch(() => []);
   for (const each of names) {
     if (!each.startsWith(name) || !TEMPORARY_ENDING.test(each.slice(name.length))) continue;
-    const litter = join(folder, each);
-    try {
-      if (Date.now() - (await fileSystem.modifiedAt(litter)) > LITTER_MS) await fileSystem.remove(litter);
-    } catch {
-      continue;
-    }
+    await removeIfStale(join(folder, each), fileSystem);
+  }
+}
+
+/** Removes a temporary file whose writer cannot live any more; failures are ignored. */
+export async function removeIfStale(path: string, fileSystem: FileSystem): Promise<void> {
+  try {
+    if (Date.now() - (await fileSystem.modifiedAt(path)) > LITTER_MS) await fileSystem.remove(path);
+  } catch {
+    return;
   }
 }
 
 /** Names in a folder that have stale temporary files. */
 export async function litterIn(folder: string, fileSystem: FileSystem): Promise<ReadonlySet<string>> {
-  const left = (await fileSystem.list(folder)).filter((name) => TEMPORARY_ENDING.test(endingOf(name)));
+  const left = (await fileSystem.list(folder)).filter(isTemporaryName);
   return new Set(left.map((name) => name.slice(0, -endingOf(name).length)));
+}
+
+/** Whether a name is one that {@link makeTemporaryName} makes. */
+export function isTemporaryName(name: string): boolean {
+  return TEMPORARY_ENDING.test(endingOf(name));
 }
 
 function endingOf(name: string): string {

@@ -10,6 +10,7 @@ import { orderTimestamps } from '../../base/value/timestamp.js';
 import type { Draft } from '../../format/event/build.js';
 import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
+import type { Approval } from '../../rules/bounds/approval.js';
 import { type Action, type Amounts, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
@@ -71,9 +72,10 @@ function describe(
   now: string,
 ): PendingApproval {
   const { place, principalId, occurredAt, toolName, params, reservation } = request;
-  const action = toAction(request, grant, now);
+  const action = toAction({ ...request, grant }, now);
   const { ids, approved } = chooseApprovals(state, action, undefined, []);
-  const given = ids.length > 0 ? ids : listGiven(state, request, grant);
+  const chosen = ids.flatMap((id) => state.links.approvals.get(fromDigestText(id)) ?? []);
+  const given = chosen.length > 0 ? chosen : listGiven(state, action);
   const need = findNeed(action, approved);
   return {
     eventId: place.eventId,
@@ -86,14 +88,12 @@ function describe(
     grantId: grant.place.eventId,
     status: statusOf(state, action, grant, need, place.seq, now),
     need,
-    approvals: given.flatMap((eventId) => {
-      const approval = state.links.approvals.get(fromDigestText(eventId));
-      return approval === undefined ? [] : [{ eventId, principalId: approval.principalId }];
-    }),
+    approvals: given.map(({ place: { eventId }, principalId: by }) => ({ eventId, principalId: by })),
   };
 }
 
-function statusOf(
+/** What has become of a request that nothing has allowed. @param since - Its place */
+export function statusOf(
   state: VerifyState,
   action: Action,
   grant: Grant,
@@ -110,17 +110,27 @@ function statusOf(
   return findReject(state, action, need, since) === undefined ? 'waiting' : 'rejected';
 }
 
-/** The ids of approvals of a call that are not used up, `sha-256:…`. */
-function listGiven(state: VerifyState, { toolName, params }: RequestedApproval, grant: Grant): string[] {
+/** The approvals of a call that are not used up. */
+export function listGiven(
+  { links }: VerifyState,
+  { grant, toolName, params }: Pick<Action, 'grant' | 'toolName' | 'params'>,
+): Approval[] {
   return grantChain(grant).flatMap(({ index }) =>
-    (state.links.calls.get(callName(index, toolName, params))?.approvals ?? []).flatMap(
-      (id) => state.links.approvals.get(id)?.place.eventId ?? [],
+    (links.calls.get(callName(index, toolName, params))?.approvals ?? []).flatMap(
+      (id) => links.approvals.get(id) ?? [],
     ),
   );
 }
 
-function toAction(request: RequestedApproval, grant: Grant, now: string): Action {
-  const { place, principalId, toolName, params, reservation } = request;
+/** The denied action as it would be asked for now. */
+export function toAction(
+  request: Pick<Action, 'place' | 'principalId' | 'toolName' | 'params'> & {
+    readonly grant: Grant;
+    readonly reservation: Amounts;
+  },
+  now: string,
+): Action & { readonly grant: Grant } {
+  const { place, principalId, toolName, params, grant, reservation } = request;
   return {
     place,
     decision: 'deny',
@@ -137,7 +147,7 @@ function toAction(request: RequestedApproval, grant: Grant, now: string): Action
   };
 }
 
-function toMeters(amounts: Amounts): MeterVector {
+export function toMeters(amounts: Amounts): MeterVector {
   return [...amounts].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
 }
 
@@ -179,8 +189,8 @@ export function draftApproval(
   };
 }
 
-/** A denied action under a grant. */
-function findRequest(state: VerifyState, wanted: string): Action & { readonly grant: Grant } {
+/** A denied action under a grant. @throws NorthrootError as {@link draftApproval} */
+export function findRequest(state: VerifyState, wanted: string): Action & { readonly grant: Grant } {
   const { actions, grants } = state.links;
   const named = state.events.matchNow(parseRecordName(wanted)) ?? [];
   const shown = printable(wanted, 80);

@@ -5,6 +5,7 @@ import { formatDigest, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
 import { findReject } from './choose-approvals.js';
 import {
@@ -26,6 +27,13 @@ export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
   readonly waitMs?: number | undefined;
   /** Called with the recorded request before waiting begins. */
   readonly onApprovalNeeded?: ((request: RecordedDecision) => void) | undefined;
+  /**
+   * The canonical bytes of the parameters, for who approves: kept in `LEDGER.contents`, on disk before the decision is recorded. If they
+   * cannot be kept, nothing is recorded. Default: not kept.
+   */
+  readonly attach?: Uint8Array | undefined;
+  /** How much `LEDGER.contents` may hold, in bytes. Default 1 GiB. */
+  readonly maxContentsBytes?: number | undefined;
 }
 
 /** A request. `now` defaults to the instant of the decision. */
@@ -54,8 +62,8 @@ export interface RecordedDecision extends AuthorizationDecision {
  * @param ledger - A path, opened and verified for this call; or an open ledger, whose own signer and trust policy hold: of `options` only
  *   `policy`, `now` and `signal` count
  * @throws NorthrootError `LEDGER_INVALID` for broken evidence; `REQUEST_CONFLICT` for a request key of another request, recording nothing;
- *   as `Ledger.open` and `append`
- * @throws TypeError, RangeError for a malformed request; TypeError for a trust policy with an open ledger
+ *   as `Ledger.open` and `append`; with `attach` as `writeContent`
+ * @throws TypeError, RangeError for a malformed request; TypeError for a trust policy or `attach` with an open ledger
  */
 export async function authorizeAction(
   ledger: string | Ledger,
@@ -65,11 +73,16 @@ export async function authorizeAction(
   if (typeof ledger !== 'string') {
     if (options.trust !== undefined)
       throw new TypeError('the ledger is open: give trust to Ledger.open instead');
+    if (options.attach !== undefined)
+      throw new TypeError('the ledger is open: give attach to a LiveLedger, or call writeContent before');
     return decideOrWait(ledger, request, options);
   }
-  const { policy, honourImported, waitMs, onApprovalNeeded, ...own } = options;
+  const { policy, honourImported, waitMs, onApprovalNeeded, attach, maxContentsBytes, ...own } = options;
+  if (attach !== undefined) assertContentOf(request.paramsDigest, attach);
+  const contents = new ContentFolder(ledger, { maxBytes: maxContentsBytes }, own.fileSystem);
   const opened = await Ledger.open(ledger, { ...own, decides: true });
   try {
+    if (attach !== undefined) await contents.write(attach);
     return await decideOrWait(opened, request, {
       ...own,
       honourImported,

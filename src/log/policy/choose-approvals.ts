@@ -140,7 +140,8 @@ function findUsable(
   return usable.slice(0, MAX_NAMED).map(({ id }) => id);
 }
 
-function isUsable(
+/** Whether an action may use up an approval that is for it; whether a rule counts it is another matter. */
+export function isUsable(
   state: VerifyState,
   { reservation }: Action,
   approval: Approval,

@@ -1,6 +1,7 @@
 /** How the texts of reports write rows and numbers. */
 
 import { printable } from '../../base/bytes/printable.js';
+import { parseTimestamp } from '../../base/value/timestamp.js';
 import type { ActivityTotals, BundleResult } from '../../format/schema/generated/types.js';
 import type { ChangedRecord } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
@@ -18,6 +19,21 @@ export function count(n: number, noun: string, plural = `${noun}s`): string {
 export function countsText(counts: Readonly<Record<string, number>>): string {
   const present = Object.entries(counts).filter(([, n]) => n > 0);
   return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ') || 'none';
+}
+
+const SPANS = [
+  [86_400n, 'd'],
+  [3_600n, 'h'],
+  [60n, 'min'],
+  [1n, 's'],
+] as const;
+const SECOND = 1_000_000_000n;
+
+/** How long ago a timestamp was, such as `3 h ago`; the timestamp itself where that is to come. */
+export function spanText(from: string, to: string): string {
+  const passed = (parseTimestamp(to) - parseTimestamp(from)) / SECOND;
+  const [length, name] = SPANS.find(([seconds]) => passed >= seconds) ?? [1n, 's'];
+  return passed < 0n ? `at ${from}` : `${passed / length} ${name} ago`;
 }
 
 const EFFECTS = new Map([

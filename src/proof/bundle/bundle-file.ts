@@ -111,8 +111,16 @@ export interface BundleFile {
   readonly attachments: readonly Uint8Array[];
 }
 
-/** The file of a bundle, signed if a signer is given. Deterministic except for P-256 signatures. @throws NorthrootError `BUNDLE_TOO_LARGE` */
-export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer): Uint8Array {
+/**
+ * The file of a bundle, signed if a signer is given. Deterministic except for P-256 signatures.
+ * @param attachments - As {@link sortContents} gives them
+ * @throws NorthrootError `BUNDLE_TOO_LARGE`
+ */
+export function formatBundle(
+  bundle: Omit<Bundle, 'exporter'>,
+  signer?: Signer,
+  attachments: readonly Uint8Array[] = [],
+): Uint8Array {
   if (bundle.report.length > MAX_REPORT_CHARACTERS) {
     throw new NorthrootError(
       'BUNDLE_TOO_LARGE',
@@ -129,7 +137,7 @@ export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer):
   }
   const exporter = signer?.publicKey;
   const content = encodeCbor(toCbor(exporter === undefined ? bundle : { ...bundle, exporter }));
-  return joinParts(content, signer === undefined ? null : signContent(content, signer), []);
+  return joinParts(content, signer === undefined ? null : signContent(content, signer), attachments);
 }
 
 /** The same bundle with other contents attached. */

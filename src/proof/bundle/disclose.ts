@@ -85,8 +85,7 @@ export async function findContent(
  */
 export function attachContents(bytes: Uint8Array, contents: readonly NamedContent[]): Uint8Array {
   const file = parseBundle(bytes);
-  const named = new Set<string>();
-  for (const { event } of eventsIn(file)) for (const { digest } of listDigests(event)) named.add(digest);
+  const named = namedIn(file);
   const attached = contents.map(({ name, bytes: content }) => {
     const forms = formsOfContent(content);
     const form = forms.find(({ digest }) => named.has(digest));
@@ -100,6 +99,17 @@ export function attachContents(bytes: Uint8Array, contents: readonly NamedConten
   const whole = replaceAttachments(bytes, sortContents([...file.attachments, ...attached]));
   if (whole.length <= MAX_BUNDLE_BYTES) return whole;
   throw new NorthrootError('BUNDLE_TOO_LARGE', `the bundle would have more than ${MAX_BUNDLE_BYTES} bytes`);
+}
+
+/** The SHA-256 digests that records of a bundle name, `sha-256:…`. @throws NorthrootError as {@link attachContents} */
+export function listNamedDigests(bytes: Uint8Array): ReadonlySet<string> {
+  return namedIn(parseBundle(bytes));
+}
+
+function namedIn(file: BundleFile): ReadonlySet<string> {
+  const named = new Set<string>();
+  for (const { event } of eventsIn(file)) for (const { digest } of listDigests(event)) named.add(digest);
+  return named;
 }
 
 interface PlacedEvent extends Omit<ContentPlace, 'pointer'> {

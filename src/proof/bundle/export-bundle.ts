@@ -41,8 +41,10 @@ import {
   formatBundle,
   MAX_BUNDLE_BYTES,
   MAX_STRETCHES,
+  sortContents,
   type Stretch,
 } from './bundle-file.js';
+import { digestOf, listDigests } from './contents.js';
 import { type EventLinks, idOf, linksOf } from './links.js';
 
 export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
@@ -57,6 +59,11 @@ export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
   readonly signer?: Signer | undefined;
   /** The stated time of the export. Default: none. */
   readonly createdAt?: string | undefined;
+  /**
+   * Finds the content of a SHA-256 digest (`sha-256:…`) that a record of the bundle names, to attach it; undefined for none. Who has the
+   * bundle can read it. Default: no contents.
+   */
+  readonly contents?: ((digest: string) => Promise<Uint8Array | undefined>) | undefined;
 }
 
 const OPTIONS: OptionTypes<BundleOptions> = {
@@ -65,6 +72,7 @@ const OPTIONS: OptionTypes<BundleOptions> = {
   checkpoint: 'bytes',
   signer: 'object',
   createdAt: 'string',
+  contents: 'function',
 };
 
 export interface BundleExport extends ExportPass {
@@ -77,6 +85,8 @@ export interface BundleExport extends ExportPass {
   readonly treeSize: number;
   /** Whether the tree has a signed checkpoint. */
   readonly hasCheckpoint: boolean;
+  /** How many contents are attached. */
+  readonly contents: number;
   readonly bytes: number;
 }
 
@@ -86,7 +96,7 @@ export interface BundleExport extends ExportPass {
  * @param open - Opens the ledger; it is read up to four times.
  * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; `NOT_A_LEDGER` for bare events; `NOTE_MALFORMED`, `TRUNCATED`,
  *   `FORKED` and `ORIGIN_MISMATCH` when the given checkpoint is none, or none of this ledger; `CHECKPOINT_MISSING` when no checkpoint
- *   covers a stretch, or an event that is asked for by its id; `BUNDLE_TOO_LARGE`; what `sink` rejects with
+ *   covers a stretch, or an event that is asked for by its id; `BUNDLE_TOO_LARGE`; what `sink` and `contents` reject with
  */
 export async function exportBundle(
   open: OpenLedger,
@@ -94,7 +104,7 @@ export async function exportBundle(
   options: BundleOptions = {},
 ): Promise<BundleExport> {
   checkOptions('exportBundle', options, OPTIONS);
-  const { complete = [], checkpoint, signer, createdAt, selection = {}, ...verify } = options;
+  const { complete = [], checkpoint, signer, createdAt, contents, selection = {}, ...verify } = options;
   const asked = sortStretches(complete);
   if (createdAt !== undefined && !isTimestamp(createdAt))
     throw new RangeError('createdAt must be a timestamp');
@@ -127,6 +137,7 @@ export async function exportBundle(
     isSelected: survey.isSelected(seq),
   }));
   const { report } = pass;
+  const attachments = contents === undefined ? [] : await findContents(records, contents, signal);
   const bytes = formatBundle(
     {
       tool: { name: 'northroot', version: VERSION },
@@ -145,6 +156,7 @@ export async function exportBundle(
       report: canonicalText(report),
     },
     signer,
+    attachments,
   );
   if (bytes.length > MAX_BUNDLE_BYTES) throw tooLarge();
   await sink.write(bytes);
@@ -157,8 +169,33 @@ export async function exportBundle(
     beyond,
     treeSize: tree.size,
     hasCheckpoint: note !== undefined,
+    contents: attachments.length,
     bytes: bytes.length,
   };
+}
+
+/** The contents that records name by their digests, and that are found. */
+async function findContents(
+  records: readonly BundledRecord[],
+  find: (digest: string) => Promise<Uint8Array | undefined>,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array[]> {
+  const named = new Set<string>();
+  for (const { line } of records)
+    for (const { digest } of listDigests(examineLine(line, 'records').json() ?? null)) named.add(digest);
+  const found: Uint8Array[] = [];
+  let held = 0;
+  for (const digest of named) {
+    signal?.throwIfAborted();
+    const content = await find(digest);
+    if (content === undefined) continue;
+    if (digestOf(content) !== digest)
+      throw new TypeError(`contents: expected the content of ${digest}, found another`);
+    held += content.length;
+    if (held > MAX_BUNDLE_BYTES) throw tooLarge();
+    found.push(content);
+  }
+  return sortContents(found);
 }
 
 /** Types whose links are noted as they are read, since others often lead to them. */
@@ -516,6 +553,6 @@ function changed(): NorthrootError {
 
 function tooLarge(): NorthrootError {
   return new NorthrootError('BUNDLE_TOO_LARGE', `the bundle would have more than ${MAX_BUNDLE_BYTES} bytes`, {
-    hint: 'select fewer records',
+    hint: 'select fewer records, or attach no contents',
   });
 }

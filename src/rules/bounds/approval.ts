@@ -136,6 +136,22 @@ function listCandidates(chain: readonly Grant[], approved: ApprovedBy | undefine
   }));
 }
 
+/** What approvals are of a rule of the grant at `depth`, with the keys of their signers that count. */
+function listApprovals(
+  rule: ApprovalRule,
+  depth: number,
+  candidates: readonly Candidate[],
+  approved: ApprovedBy | undefined,
+): { readonly approval: Approval; readonly keyids: readonly string[] }[] {
+  return candidates.flatMap(({ approval, named, own, signers }) => {
+    if (approved === undefined || named > depth || own <= depth) return [];
+    if (!coversPrincipal(rule.approvers, approval.principalId)) return [];
+    if (!isCurrent(approval, rule, approved.instant)) return [];
+    const keyids = signers.filter((signer) => signer.own > depth).map(({ keyid }) => keyid);
+    return approved.hasAuthority && keyids.length === 0 ? [] : [{ approval, keyids }];
+  });
+}
+
 /** The distinct principals, and keys of signers, of the approvals that are of a rule of the grant at `depth`. */
 function countApprovals(
   rule: ApprovalRule,
@@ -143,18 +159,22 @@ function countApprovals(
   candidates: readonly Candidate[],
   approved: ApprovedBy | undefined,
 ): { readonly principals: number; readonly keys: number } {
-  const principals = new Set<string>();
-  const keys = new Set<string>();
-  for (const { approval, named, own, signers } of candidates) {
-    if (approved === undefined || named > depth || own <= depth) continue;
-    if (!coversPrincipal(rule.approvers, approval.principalId)) continue;
-    if (!isCurrent(approval, rule, approved.instant)) continue;
-    const counting = signers.filter((signer) => signer.own > depth);
-    if (approved.hasAuthority && counting.length === 0) continue;
-    principals.add(approval.principalId);
-    for (const { keyid } of counting) keys.add(keyid);
-  }
-  return { principals: principals.size, keys: approved?.hasAuthority === true ? keys.size : principals.size };
+  const counting = listApprovals(rule, depth, candidates, approved);
+  const principals = new Set(counting.map(({ approval }) => approval.principalId)).size;
+  const keys = new Set(counting.flatMap(({ keyids }) => keyids)).size;
+  return { principals, keys: approved?.hasAuthority === true ? keys : principals };
+}
+
+/** The approvals that are of a rule of the grant at `depth` in a chain. */
+export function findApprovalsOf(
+  chain: readonly Grant[],
+  depth: number,
+  rule: ApprovalRule,
+  approved: ApprovedBy,
+): Approval[] {
+  return listApprovals(rule, depth, listCandidates(chain, approved), approved).map(
+    ({ approval }) => approval,
+  );
 }
 
 /** Whether an approval has not expired and is not too old, nor too far ahead. */

@@ -37,6 +37,11 @@ export function callName(grant: number, toolName: string, params: string): strin
   return `${grant} ${toolName} ${params}`;
 }
 
+/** The name of who awaits approval of a call. @param params - The digest of the parameters, as text. */
+export function requestOfCall(principalId: string, grant: number, toolName: string, params: string): string {
+  return `${principalId} ${callName(grant, toolName, params)}`;
+}
+
 /** A call with more approvals is not packed: it would be packed again for each of them. */
 const MAX_PACKED_APPROVALS = 2;
 /** Takes the room of the action that will use an approval up. */

@@ -13,7 +13,7 @@ import {
   grantChain,
 } from '../bounds/grant.js';
 import { judgingInstant } from '../trust/record-signing.js';
-import { callName, MAX_CALL_APPROVALS } from './approval-tables.js';
+import { callName, MAX_CALL_APPROVALS, requestOfCall } from './approval-tables.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
@@ -143,7 +143,7 @@ export const APPROVAL_REQUIRED = 'APPROVAL_REQUIRED';
 export function noteRequest({ links }: VerifyState, action: Action, decisionCode: string): void {
   const { grant, principalId, toolName, params, occurredAt, place } = action;
   if (grant === undefined) return;
-  const name = `${principalId} ${callName(grant.index, toolName, params)}`;
+  const name = requestOfCall(principalId, grant.index, toolName, params);
   const isAwaited = links.awaiting.has(name);
   if (action.decision === 'allow') {
     if (isAwaited) links.awaiting.delete(name);

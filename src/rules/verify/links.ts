@@ -67,7 +67,7 @@ export interface Links {
   readonly revocations: RevocationList;
   /** By {@link callName}. No rule of verification reads it. */
   readonly calls: Table<string, CallEntry>;
-  /** By {@link callName} and principal. No rule of verification reads it. */
+  /** By {@link requestOfCall}. No rule of verification reads it. */
   readonly awaiting: Table<string, RequestedApproval>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;

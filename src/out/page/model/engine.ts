@@ -3,13 +3,16 @@
 import { printable } from '../../../base/bytes/printable.js';
 import { defined } from '../../../base/defined.js';
 import { refuseOtherFiles } from '../../../log/fs/other-file.js';
-import { MAX_BUNDLE_BYTES } from '../../../proof/bundle/bundle-file.js';
+import type { BundleResult } from '../../../format/schema/generated/types.js';
+import { decodeBundle, MAX_BUNDLE_BYTES } from '../../../proof/bundle/bundle-file.js';
+import { digestOf } from '../../../proof/bundle/contents.js';
 import { verifyBundle } from '../../../proof/bundle/verify-bundle.js';
 import { toChunkSource } from '../../../rules/report/verify-chunks.js';
 import type { LedgerSource, Segment } from '../../../rules/source/ledger-source.js';
 import { parseTrustPolicy } from '../../../rules/trust/trust-policy.js';
 import { runVerification } from '../../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../../rules/verify/state.js';
+import { showContent } from '../../text/content.js';
 import { readWitnessPolicy } from './given-policy.js';
 import { LedgerModel } from './ledger-model.js';
 import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
@@ -87,7 +90,8 @@ export class Engine implements Methods {
     const model = new LedgerModel(({ index }) => Promise.resolve(lines[index] ?? new Uint8Array()));
     let state: VerifyState | undefined;
     let done = 0;
-    const result = await verifyBundle(new Uint8Array(await head.arrayBuffer()), {
+    const file = new Uint8Array(await head.arrayBuffer());
+    const result = await verifyBundle(file, {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
       witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
       checkpoints: inputs.checkpoints,
@@ -103,7 +107,8 @@ export class Engine implements Methods {
       },
     });
     const scope = result.scope === 'whole' ? 'whole' : 'selection';
-    const overview = { result, ...model.finishBundle(scope, state, result.findings) };
+    const contents = showContents(file, result);
+    const overview = { result, contents, ...model.finishBundle(scope, state, result.findings) };
     this.#model = model;
     return { ...overview, seconds: (now() - begun) / 1_000 };
   }
@@ -139,6 +144,25 @@ export class Engine implements Methods {
   async why({ ordinal }: { readonly ordinal: number }): ReturnType<Methods['why']> {
     return this.#model?.why(ordinal);
   }
+}
+
+/** The contents whose first lines are shown, and the largest of them, in bytes. */
+const MAX_SHOWN_CONTENTS = 50;
+const MAX_SHOWN_CONTENT_BYTES = 1_048_576;
+
+function showContents(file: Uint8Array, { contents }: BundleResult): BundleOverview['contents'] {
+  const meant = contents.filter(
+    ({ named_total: total, size_bytes: size }) => total > 0 && size <= MAX_SHOWN_CONTENT_BYTES,
+  );
+  const decoded = meant.length === 0 ? undefined : decodeBundle(file);
+  if (decoded?.ok !== true) return new Map();
+  const digests = new Set(meant.slice(0, MAX_SHOWN_CONTENTS).map(({ digest }) => digest));
+  return new Map(
+    decoded.value.attachments.flatMap((bytes) => {
+      const digest = digestOf(bytes);
+      return digests.has(digest) ? [[digest, showContent(bytes)] as const] : [];
+    }),
+  );
 }
 
 function toSource(inputs: Inputs, bytes: Bytes): LedgerSource {

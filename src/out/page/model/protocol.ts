@@ -271,6 +271,8 @@ export interface Overview {
 /** What verification of a bundle gave, in whole. */
 export interface BundleOverview extends Pick<Overview, 'remedies' | 'seconds' | 'kinds' | 'principals'> {
   readonly result: BundleResult;
+  /** The first lines of contents that a record names, by digest (`sha-256:…`): of the first 50 of at most 1 MiB. */
+  readonly contents: ReadonlyMap<string, { readonly lines: readonly string[]; readonly isCut: boolean }>;
 }
 
 /** What a unit of a grant was before and after a record. */

@@ -12,6 +12,8 @@ import { signersIn } from './excess.js';
 import { findingView } from './findings.js';
 import { TRUST_WORDS } from './summary.js';
 
+type ShownContent = NonNullable<ReturnType<BundleOverview['contents']['get']>>;
+
 const SHOWN = 50;
 const NAMED_SHOWN = 5;
 
@@ -212,7 +214,7 @@ export function heldView({ result }: BundleOverview): HTMLElement {
   );
 }
 
-export function contentsView({ result }: BundleOverview): HTMLElement {
+export function contentsView({ result, contents: shownContents }: BundleOverview): HTMLElement {
   const { contents } = result;
   return section(
     'contents',
@@ -244,10 +246,24 @@ export function contentsView({ result }: BundleOverview): HTMLElement {
                       ]),
                       total > shown.length && ` and ${grouped(total - shown.length)} more`,
                     ],
+                contentView(shownContents.get(digest)),
               );
             }),
           contents.length > SHOWN && restItem(`and ${grouped(contents.length - SHOWN)} more`),
         ),
+  );
+}
+
+/** What an attached content says; its lines are printable. */
+function contentView(content: ShownContent | undefined): HTMLElement | undefined {
+  if (content === undefined) return undefined;
+  const { lines, isCut } = content;
+  if (lines.length === 0) return h('p', 'It is no text.');
+  return h(
+    'details',
+    h('summary', 'What it says'),
+    h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The content' }, lines.join('\n')),
+    isCut && h('p', h('strong', 'Not all of it is shown.')),
   );
 }
 
