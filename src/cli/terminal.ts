@@ -71,7 +71,6 @@ export class Terminal {
     });
   }
 
-  /** Says something to the user. */
   say(message: string): void {
     if (this.quiet) return;
     this.#clearProgress();

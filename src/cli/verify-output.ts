@@ -59,7 +59,6 @@ const MAX_IN_MEMORY = 1_000;
 /** These need every finding that is listed at once. */
 const HOLDS_ALL: readonly Format[] = ['text', 'json', 'junit', 'gitlab'];
 
-/** The options of a command that reports. */
 export interface OutputOptions {
   readonly format: Format;
   readonly output: readonly FormatOutput<Format>[];
@@ -189,7 +188,6 @@ export class VerifyOutputs {
     this.#isLive = true;
   }
 
-  /** Takes a finding as it is found. */
   take(finding: Finding): void {
     this.#findings?.add(finding);
     const isStreamed = this.#outputs.some(({ format, path }) => format === 'ndjson' && path === STDOUT);

@@ -78,7 +78,6 @@ export interface CheckpointSigners {
   readonly unverified: number;
 }
 
-/** The key of an event's signature. */
 interface EventKey {
   readonly verification: VerificationKey;
   /** Why it may not sign this event. */
@@ -104,7 +103,6 @@ interface ReceiptSignature {
   readonly instant: string | undefined;
 }
 
-/** The keys of one verification. */
 export class ProofKeyring {
   readonly #policy: TrustPolicy | undefined;
   readonly #requirements: CheckpointRequirements;

@@ -252,7 +252,6 @@ export interface ExaminedEntry {
   readonly isRecord: boolean;
   /** Undefined for other entries, and for a record that is too long. */
   readonly record: ExaminedLine | undefined;
-  /** The members of a result. */
   readonly known: Pick<ProofResult, 'entry' | 'event' | 'event_id'>;
   /** When the event of a well-formed record occurred. */
   readonly instant: string | undefined;

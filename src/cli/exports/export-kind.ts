@@ -6,7 +6,6 @@ import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
 import type { Context, ExitStatus } from '../context.js';
 
-/** One requested export. */
 export interface ExportJob {
   readonly context: Context;
   /** The ledger: a path, or `-`. */

@@ -102,7 +102,6 @@ export type ScannedFacts = CommonFacts & HasJson & Pick<LineFacts, 'type' | 'wel
 /** The facts of the record around an event. */
 type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
 
-/** The facts of the event. */
 type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;
 
 /** Its own members are the facts; a clone has only these. */

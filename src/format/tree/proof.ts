@@ -103,7 +103,6 @@ export class RangeHasher {
     this.#inOrder = [...ranges].sort((a, b) => a.start - b.start);
   }
 
-  /** The next leaf of the tree. */
   push(leafHash: string): void {
     const range = this.#inOrder[this.#next];
     const index = this.#index;

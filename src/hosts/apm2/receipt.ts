@@ -68,7 +68,6 @@ export interface ToolReceipt {
   readonly signature: Uint8Array;
 }
 
-/** An index, or one chunk of it. */
 export interface ToolLogIndex {
   readonly hash: string;
   readonly episodeId: string;

@@ -72,7 +72,6 @@ const INGESTED: Readonly<Record<string, string>> = {
 const MAX_RELATED = 16;
 const ANY = 'any';
 
-/** Reads what a host keeps. */
 export class AuditReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
@@ -596,7 +595,6 @@ export class AuditReader {
     }
   }
 
-  /** What a bundle says of its own chain. */
   #stated({ entries }: Chain, files: BundleParts['files']): void {
     const file = files.get('integrity.json')?.name ?? '';
     const stated = this.#chainStatements.get(file);

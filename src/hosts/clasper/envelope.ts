@@ -15,7 +15,6 @@ type EnvelopeResult =
   | 'invalid_signature'
   | 'unsupported_algorithm';
 
-/** What holds of an envelope. */
 export interface EnvelopeCheck {
   /** What the host's verification of the signature says. */
   readonly result: EnvelopeResult;
@@ -29,7 +28,6 @@ export interface EnvelopeCheck {
   readonly differing: readonly string[];
 }
 
-/** What an envelope is checked with. */
 interface EnvelopeContext {
   /** The key of the adapter; without one the result is `missing_key`. */
   readonly key?: TelemetryKey | undefined;

@@ -62,7 +62,6 @@ export function pathOf(value: SourceValue): string {
   return withoutTrailing(path.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*$/s, ''), '/');
 }
 
-/** Reads recordings. */
 export class HttpReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;

@@ -52,7 +52,6 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   violations: ['violation_type'],
 };
 
-/** Reads reports. */
 export class TelemetryReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;

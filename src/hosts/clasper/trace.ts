@@ -59,17 +59,14 @@ interface Call {
   readonly listed?: SourceValue | undefined;
 }
 
-/** What allows a call, and with which parameters. */
 interface CallAuthorization {
   readonly claim: string | undefined;
   readonly principalId: string;
   readonly paramsDigest: Digest | undefined;
 }
 
-/** What allows an execution. */
 type Under = (at: HostPlace, ids: Omit<Ids, 'traceId'>) => Decided | undefined;
 
-/** A call that ran. */
 interface Ran {
   readonly at: HostPlace;
   readonly call: Call;
@@ -81,7 +78,6 @@ interface Ran {
 
 const MAX_STEPS = 10_000;
 
-/** Reads traces. */
 export class TraceReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;

@@ -51,7 +51,6 @@ export interface Call {
 /** At most this many calls of one id are read for the one that a transcript means. */
 const MAX_SAME_ID = 16;
 
-/** What came of a call. */
 interface CallEnd {
   readonly at: HostPlace;
   readonly event: SourceValue;

@@ -13,7 +13,6 @@ import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/v
 /** Attributes by key. */
 export type Attributes = ReadonlyMap<string, SourceValue>;
 
-/** A span, read. */
 export interface Span {
   readonly item: SourceItem;
   /** In lower case; undefined where it is not of the protocol. */

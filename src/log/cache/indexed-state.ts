@@ -110,7 +110,6 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
-/** Revocations by number. */
 class IndexedRevocations implements RevocationList {
   readonly #table: CountedTable<Revocation>;
 

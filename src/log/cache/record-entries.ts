@@ -25,7 +25,6 @@ import { decodeValue, encodeRational, encodeText, encodeValue, type FileNames } 
 import { type EntryChange, IndexFault } from './entry-store.js';
 import { type Entries, EntryTable, isCount, keyNumber } from './tables.js';
 
-/** Hashes per tree entry. */
 export const HASHES_PER_ENTRY = 256;
 const LEVELS_PER_ENTRY = 8;
 
@@ -88,7 +87,6 @@ export interface NamingForm {
 interface RecordsHead {
   /** Whether every readable record's number is its ordinal, and its id unique. */
   readonly isRegular: boolean;
-  /** Whether every line is a readable record. */
   readonly isReadable: boolean;
   readonly checkpoint: TrackedCheckpoint | undefined;
 }
@@ -144,7 +142,6 @@ export class RecordEntries {
     this.#above = above && [...grantChain(above)].map((grant) => [grant, keepAccounts(grant)] as const);
   }
 
-  /** The grants above the current line. */
   get above(): readonly Grant[] {
     return this.#above?.map(([grant]) => grant) ?? [];
   }

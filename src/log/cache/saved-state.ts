@@ -70,7 +70,6 @@ interface Saved {
   readonly witnessPolicy: WitnessPolicy | undefined;
   readonly head: HeadForm;
   readonly keys: readonly SavedKey[];
-  /** The number of ids at the end. */
   readonly ids: number;
   readonly events: Omit<EventIndexData, 'ids'>;
   readonly grants: readonly SavedGrant[];

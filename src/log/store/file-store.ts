@@ -64,7 +64,6 @@ interface KnownEnd {
   readonly tip: string;
   /** In bytes, without a torn tail. */
   readonly byteOffset: number;
-  /** The number of the next line. */
   readonly line: number;
 }
 
@@ -350,7 +349,6 @@ export class FileStore implements LedgerStore {
     if (this.#lock === undefined) throw needsLock();
   }
 
-  /** The index of a position's file. */
   #indexOf({ file }: StorePosition, paths: readonly string[]): number {
     if (!this.isFolder) return 0;
     const at = paths.findIndex((path) => basename(path) === basename(file));

@@ -590,7 +590,6 @@ function describeAuthority(report: ActivityReport): Section {
   };
 }
 
-/** A row for each unit of each grant. */
 function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
   if (grants.length === 0) return [];
   const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
@@ -862,7 +861,6 @@ function listAmounts(amounts: readonly Amount[]): Line {
   return shown.length === 0 ? last : [...join(shown, ', '), ' and ', ...last];
 }
 
-/** The units of which there is any. */
 function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited' | 'reserved'): Amount[] {
   return meters.flatMap(({ unit, [part]: amount }) => (amount === '0' ? [] : [{ unit, amount }]));
 }

@@ -40,7 +40,6 @@ import { listRevoked, type RevokedKey } from './revoked.js';
 /** A report in the form of SPEC §9, with its findings. */
 export type Report = ReportJson & { findings: FindingJson[] };
 
-/** An allowed grant and its account. */
 type ReportGrant = Report['grants'][number];
 
 /** A list that is read again at each iteration. An array is one. */

@@ -38,7 +38,6 @@ function defaultRole({ alg }: PublicKey): Role {
   return alg === 'ml-dsa-44' ? 'checkpoint' : 'event';
 }
 
-/** The context of an event's signature. */
 interface SigningContext {
   /** The principal of the grant that the event names, if any. */
   readonly grantPrincipalId?: string;

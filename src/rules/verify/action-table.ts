@@ -16,7 +16,6 @@ import type { Table } from './table.js';
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
 
-/** An open action in lists. */
 export interface OpenAction {
   /** `sha-256:…` */
   readonly eventId: string;
@@ -153,7 +152,6 @@ export class ActionTable implements Actions {
     return true;
   }
 
-  /** Clears the table. */
   clear(): void {
     for (const [, row] of this.#placed.entries()) this.rows.free(row);
     this.#placed = new RowColumn();

@@ -26,7 +26,6 @@ export interface RequestEntry {
   readonly asked: string;
 }
 
-/** A reject. */
 export interface RejectEntry {
   readonly seq: number;
 }
@@ -49,7 +48,6 @@ export interface RequestedApproval extends Pick<
   readonly reservation: Amounts;
 }
 
-/** Approvals by id. */
 export interface ApprovalTable extends Table<string, Approval> {
   /** In ledger order. */
   values(): Iterable<Approval>;
