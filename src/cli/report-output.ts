@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { writeJson } from '../base/json/write-json.js';
 import { writeThrough } from '../log/fs/file-sink.js';
-import { type Paint, plainPaint } from '../out/text/paint.js';
+import { type Paint, plainPaint } from '../out/text/guide.js';
 import { safeSink } from './json-text.js';
 import { STDOUT, type Target } from './targets.js';
 import type { Terminal } from './terminal.js';

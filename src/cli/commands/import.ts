@@ -22,7 +22,7 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import { isEmptyLedger } from '../../log/writer/genesis.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
-import { type Paint, plainPaint } from '../../out/text/paint.js';
+import { type Paint, plainPaint } from '../../out/text/guide.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import {

@@ -16,7 +16,7 @@ import {
 import { reconcileLedger } from '../../hosts/shared/reconcile.js';
 import { HOSTS } from '../../hosts/shared/registry.js';
 import { kindOfPath, readSmallFile } from '../../log/fs/file-system.js';
-import type { Paint } from '../../out/text/paint.js';
+import type { Paint } from '../../out/text/guide.js';
 import { renderReconciliation, renderReconciliationMarkdown } from '../../out/text/reconcile-text.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';

@@ -23,8 +23,7 @@ import {
   type Table,
   texts,
 } from './document.js';
-import { type Guide, notCheckedText } from './guide.js';
-import { type Paint, plainPaint } from './paint.js';
+import { type Guide, notCheckedText, type Paint, plainPaint } from './guide.js';
 import { count, deniedOf, effectWord, groupDigits, grouped, inFlightText, ranOf } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
