@@ -104,7 +104,16 @@ async function tellAccounts(
   const starts = listOpenStarts(state).filter(isMeant);
   if (format === 'json') {
     const sink = safeSink({ write: (piece) => terminal.write(piece) });
-    const actions = mapped(unstartedActions(state), isMeant, toActionJson);
+    const actions = mapped(unstartedActions(state), isMeant, (action) => ({
+      event_id: action.eventId,
+      seq: action.seq,
+      ...defined({ grant_event_id: action.grantId }),
+      principal_id: action.principalId,
+      tool_name: action.toolName,
+      occurred_at: action.occurredAt,
+      ...defined({ expires_at: action.expiresAt }),
+      meter_reservation: action.reservation,
+    }));
     await writeJson(sink, { grants: rowsOf(accounts), actions, starts: starts.map(toStartJson) }, 2);
     await terminal.write('\n');
   } else if (hasGrants) {
@@ -156,19 +165,6 @@ function describeSpan(from: string, to: string): string {
   const passed = (parseTimestamp(to) - parseTimestamp(from)) / SECOND;
   const [length, name] = SPANS.find(([seconds]) => passed >= seconds) ?? [1n, 's'];
   return passed < 0n ? `at ${from}` : `${passed / length} ${name} ago`;
-}
-
-function toActionJson(action: UnstartedAction): object {
-  return {
-    event_id: action.eventId,
-    seq: action.seq,
-    ...defined({ grant_event_id: action.grantId }),
-    principal_id: action.principalId,
-    tool_name: action.toolName,
-    occurred_at: action.occurredAt,
-    ...defined({ expires_at: action.expiresAt }),
-    meter_reservation: action.reservation,
-  };
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {

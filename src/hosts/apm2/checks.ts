@@ -55,7 +55,8 @@ class Check {
     const { cases } = this.#context;
     this.#lines();
     for (const episode of cases.episodes.values()) {
-      if (hasReceipts(episode)) this.#withReceipts.add(episode);
+      if (episode.indexes.length > 0 || episode.cases.some(({ receipts }) => receipts.length > 0))
+        this.#withReceipts.add(episode);
       for (const each of episode.cases) this.#case(each, episode);
       this.#indexes(episode);
       this.#budget(episode);
@@ -633,10 +634,6 @@ interface Chain {
 
 function newChain(): Chain {
   return { entry: undefined, hashes: [], sequence: undefined, isSignedOver: false };
-}
-
-function hasReceipts(episode: Episode): boolean {
-  return episode.indexes.length > 0 || episode.cases.some(({ receipts }) => receipts.length > 0);
 }
 
 function firstEntryOf(episode: Episode): Entry | undefined {

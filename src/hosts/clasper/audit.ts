@@ -582,7 +582,7 @@ export class AuditReader {
         if (entry.createdAt > (last.get(of) ?? '')) last.set(of, entry.createdAt);
     }
     for (const trace of traces) {
-      const checked = checkedAt(trace);
+      const checked = firstText(textAt(trace.value, 'integrity_checked_at'));
       if (checked === '') continue;
       const id = firstText(textAt(trace.value, 'id'));
       const execution = this.#state.executionOfTrace.get(keyOf(tenant, id));
@@ -623,10 +623,6 @@ export class AuditReader {
     this.#desk.find('MEMBER_MISSING', part.at, { expected, actual: 'something else' });
     this.#desk.builder.drop(part.at, type, 'MEMBER_MISSING');
   }
-}
-
-function checkedAt({ value }: Part): string {
-  return firstText(textAt(value, 'integrity_checked_at'));
 }
 
 /** What a row and its entry share. */

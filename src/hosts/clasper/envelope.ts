@@ -63,7 +63,11 @@ export function checkEnvelope(envelope: SourceObject, context: EnvelopeContext =
   const payloadHash = stableHash(payload);
   return {
     result: resultOf(envelope, payloadHash, context),
-    hasShape: hasShape(envelope),
+    hasShape:
+      textAt(envelope, 'envelope_version') === 'v1' &&
+      [...SIGNED, 'signature'].every((name) => textAt(envelope, name) !== undefined) &&
+      PAYLOAD_TYPES.has(textAt(envelope, 'payload_type') ?? '') &&
+      objectAt(envelope, 'payload') !== undefined,
     payloadHash,
     unsigned: protoMembers(payload, '').slice(0, 16),
     differing: IDS.filter((name) => {
@@ -97,15 +101,6 @@ function isRevoked({ revokedAt }: TelemetryKey, issuedAt: string | undefined): b
   if (revokedAt === undefined) return false;
   if (revokedAt === 'always' || issuedAt === undefined) return true;
   return parseTimestamp(revokedAt) <= parseTimestamp(issuedAt);
-}
-
-function hasShape(envelope: SourceObject): boolean {
-  return (
-    textAt(envelope, 'envelope_version') === 'v1' &&
-    [...SIGNED, 'signature'].every((name) => textAt(envelope, name) !== undefined) &&
-    PAYLOAD_TYPES.has(textAt(envelope, 'payload_type') ?? '') &&
-    objectAt(envelope, 'payload') !== undefined
-  );
 }
 
 /** At most as deep as JSON is read. */

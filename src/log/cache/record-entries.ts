@@ -7,7 +7,7 @@
 
 import { defined } from '../../base/defined.js';
 import type { Rational } from '../../base/value/rational.js';
-import type { Finding, RelatedRecord } from '../../format/finding/finding.js';
+import type { Finding } from '../../format/finding/finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url, nodeHash } from '../../format/tree/compact-range.js';
@@ -340,14 +340,10 @@ function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
       part: isWhole ? undefined : ([at.byteOffset - offset, at.byteLength] as const),
       expected,
       actual,
-      related: related?.map(toRelated),
+      related: related?.map(({ file, line, seq, eventId }) => ({ file, line, seq, eventId })),
       lineDigest,
     }),
   };
-}
-
-function toRelated({ file, line, seq, eventId }: RelatedRecord): RelatedRecord {
-  return { file, line, seq, eventId };
 }
 
 function keepAccounts({ accounts }: Grant): Kept[] {

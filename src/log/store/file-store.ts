@@ -119,7 +119,10 @@ export class FileStore implements LedgerStore {
     const kind = await fileSystem.kindOf(path);
     if (kind === 'other')
       throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is neither a file nor a folder`);
-    if (kind === 'missing' && !create) throw missing(path);
+    if (kind === 'missing' && !create)
+      throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+        hint: 'make it first',
+      });
     const isFolder = kind === 'folder' || (kind === 'missing' && path.endsWith('/'));
     if (isFolder && kind === 'missing') await fileSystem.makeFolder(path);
     const store = new FileStore(path, isFolder, kind === 'missing', options);
@@ -585,12 +588,6 @@ async function hashLongLineBefore(file: OpenFile, end: number): Promise<string |
     at += count;
   }
   return undefined;
-}
-
-function missing(path: string): NorthrootError {
-  return new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-    hint: 'make it first',
-  });
 }
 
 function replaced(path: string): NorthrootError {

@@ -26,16 +26,13 @@ export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}
   return {
     keyid: publicKey.keyid,
     public_key: formatPublicKey(publicKey),
-    roles: roles.length === 0 ? [defaultRole(publicKey)] : [...new Set(roles)],
+    roles:
+      roles.length === 0 ? [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'] : [...new Set(roles)],
     principals: principals.length === 0 ? ['*'] : [...new Set(principals)],
     ...(name === undefined ? {} : { name }),
     ...(validFrom === undefined ? {} : { valid_from: validFrom }),
     ...(validUntil === undefined ? {} : { valid_until: validUntil }),
   };
-}
-
-function defaultRole({ alg }: PublicKey): Role {
-  return alg === 'ml-dsa-44' ? 'checkpoint' : 'event';
 }
 
 interface SigningContext {
