@@ -27,10 +27,11 @@ import { readFailModes } from './policy.js';
 import {
   ACTION_TYPES,
   AUDIT_LEVELS,
+  DECISIONS,
   hasType,
   isCompatible,
   isDecision,
-  isFailMode,
+  FAIL_MODES,
   type Kind,
   kindOf,
   missingFields,
@@ -110,14 +111,11 @@ export function looksLikeCgf(file: HostFile): boolean {
     if (decoded?.ok === true && shapeOf(decoded.value) !== undefined) return true;
     if (decoded?.ok !== true && lines === 1) {
       const whole = documentOf(file);
-      if (whole !== undefined) return (Array.isArray(whole) ? whole.slice(0, 20) : [whole]).some(hasShape);
+      const list: readonly SourceValue[] = Array.isArray(whole) ? whole.slice(0, 20) : [whole ?? null];
+      if (whole !== undefined) return list.some((each) => shapeOf(each) !== undefined);
     }
   }
   return false;
-}
-
-function hasShape(value: SourceValue): boolean {
-  return shapeOf(value) !== undefined;
 }
 
 function documentOf({ bytes }: HostFile): SourceValue | undefined {
@@ -340,21 +338,18 @@ class Reader implements Statements {
   #checkValues(body: SourceObject, at: HostPlace, about: string | undefined): void {
     const wrong = (name: string, value: string): void =>
       this.#find('VALUE_UNKNOWN', at, { about, expected: `a known ${name}`, actual: value });
-    const decision = decisionIn(body);
-    if (decision !== undefined && !isDecision(decision)) wrong('decision', decision);
-    const action = textAt(body, 'action_type');
-    if (action !== undefined && !ACTION_TYPES.includes(action)) wrong('action_type', action);
-    const tier = textAt(body, 'risk_tier');
-    if (tier !== undefined && !RISK_TIERS.includes(tier)) wrong('risk_tier', tier);
-    const mode = failModeIn(body);
-    if (mode !== undefined && !isFailMode(mode)) wrong('fail_mode', mode);
-    const level = textAt(body, 'audit_level');
-    if (level !== undefined && !AUDIT_LEVELS.includes(level)) wrong('audit_level', level);
     const params = objectAt(body, 'action_params');
-    for (const [name, values] of Object.entries(PARAM_VALUES[action ?? ''] ?? {})) {
-      const value = textAt(params, name);
+    const known: [string, string | undefined, readonly string[]][] = [
+      ['decision', decisionIn(body), DECISIONS],
+      ['action_type', textAt(body, 'action_type'), ACTION_TYPES],
+      ['risk_tier', textAt(body, 'risk_tier'), RISK_TIERS],
+      ['fail_mode', failModeIn(body), FAIL_MODES],
+      ['audit_level', textAt(body, 'audit_level'), AUDIT_LEVELS],
+    ];
+    for (const [name, values] of Object.entries(PARAM_VALUES[textAt(body, 'action_type') ?? ''] ?? {}))
+      known.push([name, textAt(params, name), values]);
+    for (const [name, value, values] of known)
       if (value !== undefined && !values.includes(value)) wrong(name, value);
-    }
     this.#checkAmounts(body, at, about);
     const confidence = numberAt(body, 'confidence');
     if (confidence !== undefined && !(Number(confidence) >= 0 && Number(confidence) <= 1))
@@ -581,7 +576,7 @@ class Reader implements Statements {
     const [proposal, decision, outcome] = ['proposal', 'decision', 'outcome'].map((name) =>
       objectAt(pack, name),
     );
-    const events = (listAt(pack, 'events') ?? []).filter(isObject);
+    const events = (listAt(pack, 'events') ?? []).filter((event) => event instanceof SourceObject);
     const proposalId = textAt(proposal, 'proposal_id') ?? textAt(decision, 'proposal_id');
     const adapterId =
       textAt(proposal, 'adapter_id') ??
@@ -647,10 +642,6 @@ class Reader implements Statements {
   #find(code: Code, at: HostPlace, details: FindingDetails): void {
     this.findings.push(finding(code, at, details));
   }
-}
-
-function isObject(value: SourceValue): value is SourceObject {
-  return value instanceof SourceObject;
 }
 
 /** A time: seconds since 1970 as a number, or a date and time as text. */
