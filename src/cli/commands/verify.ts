@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { BundleResult, TrustPolicy } from '../../format/schema/generated/types.js';
+import type { BundleResult } from '../../format/schema/generated/types.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
 import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
@@ -15,8 +15,6 @@ import { type FindingFilter, matchesFilter } from '../../rules/report/finding-fi
 import { NOT_CHECKED_CODES, type NotCheckedCode, requireChecks } from '../../rules/report/not-checked.js';
 import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
 import {
   canGoOn,
   DEFAULT_MAX_FINDINGS,
@@ -34,7 +32,13 @@ import { findGrantRecord } from '../selection.js';
 import { assertFolderOf, assertTargets, filesOf, writeTarget } from '../targets.js';
 import type { Terminal } from '../terminal.js';
 import { addOutputs, type OutputOptions, readBaseline, VerifyOutputs } from '../verify-output.js';
-import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
+import {
+  addVerifying,
+  filesOfVerifying,
+  readVerifying,
+  type Verifying,
+  type VerifyingOptions,
+} from '../verifying.js';
 import { openScratchFile } from '../../log/fs/scratch-file.js';
 import { renderBundleResult } from '../../out/text/bundle-result.js';
 import { verifyBundle } from '../../proof/bundle/verify-bundle.js';
@@ -350,11 +354,7 @@ async function toFilter(
   };
 }
 
-interface Policies {
-  readonly trust: TrustPolicy | undefined;
-  readonly witnessPolicy: WitnessPolicy | undefined;
-  readonly checkpoints: readonly Anchor[];
-}
+type Policies = Pick<Verifying, 'trust' | 'witnessPolicy' | 'checkpoints'>;
 
 /**
  * The verification to resume, if it leads to the same report as one pass: under the same policies, by the same
