@@ -57,12 +57,12 @@ export interface Statement {
   /** The log in which order means something: a file and who wrote in it. */
   readonly stream: string;
   /** Of events; absent for requests and members of replay packs. */
-  readonly vocabulary: Vocabulary | undefined;
+  readonly vocabulary?: Vocabulary;
   readonly kind: Kind;
   readonly type: string;
   readonly adapterId: string | undefined;
-  readonly proposalId: string | undefined;
-  readonly decisionId: string | undefined;
+  readonly proposalId?: string | undefined;
+  readonly decisionId?: string | undefined;
   /** A Timestamp; undefined where neither the item nor one before it states a time. */
   readonly time: string | undefined;
   /** Whether the item itself states it. */
@@ -84,16 +84,7 @@ export interface Entry {
 }
 
 /** Everything that files say. */
-export interface Statements {
-  readonly entries: readonly Entry[];
-  readonly statements: readonly Statement[];
-  /** Fail modes by `action_type:risk_tier`, by the adapter that was given them. */
-  readonly tables: ReadonlyMap<
-    string,
-    { readonly modes: ReadonlyMap<string, string>; readonly rows: SourceValue }
-  >;
-  readonly findings: readonly HostFinding[];
-}
+export type Statements = Pick<Reader, 'entries' | 'statements' | 'tables' | 'findings'>;
 
 /** Reads files. What is not JSON is dropped by `builder`, with its finding. */
 export function readStatements(files: readonly HostFile[], builder: ReadingBuilder): Statements {
@@ -151,9 +142,10 @@ function packOf(value: SourceObject): SourceObject | undefined {
   return isPack || (listAt(pack, 'events') !== undefined && pack.has('replay_id')) ? pack : undefined;
 }
 
-class Reader implements Statements {
+class Reader {
   readonly entries: Entry[] = [];
   readonly statements: Statement[] = [];
+  /** Fail modes by `action_type:risk_tier`, by the adapter that was given them. */
   readonly tables = new Map<string, { modes: ReadonlyMap<string, string>; rows: SourceValue }>();
   readonly findings: HostFinding[] = [];
   readonly #builder: ReadingBuilder;
@@ -411,12 +403,9 @@ class Reader implements Statements {
       item: entry,
       source: 'http' as const,
       stream: `${item.at.file}\0http`,
-      vocabulary: undefined,
       time,
       isTimeStated: stated !== undefined,
       adapterId: textAt(request, 'adapter_id') ?? textAt(response, 'adapter_id'),
-      proposalId: undefined,
-      decisionId: undefined,
       at: item.at,
     };
     if (call === 'evaluate') this.#readEvaluation(base, request, isAnswered ? response : undefined);
@@ -535,7 +524,6 @@ class Reader implements Statements {
       item,
       source,
       stream,
-      vocabulary: undefined,
       kind: 'outcome',
       type: 'outcome',
       adapterId: textAt(outcome, 'adapter_id'),
@@ -590,10 +578,8 @@ class Reader implements Statements {
       item,
       source: 'pack' as const,
       stream: `${stream}\0pack`,
-      vocabulary: undefined,
       adapterId,
       proposalId,
-      decisionId: undefined,
       time: this.#builder.timeOf(stated, item.at, proposalId),
       isTimeStated: stated !== undefined,
       at: item.at,

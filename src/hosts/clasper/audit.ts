@@ -117,15 +117,12 @@ export class AuditReader {
       return;
     }
     const key = keyOf(group, entry.tenant);
+    const own = { order: this.#chains.size, group, tenant: entry.tenant };
     const chain: Chain = this.#chains.get(key) ?? {
-      ...{
-        order: this.#chains.size,
-        group,
-        tenant: entry.tenant,
-        entries: [],
-        bySeq: new Map<bigint, Entry>(),
-        keys: new Set<string>(),
-      },
+      ...own,
+      entries: [],
+      bySeq: new Map(),
+      keys: new Set<string>(),
     };
     this.#chains.set(key, chain);
     const before = chain.entries.at(-1)?.entry;
@@ -269,12 +266,8 @@ export class AuditReader {
         related: [before.at],
       });
     }
-    this.#desk.item(
-      part,
-      itemType,
-      'repeated',
-      before.contentHash === hash ? 'ALREADY_READ' : 'CONTENT_DIFFERS',
-    );
+    const isSame = before.contentHash === hash;
+    this.#desk.item(part, itemType, 'repeated', isSame ? 'ALREADY_READ' : 'CONTENT_DIFFERS');
   }
 
   #granted({ part, tenant, executionId, data, base }: Taken, jti: string, tool: string): void {
@@ -344,14 +337,8 @@ export class AuditReader {
       // An approval lifts what was pending; what it grants a chain does not say, so nothing can be checked against it.
       execution.decide({
         ...{ kind: isApproved ? 'allow' : 'deny', claim: isApproved ? undefined : claim, scope: undefined },
-        ...{
-          principalId,
-          adapterId: decision.adapterId,
-          intentDigest: undefined,
-          asked: NO_CAPABILITIES,
-          decisionId: id,
-          at: part.at,
-        },
+        ...{ principalId, adapterId: decision.adapterId, intentDigest: undefined },
+        ...{ asked: NO_CAPABILITIES, decisionId: id, at: part.at },
       });
       if (!isApproved) {
         const denial = { kind: 'grant', ...base, principalId, id: claim, decision: 'deny' } as const;
@@ -388,13 +375,14 @@ export class AuditReader {
     });
     this.#state.refused.set(key, { claim: id, principalId: base.principalId, inChain: 1, count: 1 });
     this.#state.toolAnswers.set(key, 'deny');
+    const { occurredAt } = base;
     this.#desk.builder.observe({
       at: part.at,
       callIds: [id],
       tool,
       decision: 'deny',
       meters: [],
-      occurredAt: base.occurredAt,
+      occurredAt,
     });
     this.#desk.item(part, 'tool_authorization_denied', 'mapped');
   }
