@@ -25,6 +25,7 @@ import { isWhole, matchesSelection, type RecordSelection } from '../../rules/sel
 import { runVerification } from '../../rules/verify/run-verification.js';
 import { type HostVerdict, verdictOf } from './account.js';
 import { Expectations } from './expectation.js';
+import { rankOf, RANKS } from './findings.js';
 import type { HostPlace } from './host.js';
 import {
   CallAssembly,
@@ -415,7 +416,7 @@ export class Reconciler {
 
   #find(code: ReconcileCode, severity: Severity, of: Class, parts: FindingParts): void {
     this.#byCode.set(code, (this.#byCode.get(code) ?? 0) + 1);
-    this.#findings.add(rankOf(severity, of), () => {
+    this.#findings.add(rankOf({ severity, class: of }), () => {
       const { call_ids: ids, tool, ledger, source, at, expected, actual } = parts;
       const rest = defined({ call_ids: ids, tool, ledger, source, at, expected, actual });
       const finding = { severity, class: of, ...rest };
@@ -468,8 +469,8 @@ export class Reconciler {
   }
 
   #verdict({ verdict }: ReconciledLedger): ReconcileReport['verdict'] {
-    if (this.#findings.count(rankOf('error', 'invalid')) > 0) return 'invalid';
-    if (this.#findings.count(rankOf('error', 'violation')) > 0) return 'violation';
+    if (this.#findings.count(rankOf({ severity: 'error', class: 'invalid' })) > 0) return 'invalid';
+    if (this.#findings.count(rankOf({ severity: 'error', class: 'violation' })) > 0) return 'violation';
     const { corroborated, same_file: sameFile } = this.#calls;
     return verdict === 'undecided' || corroborated + sameFile === 0 ? 'undecided' : 'ok';
   }
@@ -564,14 +565,6 @@ function idsOf({ entries }: LedgerCall, compared: readonly Compared[]): string[]
 
 function toPlace({ file, line, pointer }: HostPlace): ReconcilePlace {
   return { file, ...defined({ line, pointer }) };
-}
-
-const SEVERITIES: readonly Severity[] = ['error', 'warning', 'info'];
-const CLASSES: readonly Class[] = ['invalid', 'violation', 'none'];
-const RANKS = SEVERITIES.length * CLASSES.length;
-
-function rankOf(severity: Severity, of: Class): number {
-  return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
 }
 
 class Ranked<T> {
