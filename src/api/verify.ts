@@ -29,7 +29,7 @@ export type { LineResult, SegmentName } from '../rules/verify/line-result.js';
 export { buildReport, type LazyReport, type ReadableList, type Report } from '../rules/report/report.js';
 export type { Guide } from '../out/text/guide.js';
 export { renderReport } from '../out/text/report.js';
-export { type Paint } from '../out/text/paint.js';
+export { type Paint } from '../out/text/guide.js';
 export {
   verifyChunks,
   type ByteBlob,

@@ -10,7 +10,6 @@ import { printable } from './bytes/printable.js';
 type OptionType =
   'string' | 'boolean' | 'number' | 'function' | 'object' | 'array' | 'bytes' | 'signal' | 'any';
 
-/** The type or types of each option of a function. */
 export type OptionTypes<T> = {
   readonly [K in keyof Required<T>]: OptionType | readonly OptionType[];
 };

@@ -110,7 +110,6 @@ export function withLedger(words: string, ledger: string | undefined): string {
   return isNamed ? words.replace(/\bLEDGER\b/g, () => shellWord(ledger)) : words;
 }
 
-/** Quotes a text as one shell word. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -4,8 +4,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { writeJson } from '../base/json/write-json.js';
 import { writeThrough } from '../log/fs/file-sink.js';
-import { type Paint, plainPaint } from '../out/text/paint.js';
-import { safeSink } from './json-text.js';
+import { type Paint, plainPaint } from '../out/text/guide.js';
+import { jsonText, safeSink } from './json-text.js';
 import { STDOUT, type Target } from './targets.js';
 import type { Terminal } from './terminal.js';
 
@@ -20,9 +20,13 @@ export interface ReportOutputOptions<F extends string> {
   readonly output: readonly FormatOutput<F>[];
 }
 
-export function addReportOutput(command: Command, formats: readonly string[]): Command {
+export function addReportOutput(
+  command: Command,
+  formats: readonly string[],
+  description = 'format of the report',
+): Command {
   return command
-    .addOption(new Option('--format <format>', 'format of the report').choices(formats).default('text'))
+    .addOption(new Option('--format <format>', description).choices(formats).default('text'))
     .option(
       '--output <format=path>',
       'also write the report to a file, in any of these formats; - is standard output, instead of --format (repeatable)',
@@ -31,8 +35,20 @@ export function addReportOutput(command: Command, formats: readonly string[]): C
     );
 }
 
+/** The formats of a report that is a document. */
+export const DOCUMENT_FORMATS = ['text', 'markdown', 'json'] as const;
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
+
+/** Renders such a report. */
+export function renderDocument<T extends object>(
+  report: T,
+  texts: { text(report: T, paint: Paint): string; markdown(report: T): string },
+): (format: DocumentFormat, paint: Paint) => string {
+  return (format, paint) => (format === 'json' ? `${jsonText(report, 2)}\n` : texts[format](report, paint));
+}
+
 /** Parses values of `--output`, `format=path`. */
-export function collectOutputs<F extends string>(
+function collectOutputs<F extends string>(
   formats: readonly F[],
 ): (text: string, previous?: readonly FormatOutput<F>[]) => FormatOutput<F>[] {
   return (text, previous = []) => {

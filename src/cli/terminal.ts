@@ -6,7 +6,7 @@
 import { printable } from '../base/bytes/printable.js';
 import type { NorthrootError } from '../base/error.js';
 import { EventError } from '../format/event/validate.js';
-import { type Paint, plainPaint } from '../out/text/paint.js';
+import { type Paint, plainPaint } from '../out/text/guide.js';
 import { CommandError } from './command-error.js';
 import { hintFor } from './hints.js';
 
@@ -71,7 +71,6 @@ export class Terminal {
     });
   }
 
-  /** Says something to the user. */
   say(message: string): void {
     if (this.quiet) return;
     this.#clearProgress();

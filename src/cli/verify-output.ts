@@ -3,7 +3,7 @@
  * appears whole or not at all.
  */
 
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { writeJson } from '../base/json/write-json.js';
 import type { Finding } from '../format/finding/finding.js';
@@ -30,7 +30,7 @@ import { usageError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { jsonText, safeSink } from './json-text.js';
 import { commandGuide } from './remedies.js';
-import { collectOutputs, type FormatOutput, targetsOf } from './report-output.js';
+import { addReportOutput, type FormatOutput, type ReportOutputOptions, targetsOf } from './report-output.js';
 import { assertTargets, STDOUT } from './targets.js';
 import type { Terminal } from './terminal.js';
 
@@ -59,10 +59,7 @@ const MAX_IN_MEMORY = 1_000;
 /** These need every finding that is listed at once. */
 const HOLDS_ALL: readonly Format[] = ['text', 'json', 'junit', 'gitlab'];
 
-/** The options of a command that reports. */
-export interface OutputOptions {
-  readonly format: Format;
-  readonly output: readonly FormatOutput<Format>[];
+export interface OutputOptions extends ReportOutputOptions<Format> {
   readonly sarifAnchor?: string;
   readonly baseline?: string;
   readonly now?: string;
@@ -71,18 +68,7 @@ export interface OutputOptions {
 
 /** Adds the options that say how a report is written. */
 export function addOutputs(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--format <format>', 'format of the report on standard output')
-        .choices(FORMATS)
-        .default('text'),
-    )
-    .option(
-      '--output <format=path>',
-      'also write the report to a file, in any of these formats; - is standard output, instead of --format (repeatable)',
-      collectOutputs(FORMATS),
-      [],
-    )
+  return addReportOutput(command, FORMATS, 'format of the report on standard output')
     .option(
       '--sarif-anchor <file>',
       'for sarif, github and gitlab: point to this file of the repository, and name the place in the ledger in the text',
@@ -189,7 +175,6 @@ export class VerifyOutputs {
     this.#isLive = true;
   }
 
-  /** Takes a finding as it is found. */
   take(finding: Finding): void {
     this.#findings?.add(finding);
     const isStreamed = this.#outputs.some(({ format, path }) => format === 'ndjson' && path === STDOUT);

@@ -16,6 +16,16 @@ export interface VerifyingOptions {
   readonly now?: string;
 }
 
+/** The options, with the files read. */
+export interface Verifying {
+  readonly trust: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+  /** Checkpoints that the user holds. */
+  readonly checkpoints: readonly Anchor[];
+  /** The time of verification, where it is given. */
+  readonly now: string | undefined;
+}
+
 /** Adds `--trust`, `--witness-policy`, `--checkpoint` and `--now`. */
 export function addVerifying(command: Command): Command {
   return command
@@ -42,12 +52,7 @@ export function filesOfVerifying({
 export async function readVerifying(
   { trust, witnessPolicy, checkpoint, now }: VerifyingOptions,
   terminal: Terminal,
-): Promise<{
-  readonly trust: TrustPolicy | undefined;
-  readonly witnessPolicy: WitnessPolicy | undefined;
-  readonly checkpoints: readonly Anchor[];
-  readonly now: string | undefined;
-}> {
+): Promise<Verifying> {
   return {
     trust: await readTrustPolicy(trust),
     witnessPolicy: await readWitnessPolicy(witnessPolicy, terminal),

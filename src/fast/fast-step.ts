@@ -36,7 +36,6 @@ export class FastStep {
   readonly #chain: FastChain;
   readonly #signers: FastSigners;
   readonly #links: FastLinks;
-  /** The current block. */
   #facts: BlockFacts | undefined;
   #verdict: 'ok' | 'denied' = 'ok';
 

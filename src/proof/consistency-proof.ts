@@ -18,7 +18,6 @@ import {
 } from './proof-text.js';
 
 interface ConsistencyProof {
-  /** The size of the older tree. */
   readonly oldSize: number;
   /** Binary strings of 32 characters, at most 63. */
   readonly hashes: readonly string[];

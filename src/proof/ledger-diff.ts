@@ -115,7 +115,6 @@ async function compareLines(a: DiffReader, b: DiffReader): Promise<LedgerDiff> {
   };
 }
 
-/** Reads the whole lines of one ledger. */
 class DiffReader {
   readonly #paths: readonly string[];
   readonly #reader: LineReader;

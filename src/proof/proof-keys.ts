@@ -78,7 +78,6 @@ export interface CheckpointSigners {
   readonly unverified: number;
 }
 
-/** The key of an event's signature. */
 interface EventKey {
   readonly verification: VerificationKey;
   /** Why it may not sign this event. */
@@ -104,7 +103,6 @@ interface ReceiptSignature {
   readonly instant: string | undefined;
 }
 
-/** The keys of one verification. */
 export class ProofKeyring {
   readonly #policy: TrustPolicy | undefined;
   readonly #requirements: CheckpointRequirements;
@@ -281,7 +279,8 @@ function findNoteProblem(
   instant: string | undefined,
 ): EntitlementProblem | undefined {
   if (entry === undefined || source !== 'trust-policy') return undefined;
-  if (role === 'witness') return findValidityProblem(entry, toInstant(timestamp ?? 0));
+  if (role === 'witness')
+    return findValidityProblem(entry, new Date(Math.min(timestamp ?? 0, LAST_SECOND) * 1_000).toISOString());
   return findLogKeyProblem(entry, instant);
 }
 
@@ -295,10 +294,6 @@ function findLogKeyProblem(entry: RingKey, instant: string | undefined): Entitle
 const FIRST_INSTANT = '0001-01-01T00:00:00Z';
 /** 9999-12-31T23:59:59Z: no timestamp of SPEC §2 is later. */
 const LAST_SECOND = 253_402_300_799;
-
-function toInstant(seconds: number): string {
-  return new Date(Math.min(seconds, LAST_SECOND) * 1_000).toISOString();
-}
 
 /** A fault as a problem that makes a proof invalid. */
 export function toProblem({ code, expected, actual }: Fault): ProofProblem {

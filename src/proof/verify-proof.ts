@@ -219,18 +219,23 @@ export const NO_WITNESS: ProofGap = {
   message: 'no known witness cosigned the checkpoint: the log could show others another history',
 };
 
+/** What results say of an entry before anything is known of it. */
+export const NOTHING_KNOWN = {
+  not_checked: [],
+  origin: null,
+  index: null,
+  entry: null,
+  tree: null,
+  event_id: null,
+  event: null,
+  event_signatures: [],
+} as const;
+
 function conclude(problems: readonly ProofProblem[], known: Partial<ProofResult>): ProofResult {
   return {
     ...verdictOf(problems),
     problems,
-    not_checked: [],
-    origin: null,
-    index: null,
-    entry: null,
-    tree: null,
-    event_id: null,
-    event: null,
-    event_signatures: [],
+    ...NOTHING_KNOWN,
     checkpoint_signers: NO_SIGNERS,
     ...known,
   };
@@ -252,7 +257,6 @@ export interface ExaminedEntry {
   readonly isRecord: boolean;
   /** Undefined for other entries, and for a record that is too long. */
   readonly record: ExaminedLine | undefined;
-  /** The members of a result. */
   readonly known: Pick<ProofResult, 'entry' | 'event' | 'event_id'>;
   /** When the event of a well-formed record occurred. */
   readonly instant: string | undefined;

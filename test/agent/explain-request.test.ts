@@ -14,7 +14,7 @@ import { contentName, MAX_CONTENT_BYTES } from '../../src/log/contents/content-f
 import { draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { readRequest, type RequestView } from '../../src/log/policy/explain-request.js';
 import { LedgerView } from '../../src/log/read/ledger-view.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { renderRequest } from '../../src/out/text/request.js';
 import {
   MAX_CONTENT_LINE_LENGTH,

@@ -21,7 +21,7 @@ import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { BundleResult } from '../../src/format/schema/generated/types.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { renderBundleResult } from '../../src/out/text/bundle-result.js';
 import { leafHash } from '../../src/format/tree/compact-range.js';
 import { validatorOf } from '../schema/ajv.js';

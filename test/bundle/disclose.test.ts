@@ -11,7 +11,7 @@ import {
 } from '../../src/proof/bundle/contents.js';
 import { verifyBundle } from '../../src/proof/bundle/verify-bundle.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { renderBundleResult } from '../../src/out/text/bundle-result.js';
 import { sha256Digest } from '../../src/base/value/digest.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { commandGuide } from '../../src/cli/remedies.js';
 import { renderActivity, reportActivity, type ActivityGrouping } from '../../src/api/index.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { readText, root } from './markdown.js';
 
 const PATH = 'docs/guide/report.md';

@@ -14,7 +14,7 @@ import { explainEvent } from '../../src/log/read/event-history.js';
 import { readSource } from '../../src/hosts/shared/reconcile-sources.js';
 import { reconcileLedger } from '../../src/hosts/shared/reconcile.js';
 import { renderEventHistory } from '../../src/out/text/event-history.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { bytesSource } from '../bytes-source.js';
 import { action, execution, grant, int, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, event } from '../docs/ledger-kit.js';

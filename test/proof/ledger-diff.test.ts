@@ -9,7 +9,7 @@ import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { diffLedgers, type LedgerDiff } from '../../src/proof/ledger-diff.js';
 import { renderLedgerDiff } from '../../src/out/text/ledger-diff.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { hashToBase64url } from '../../src/format/tree/compact-range.js';
 import { inChunks, ledgerOf } from '../verify/support.js';
 import { temporaryFolder } from '../writer/support.js';

@@ -18,7 +18,7 @@ import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { formatVkey } from '../../src/format/key/vkey.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import { renderConsistencyResult, renderProofResult } from '../../src/out/text/proof-result.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { parseWitnessPolicy } from '../../src/rules/trust/witness-policy.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { ownKeyEntry } from '../../src/log/writer/genesis.js';

@@ -5,7 +5,7 @@ import { bytesSource } from '../bytes-source.js';
 import { signEvent, type AnyEvent, type Signer, type EventHistory } from '../../src/api/index.js';
 import { explainEvent } from '../../src/log/read/event-history.js';
 import { renderEventHistory } from '../../src/out/text/event-history.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { boundTo, DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 

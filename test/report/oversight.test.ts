@@ -6,7 +6,7 @@ import { type EventHistory, verifyLedger } from '../../src/api/index.js';
 import { explainEvent } from '../../src/log/read/event-history.js';
 import { readLedgerStatus } from '../../src/log/read/status.js';
 import { renderEventHistory } from '../../src/out/text/event-history.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { renderReport } from '../../src/out/text/report.js';
 import { renderStatus } from '../../src/out/text/status.js';
 import { bytesSource } from '../bytes-source.js';

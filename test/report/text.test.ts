@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { commandGuide } from '../../src/cli/remedies.js';
 import { renderReport, type AnyEvent } from '../../src/api/index.js';
 import { checkReport } from '../../src/format/schema/check.js';
-import { plainPaint } from '../../src/out/text/paint.js';
+import { plainPaint } from '../../src/out/text/guide.js';
 import { DIGEST, event, genesis, keyOf, ledger, makeSigner, verify } from '../docs/ledger-kit.js';
 
 const chief = makeSigner();

@@ -18,14 +18,12 @@ export interface LedgerPrefix {
 const LENGTH_BYTES = 8;
 const NEWLINE = 0x0a;
 
-/** Hashes the files of a ledger sequentially. */
 export class PrefixHasher {
   readonly #running: Hasher = createSha256();
   #files = 0;
   #bytes = 0;
   #isWithinLine = false;
 
-  /** Starts the next file. */
   beginFile(): void {
     if (this.#files > 0) this.#running.update(lengthOf(this.#bytes));
     this.#files += 1;

@@ -6,7 +6,6 @@
 
 import { concatBytes } from '../bytes/concat.js';
 
-/** One text of a stream. */
 export interface JsonText {
   /** A view that the next call of the splitter may overwrite; the beginning of a text that is too long. */
   readonly bytes: Uint8Array;
@@ -23,7 +22,6 @@ export interface JsonText {
   readonly fault?: 'cut' | 'long' | 'stray';
 }
 
-/** A place in a stream. */
 interface TextPlace {
   /** 1 for the first. */
   readonly line: number;

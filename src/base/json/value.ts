@@ -8,3 +8,8 @@ export type JsonObject = { [key: string]: JsonValue };
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** The members; none for another value. */
+export function membersOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

@@ -37,11 +37,9 @@ export function meters(amounts: AmountsByUnit): Meter[] {
   throw new RangeError(message);
 }
 
-/** A problem of one of several amounts. */
 interface AmountProblem {
   /** Begins with the unit. */
   readonly message: string;
-  /** Whether the amount is of a wrong type. */
   readonly isMistyped: boolean;
 }
 

@@ -35,7 +35,6 @@ export interface ReadInput {
 
 /** An error within the text of an event, which may have many lines. */
 export class InputError extends CommandError {
-  /** The input's name and the line. */
   readonly place: string;
 
   constructor(error: CommandError, place: string) {

@@ -300,7 +300,6 @@ async function withKeys(
   return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }), said);
 }
 
-/** The error, with a hint for authors of drafts. */
 function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;

@@ -105,7 +105,16 @@ async function tellAccounts(
   const starts = listOpenStarts(state).filter(isMeant);
   if (format === 'json') {
     const sink = safeSink({ write: (piece) => terminal.write(piece) });
-    const actions = mapped(unstartedActions(state), isMeant, toActionJson);
+    const actions = mapped(unstartedActions(state), isMeant, (action) => ({
+      event_id: action.eventId,
+      seq: action.seq,
+      ...defined({ grant_event_id: action.grantId }),
+      principal_id: action.principalId,
+      tool_name: action.toolName,
+      occurred_at: action.occurredAt,
+      ...defined({ expires_at: action.expiresAt }),
+      meter_reservation: action.reservation,
+    }));
     await writeJson(sink, { grants: rowsOf(accounts), actions, starts: starts.map(toStartJson) }, 2);
     await terminal.write('\n');
   } else if (hasGrants) {
@@ -142,19 +151,6 @@ function describeAction(
   const isLate = expiresAt !== undefined && compareTimestamps(expiresAt, now) <= 0;
   const end = expiresAt === undefined ? '' : `, ${isLate ? 'expired' : 'expires'} ${printable(expiresAt)}`;
   return `  seq ${seq}  allowed to ${printable(principalId)} ${age} and not started: ${printable(toolName)}${holds}${end}`;
-}
-
-function toActionJson(action: UnstartedAction): object {
-  return {
-    event_id: action.eventId,
-    seq: action.seq,
-    ...defined({ grant_event_id: action.grantId }),
-    principal_id: action.principalId,
-    tool_name: action.toolName,
-    occurred_at: action.occurredAt,
-    ...defined({ expires_at: action.expiresAt }),
-    meter_reservation: action.reservation,
-  };
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {

@@ -22,7 +22,7 @@ import { openLedger } from '../../log/tile/tile-tree.js';
 import { isEmptyLedger } from '../../log/writer/genesis.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
-import { type Paint, plainPaint } from '../../out/text/paint.js';
+import { plainPaint } from '../../out/text/guide.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import {
@@ -36,9 +36,11 @@ import {
 } from '../host-files.js';
 import { assertStdinOnce, STDIN } from '../input.js';
 import { interruptible } from '../interruptible.js';
-import { jsonText } from '../json-text.js';
 import {
   addReportOutput,
+  DOCUMENT_FORMATS,
+  type DocumentFormat,
+  renderDocument,
   type ReportOutputOptions,
   screenFormat,
   targetsOf,
@@ -48,10 +50,7 @@ import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { NO_INDEX } from '../view.js';
 import { assertOneSigning, KEY, LOCK_TIMEOUT, openOrCreate } from './ledger-key.js';
 
-const FORMATS = ['text', 'markdown', 'json'] as const;
-type Format = (typeof FORMATS)[number];
-
-interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<Format> {}
+interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<DocumentFormat> {}
 
 interface ImportOptions extends ReadingOptions {
   readonly from?: string;
@@ -113,7 +112,7 @@ function refuseUnnamed(option: string, known: readonly Pick<Host, 'name' | 'titl
 }
 
 function addReading(command: Command): Command {
-  return addReportOutput(addHostReading(command), FORMATS);
+  return addReportOutput(addHostReading(command), DOCUMENT_FORMATS);
 }
 
 async function importFiles(
@@ -285,7 +284,7 @@ async function report(
   to: 'stdout' | 'stderr' = 'stdout',
 ): Promise<ExitStatus> {
   const { terminal } = context;
-  const write = (format: Format, paint: Paint): string => render(format, result, paint);
+  const write = renderDocument(result, { text: renderImport, markdown: renderImportMarkdown });
   const notice = authorityNotice(result);
   if (notice !== undefined) terminal.say(notice);
   await writeReportFiles(options, write);
@@ -306,15 +305,4 @@ function authorityNotice({ imported_authority: authority, subject }: ImportRepor
   const counts = `grants: ${grants}, allowed actions: ${actions}, credits: ${credits}`;
   const beside = own === 0 ? '' : `, beside grants of the ledger's own: ${own}`;
   return `note: IMPORTED_AUTHORITY: imported authority is claimed by ${subject.name} alone (${counts}${beside}); authorize and record ignore it without --honour-imported ${subject.name}`;
-}
-
-function render(format: Format, result: ImportReport, paint: Paint): string {
-  switch (format) {
-    case 'text':
-      return renderImport(result, paint);
-    case 'markdown':
-      return renderImportMarkdown(result);
-    case 'json':
-      return `${jsonText(result, 2)}\n`;
-  }
 }

@@ -4,7 +4,6 @@ import { type Command, Option } from 'commander';
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
-import type { ReconcileReport } from '../../format/schema/generated/types.js';
 import { MAX_EXPECTATION_BYTES, parseExpectation } from '../../hosts/shared/expectation.js';
 import type { Host, HostFile } from '../../hosts/shared/host.js';
 import {
@@ -16,7 +15,6 @@ import {
 import { reconcileLedger } from '../../hosts/shared/reconcile.js';
 import { HOSTS } from '../../hosts/shared/registry.js';
 import { kindOfPath, readSmallFile } from '../../log/fs/file-system.js';
-import type { Paint } from '../../out/text/paint.js';
 import { renderReconciliation, renderReconciliationMarkdown } from '../../out/text/reconcile-text.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -31,20 +29,24 @@ import {
 } from '../host-files.js';
 import { openLedgerInput, readStart, STDIN } from '../input.js';
 import { interruptible } from '../interruptible.js';
-import { jsonText } from '../json-text.js';
 import { wholeNumber } from '../options.js';
-import { addReportOutput, type ReportOutputOptions, targetsOf, writeReport } from '../report-output.js';
+import {
+  addReportOutput,
+  DOCUMENT_FORMATS,
+  type DocumentFormat,
+  renderDocument,
+  type ReportOutputOptions,
+  targetsOf,
+  writeReport,
+} from '../report-output.js';
 import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf } from '../targets.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 
 const HOST_NAMES = HOSTS.map(({ name }) => name);
 
-const FORMATS = ['text', 'markdown', 'json'] as const;
-type Format = (typeof FORMATS)[number];
-
 interface ReconcileOptions
-  extends SelectionOptions, HostReadingOptions, VerifyingOptions, ReportOutputOptions<Format> {
+  extends SelectionOptions, HostReadingOptions, VerifyingOptions, ReportOutputOptions<DocumentFormat> {
   readonly from?: string;
   readonly expect?: string;
   readonly allowMissing?: boolean;
@@ -66,7 +68,7 @@ export function addReconcile(program: Command, run: Run): void {
     .option('--expect <file>', 'what was promised: tools, counts, a time window, sequences (JSON)')
     .option('--allow-missing', 'only warn of executions that a source has and the ledger does not')
     .option('--window <n>', 'seconds between calls that may match without a common id', wholeNumber(0), 300);
-  addReportOutput(addSelection(command), FORMATS).option(
+  addReportOutput(addSelection(command), DOCUMENT_FORMATS).option(
     '--max-listed <n>',
     'the most calls, and the most findings, in the report',
     wholeNumber(0),
@@ -111,23 +113,13 @@ async function reconcile(
     maxListed: options.maxListed,
     onProgress: (done, size) => terminal.progress(done, size),
   });
-  await writeReport(terminal, options, (format, paint) => render(format, report, paint));
+  const texts = { text: renderReconciliation, markdown: renderReconciliationMarkdown };
+  await writeReport(terminal, options, renderDocument(report, texts));
   hintAtTimeZone(
     context,
     sources.flatMap(({ reading }) => reading.findings),
   );
   return report.exit_status;
-}
-
-function render(format: Format, report: ReconcileReport, paint: Paint): string {
-  switch (format) {
-    case 'text':
-      return renderReconciliation(report, paint);
-    case 'markdown':
-      return renderReconciliationMarkdown(report);
-    case 'json':
-      return `${jsonText(report, 2)}\n`;
-  }
 }
 
 /** Enough of a file to recognise its host. */

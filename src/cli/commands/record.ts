@@ -135,7 +135,7 @@ async function record(
   try {
     if (options.abandon !== undefined) return await settle(context, ledger, options);
     if (command.length === 0) return await recordReport(context, ledger, options);
-    const start = startNow();
+    const start = { startedAt: new Date(), ticks: performance.now() };
     const permission = await claim(ledger, command, options, start);
     context.endsInItsTime();
     if (signal.aborted) await giveBack(ledger, permission, start);
@@ -305,10 +305,6 @@ interface Start {
   readonly startedAt: Date;
   /** On the monotonic clock. */
   readonly ticks: number;
-}
-
-function startNow(): Start {
-  return { startedAt: new Date(), ticks: performance.now() };
 }
 
 interface CommandEnd {

@@ -8,7 +8,7 @@ import { withoutGroups } from '../../out/activity/limits.js';
 import { reportActivity } from '../../out/activity/report-activity.js';
 import { renderActivityHtml } from '../../out/text/activity-html.js';
 import { renderActivity, renderActivityMarkdown } from '../../out/text/activity-document.js';
-import type { Paint } from '../../out/text/paint.js';
+import type { Paint } from '../../out/text/guide.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput } from '../input.js';
 import { commandGuide } from '../remedies.js';

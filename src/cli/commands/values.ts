@@ -90,7 +90,6 @@ function valueOf(ingested: Ingested, hint = 'correct the text where it is made')
 
 const NOT_FOR_DIGEST = 'correct the text, or leave --json out to digest its bytes';
 
-/** The digest of a file of any size. */
 async function digestOf(file: string, context: Context): Promise<Digest> {
   const hash = createHash('sha256');
   for await (const chunk of openInput(file, context)) hash.update(chunk);

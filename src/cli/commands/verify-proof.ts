@@ -7,8 +7,7 @@ import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
-import type { Guide } from '../../out/text/guide.js';
-import type { Paint } from '../../out/text/paint.js';
+import type { Guide, Paint } from '../../out/text/guide.js';
 import {
   renderConsistencyResult,
   renderProofResult,

@@ -1,20 +1,20 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
+import { setFlagsFromString } from 'node:v8';
+import { examinePart, MAX_PARTS, openParts } from '#fast/step';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import type { BundleResult } from '../../format/schema/generated/types.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
-import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
+import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { BaselineMatch, decideExitStatus, type FailOn } from '../../out/ci/baseline.js';
 import { type FindingFilter, matchesFilter } from '../../rules/report/finding-filter.js';
 import { NOT_CHECKED_CODES, type NotCheckedCode, requireChecks } from '../../rules/report/not-checked.js';
 import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
-import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
 import {
   canGoOn,
   DEFAULT_MAX_FINDINGS,
@@ -29,13 +29,20 @@ import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { openLedgerInput, readBundleInput, readTrustPolicy, STDIN } from '../input.js';
 import { assertPatterns, assertSpan, byteSize, pastInstant, wholeNumber } from '../options.js';
 import { findGrantRecord } from '../selection.js';
-import { assertFolderOf, filesOf } from '../targets.js';
+import { assertFolderOf, assertTargets, filesOf, writeTarget } from '../targets.js';
 import type { Terminal } from '../terminal.js';
 import { addOutputs, type OutputOptions, readBaseline, VerifyOutputs } from '../verify-output.js';
-import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
-import { holdYoungGeneration } from '../young-generation.js';
-import { verifyBundleFile } from './verify-bundle.js';
-import { openPartFiles, partNumber, type PartNumber, writePart } from './verify-parts.js';
+import {
+  addVerifying,
+  filesOfVerifying,
+  readVerifying,
+  type Verifying,
+  type VerifyingOptions,
+} from '../verifying.js';
+import { openScratchFile } from '../../log/fs/scratch-file.js';
+import { renderBundleResult } from '../../out/text/bundle-result.js';
+import { verifyBundle } from '../../proof/bundle/verify-bundle.js';
+import { jsonText } from '../json-text.js';
 
 interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
   readonly predecessor?: string;
@@ -167,8 +174,7 @@ async function verifyOrPart(
     const exitStatus = await verify(context, path, options, isFormatGiven);
     return watch ? { stopped: exitStatus } : exitStatus;
   }
-  const policy = await readTrustPolicy(options.trust);
-  return writePart(context, path, part, out, { path: options.trust, policy });
+  return writePart(context, path, part, out, options.trust);
 }
 
 async function verify(
@@ -348,11 +354,7 @@ async function toFilter(
   };
 }
 
-interface Policies {
-  readonly trust: TrustPolicy | undefined;
-  readonly witnessPolicy: WitnessPolicy | undefined;
-  readonly checkpoints: readonly Anchor[];
-}
+type Policies = Pick<Verifying, 'trust' | 'witnessPolicy' | 'checkpoints'>;
 
 /**
  * The verification to resume, if it leads to the same report as one pass: under the same policies, by the same
@@ -386,4 +388,120 @@ async function tryLoad(path: string): Promise<SavedVerification | undefined> {
     if (error instanceof NorthrootError && error.code === 'STATE_OUTDATED') return undefined;
     throw error;
   }
+}
+
+const INTERVAL_MS = 20;
+/** Smaller inputs are read before the space grows much. */
+const MIN_BYTES = 8 * 1024 * 1024;
+/** The last release of V8 known to have the flag; V8 reports unknown flags on standard error. */
+const MAX_VERSION = 13;
+
+/**
+ * Keeps this thread's space for new objects from growing: V8 would double it, up to 48 MB, though the fast path makes few objects. Other
+ * threads have a limit (`base/platform/node.ts`). V8 resets the flag whenever a thread starts, so it is set repeatedly.
+ *
+ * @param size - The size of the input in bytes, if known.
+ * @returns stops that
+ */
+function holdYoungGeneration(size = Infinity): () => void {
+  if (size < MIN_BYTES || Number.parseInt(process.versions.v8, 10) > MAX_VERSION) return () => undefined;
+  const timer = setInterval(() => setFlagsFromString('--semi-space-growth-factor=1'), INTERVAL_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+interface PartNumber {
+  readonly part: number;
+  readonly of: number;
+}
+
+/** Parses `I/N`. */
+function partNumber(text: string): PartNumber {
+  const [, part, of] = /^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? [];
+  const number = { part: Number(part), of: Number(of) };
+  if (part === undefined || number.part < 1 || number.part > number.of || number.of > MAX_PARTS) {
+    throw new InvalidArgumentError(`Expected a part and their number, such as 2/4; at most ${MAX_PARTS}.`);
+  }
+  return number;
+}
+
+/** Verifies one part, and writes it. The report is made when the parts are merged. */
+async function writePart(
+  context: Context,
+  ledger: string,
+  { part, of }: PartNumber,
+  target: string,
+  trust: string | undefined,
+): Promise<ExitStatus> {
+  const policy = await readTrustPolicy(trust);
+  if (ledger === STDIN) {
+    throw usageError('standard input has no parts: each part reads the ledger itself');
+  }
+  const { terminal, signal } = context;
+  await assertTargets([{ path: target, kind: 'file' }], [...filesOf(ledger), trust]);
+  const source = await openLedgerInput(ledger, context);
+  const pieces = examinePart(source, {
+    part,
+    of,
+    signal,
+    ...(policy === undefined ? {} : { keys: policy.keys }),
+  });
+  await writeTarget(terminal, target, async (sink) => {
+    for await (const piece of pieces) await sink.write(piece);
+  });
+  terminal.say(
+    `part ${part} of ${of} of ${printable(ledger)} is in ${printable(target)}; northroot verify --merge reports on all parts`,
+  );
+  return 0;
+}
+
+async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
+  const source = await openParts(paths.map((path) => ({ name: path, open: () => readFileChunks(path) })));
+  return { ...source, openScratch: openScratchFile };
+}
+
+/** Options that are of ledgers alone. */
+const OF_LEDGERS = [
+  ...(['predecessor', 'since', 'until', 'principal', 'grant', 'state', 'new', 'baseline'] as const),
+  'sarifAnchor',
+] as const;
+
+async function verifyBundleFile(
+  { terminal, signal }: Context,
+  path: string,
+  bytes: Uint8Array,
+  options: Omit<VerifyCommandOptions, keyof Policies> & Policies,
+): Promise<ExitStatus> {
+  const wrong = OF_LEDGERS.find((name) => options[name] !== undefined);
+  const flag =
+    wrong === 'sarifAnchor' ? 'sarif-anchor' : (wrong ?? (options.output.length > 0 ? 'output' : undefined));
+  if (flag !== undefined) throw usageError(`--${flag} is for ledgers, and this is a bundle`);
+  const { trust, witnessPolicy, checkpoints, now, format, failOn, maxFindings } = options;
+  if (format !== 'text' && format !== 'json') {
+    throw usageError(
+      `the result on a bundle is written as text or json, not as ${format}`,
+      'northroot verify BUNDLE --format json > FILE, and go by the exit status',
+    );
+  }
+  const found = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
+  const result = cut(found, maxFindings);
+  const text =
+    format === 'json' ? `${jsonText(result, 2)}\n` : renderBundleResult(result, path, terminal.paint);
+  await terminal.write(text);
+  const { verdict, exit_status: status, findings } = found;
+  if (failOn === 'invalid' && verdict === 'violation') return 0;
+  const hasWarnings = findings.some(({ severity }) => severity === 'warning');
+  return failOn === 'warning' && verdict === 'ok' && hasWarnings ? 3 : status;
+}
+
+/** The result with at most so many findings listed. */
+function cut(result: BundleResult, most: number): BundleResult {
+  const { report, findings } = result;
+  return {
+    ...result,
+    findings: findings.slice(0, most),
+    ...(report === undefined
+      ? {}
+      : { report: { ...report, findings: (report.findings ?? []).slice(0, most) } }),
+  };
 }

@@ -1,25 +1,16 @@
 /** What `northroot export` can write. Each kind is one option of it, whose value is where to. */
 
-import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { RecordSelection } from '../../rules/selection.js';
-import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
 import type { Context, ExitStatus } from '../context.js';
+import type { Verifying } from '../verifying.js';
 
-/** One requested export. */
-export interface ExportJob {
+export interface ExportJob extends Verifying {
   readonly context: Context;
   /** The ledger: a path, or `-`. */
   readonly ledger: string;
   /** Where to: the value of the kind's option. */
   readonly path: string;
   readonly selection: RecordSelection;
-  readonly trust: TrustPolicy | undefined;
-  readonly witnessPolicy: WitnessPolicy | undefined;
-  /** Checkpoints that the user holds. */
-  readonly checkpoints: readonly Anchor[];
-  /** The time of verification, where it is given. */
-  readonly now: string | undefined;
   /** Every option of the command, for those that only this kind has. */
   readonly options: Readonly<Record<string, unknown>>;
 }

@@ -23,7 +23,6 @@ export interface LongLine {
 
 const NEWLINE = 0x0a;
 
-/** A sequence of blocks. */
 export interface BlockInput {
   /** Bytes of the ledger up to the end of the last block. */
   readonly given: number;

@@ -62,7 +62,6 @@ export class BlockTask {
     }
   }
 
-  /** Waits for the other thread. */
   async wait(): Promise<void> {
     await this.#answer;
   }

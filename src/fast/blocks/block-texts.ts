@@ -28,7 +28,6 @@ export class BlockTexts {
   }
 }
 
-/** One text of each row. */
 class RowTexts {
   readonly #same: number;
   readonly #cut: Cut;

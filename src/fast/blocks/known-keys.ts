@@ -40,7 +40,6 @@ export class KnownKeys {
   }
 }
 
-/** A key as an event declares it. */
 export interface DeclaredKey {
   readonly keyid: string;
   readonly publicKey: string;

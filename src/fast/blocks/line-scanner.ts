@@ -13,7 +13,6 @@ import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/ident
 import { relate } from '../scan/relate.js';
 import { ROW_WIDTH, scanRecord } from '../scan/scan.js';
 
-/** Scans one block at a time. */
 export interface LineScanner {
   /**
    * Begins a block.

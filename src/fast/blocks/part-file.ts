@@ -37,7 +37,6 @@ export interface PartSegment {
   readonly firstSeq: number | undefined;
 }
 
-/** A frame of a part. */
 export type PartFrame =
   | { readonly kind: 'segment'; readonly segment: PartSegment }
   | { readonly kind: 'lines'; readonly bytes: Uint8Array; readonly verdicts: Uint8Array }

@@ -30,7 +30,6 @@ import { WorkerPool } from './worker-pool.js';
 export interface KnownLines {
   /** Moves to the next line; false where there is none. */
   next(): boolean;
-  /** The current line. */
   readonly line: KnownLine;
   /** The current line for the fast path; undefined where it is no leaf, or has no facts. */
   readonly fast: FastLine | undefined;
@@ -39,7 +38,6 @@ export interface KnownLines {
 /** A line of a block, with the block's facts. */
 export interface FastLine {
   readonly facts: BlockFacts;
-  /** The block. */
   readonly bytes: Uint8Array;
   readonly segment: Pick<Segment, 'file' | 'firstSeq'>;
   /** Counted in the block, from 0. */

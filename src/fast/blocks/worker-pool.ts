@@ -6,7 +6,6 @@ import type { BlockFacts, Depth } from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
 import { readFacts, type SharedFacts } from './shared-facts.js';
 
-/** A request to a thread. */
 export interface BlockRequest {
   /** Its first `length` bytes are the block. Only the thread may write to it until it answers. */
   readonly room: SharedArrayBuffer;
@@ -57,7 +56,6 @@ interface Member {
   silent: number;
 }
 
-/** Threads that examine blocks. */
 export class WorkerPool {
   readonly #members: Member[];
   readonly #keys: DeclaredKey[];
@@ -92,7 +90,6 @@ export class WorkerPool {
     return this.#members.length;
   }
 
-  /** Whether a thread's queue has room. */
   get hasRoom(): boolean {
     return this.#members.some(({ waiting }) => waiting.length < QUEUED);
   }
@@ -137,7 +134,6 @@ export class WorkerPool {
     }
   }
 
-  /** Terminates the threads. */
   async close(): Promise<void> {
     clearInterval(this.#clock);
     this.#failure ??= new Error('the threads of the verifier were ended');

@@ -46,7 +46,6 @@ export const METERS = 28;
 export const METER_COUNT = 29;
 export const STARTED_AT = 30;
 export const ENDED_AT = 32;
-/** The end of the offsets. */
 export const PLACES_END = 34;
 
 /*

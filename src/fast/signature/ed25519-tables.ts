@@ -33,7 +33,6 @@ const LARGEST_SLABS = Math.ceil(tableBytesOf(LARGEST) / SLAB_BYTES);
 const WORK_BYTES = 640 * 2 ** (LARGEST.width - 1);
 const PAGE_BYTES = 65_536;
 
-/** The signatures of a batch. */
 export const CAPACITY = 256;
 /** The longest event or message. */
 export const MAX_BYTES = 65_536;

@@ -37,7 +37,6 @@ const MAX_PATH_HASHES = 63;
 const HASH_BYTES = 32;
 const MAX_ISSUER_CHARACTERS = 1_024;
 
-/** A decoded receipt. */
 interface Receipt {
   readonly message: CoseSign1;
   /** The log's name: the issuer among the claims, if any. */

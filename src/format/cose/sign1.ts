@@ -48,7 +48,6 @@ interface CoseSignOptions {
 
 /** Signed data that is not in the message. */
 interface CoseVerifyOptions {
-  /** The detached payload. */
   readonly payload?: Uint8Array;
   readonly externalAad?: Uint8Array;
 }

@@ -32,7 +32,6 @@ export function identifyPayload(payload: Uint8Array): EventIdentity {
   return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
 }
 
-/** An event with its ids. */
 export interface CompleteEvent {
   readonly identity: EventIdentity;
   /** Its canonical bytes, ids included. */
@@ -49,7 +48,6 @@ export interface Room {
   readonly after: number;
 }
 
-/** The parts of a payload. */
 interface PayloadParts {
   /** `event_id` and `payload_digest` are ignored. */
   readonly members: object;

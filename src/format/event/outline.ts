@@ -15,7 +15,6 @@ import type {
 } from '../schema/generated/types.js';
 import type { EventTypes, TypeName } from './typed-event.js';
 
-/** An amount of one unit. */
 export interface UnitAmount {
   readonly unit: string;
   readonly amount: Rational;

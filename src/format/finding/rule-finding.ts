@@ -11,7 +11,6 @@ interface LimitFact {
   readonly used: Rational;
 }
 
-/** A finding without its place. */
 export interface RuleFinding {
   readonly code: FindingCode;
   /** RFC 6901 pointer, from the root that the rule works on. */

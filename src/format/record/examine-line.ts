@@ -9,7 +9,7 @@ import { decodeUtf8 } from '../../base/bytes/text.js';
 import type { ValueFault } from '../../base/fault.js';
 import { diagnoseCanonical } from '../../base/json/diagnose.js';
 import { MemberMarks, scanCanonical } from '../../base/json/scan.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue, membersOf } from '../../base/json/value.js';
 import { isSha256Text, toDigestText } from '../../base/value/digest.js';
 import type { EventIdentity } from '../event/identity.js';
 import { type AuthorizationTerms, outlineEvent, type OutlineOf } from '../event/outline.js';
@@ -102,7 +102,6 @@ export type ScannedFacts = CommonFacts & HasJson & Pick<LineFacts, 'type' | 'wel
 /** The facts of the record around an event. */
 type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
 
-/** The facts of the event. */
 type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;
 
 /** Its own members are the facts; a clone has only these. */
@@ -312,7 +311,7 @@ function factsOf(event: JsonObject, wellFormed: boolean, span: Span): EventFacts
 
 /** The tool of an execution or an action. */
 function toolOf({ tool_name: own, authorization }: JsonObject): JsonValue | undefined {
-  return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
+  return own ?? membersOf(membersOf(authorization)['action'])['tool_name'];
 }
 
 function findByteFault(line: Uint8Array): LineFault {
@@ -366,10 +365,6 @@ function isSignature(entry: JsonValue): boolean {
 
 function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 function kindOf(value: JsonValue): string {

@@ -79,7 +79,6 @@ export class FaultList {
     this.#insert(pointer, VALUE_RANK, { code, expected, data });
   }
 
-  /** Adds the errors of a compiled validator. */
   addErrors(errors: readonly SchemaError[]): void {
     for (const error of errors.slice(0, MAX_ERRORS)) {
       const { keyword, instancePath, member } = error;

@@ -5,7 +5,6 @@ export interface SchemaError {
   /** RFC 6901 pointer to the failing value. */
   readonly instancePath: string;
   readonly keyword: string;
-  /** The schema with the keyword. */
   readonly schema: SchemaNode;
   /** The failing value. */
   readonly data: unknown;

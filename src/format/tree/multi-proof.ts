@@ -6,7 +6,6 @@
 import { emptyRange, nodeHash, rangeRoot } from './compact-range.js';
 import { largestPowerBelow, type LeafRange } from './proof.js';
 
-/** A leaf and its index. */
 export interface PlacedLeaf {
   readonly index: number;
   /** A binary string of 32 characters. */

@@ -10,12 +10,10 @@ export class NodeStore {
   readonly #levels: HashList[] = [];
   #size = 0;
 
-  /** The number of leaves. */
   get size(): number {
     return this.#size;
   }
 
-  /** Appends a leaf. */
   push(leafHash: string): void {
     let last = leafHash;
     let place = this.#size;

@@ -103,7 +103,6 @@ export class RangeHasher {
     this.#inOrder = [...ranges].sort((a, b) => a.start - b.start);
   }
 
-  /** The next leaf of the tree. */
   push(leafHash: string): void {
     const range = this.#inOrder[this.#next];
     const index = this.#index;
@@ -142,12 +141,21 @@ export function inclusionRoot({
 }: Omit<InclusionClaim, 'root'>): string | undefined {
   if (!isSize(size) || !isSize(index) || index >= size) return undefined;
   if (![leafHash, ...proof].every(isHash)) return undefined;
-  let fn = index;
-  let sn = size - 1;
-  let hash = leafHash;
-  for (const sibling of proof) {
+  return climb(index, size - 1, leafHash, proof);
+}
+
+/** The root above node `fn` of a level whose last is `sn`. @param onLeft - Called with each sibling to the left */
+function climb(
+  fn: number,
+  sn: number,
+  hash: string,
+  siblings: readonly string[],
+  onLeft?: (sibling: string) => void,
+): string | undefined {
+  for (const sibling of siblings) {
     if (sn === 0) return undefined;
     if (isOdd(fn) || fn === sn) {
+      onLeft?.(sibling);
       hash = nodeHash(sibling, hash);
       while (!isOdd(fn) && fn !== 0) [fn, sn] = [half(fn), half(sn)];
     } else {
@@ -175,19 +183,10 @@ export function verifyConsistency({ size1, root1, size2, root2, proof }: Consist
   const [first, ...rest] = path;
   if (first === undefined) return false;
   let old = first;
-  let hash = first;
-  for (const sibling of rest) {
-    if (sn === 0) return false;
-    if (isOdd(fn) || fn === sn) {
-      old = nodeHash(sibling, old);
-      hash = nodeHash(sibling, hash);
-      while (!isOdd(fn) && fn !== 0) [fn, sn] = [half(fn), half(sn)];
-    } else {
-      hash = nodeHash(hash, sibling);
-    }
-    [fn, sn] = [half(fn), half(sn)];
-  }
-  return sn === 0 && old === root1 && hash === root2;
+  const hash = climb(fn, sn, first, rest, (sibling) => {
+    old = nodeHash(sibling, old);
+  });
+  return old === root1 && hash === root2;
 }
 
 /** The largest power of two below `n`, n ≥ 2. Exact beyond 32 bits. */

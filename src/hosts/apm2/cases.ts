@@ -60,17 +60,10 @@ interface BadLine {
 }
 
 /** Everything that the files say, put together. */
-export interface Cases {
-  readonly episodes: ReadonlyMap<string, Episode>;
-  readonly profiles: readonly Of<ProfileReading>[];
-  readonly caseOf: ReadonlyMap<Entry, Case>;
-  readonly episodeOf: ReadonlyMap<Entry, string>;
-  readonly lines: ReadonlyMap<Entry, ToolIntent | ToolResponse>;
-  readonly badLines: readonly BadLine[];
-  /** Logs whose nonce nothing in the files confirms, with their first frame. */
-  readonly unverified: readonly Entry[];
-  readonly actuations: readonly Of<Fields>[];
-}
+export type Cases = Pick<
+  Maker,
+  'episodes' | 'profiles' | 'caseOf' | 'episodeOf' | 'lines' | 'badLines' | 'unverified' | 'actuations'
+>;
 
 /** Puts entries together. `aids.profile` is a profile like those in the files. */
 export function casesOf({ entries }: Entries, options: HostOptions, builder: ReadingBuilder): Cases {
@@ -94,13 +87,14 @@ interface KnownNonces {
 /** Prefixes of nonces that are tried for an episode without its own: each takes a hash for each start of an episode. */
 const MAX_PREFIXES = 64;
 
-class Maker implements Cases {
+class Maker {
   readonly episodes = new Map<string, Episode>();
   readonly profiles: Of<ProfileReading>[] = [];
   readonly caseOf = new Map<Entry, Case>();
   readonly episodeOf = new Map<Entry, string>();
   readonly lines = new Map<Entry, ToolIntent | ToolResponse>();
   readonly badLines: BadLine[] = [];
+  /** Logs whose nonce nothing in the files confirms, with their first frame. */
   readonly unverified: Entry[] = [];
   readonly actuations: Of<Fields>[] = [];
   readonly #cases = new Map<string, Case>();
@@ -121,8 +115,10 @@ class Maker implements Cases {
 
   add(entry: Entry, index: number): void {
     const { said } = entry;
-    if (said.kind === 'receipt') this.#addReceipt(entry, index, said.receipt);
-    else if (said.kind === 'index')
+    if (said.kind === 'receipt') {
+      const { episodeId, requestId } = said.receipt;
+      this.#case(episodeId, requestId, entry).receipts.push({ entry, index, value: said.receipt });
+    } else if (said.kind === 'index')
       this.#episode(said.index.episodeId, entry).indexes.push({ entry, index, value: said.index });
     else if (said.kind === 'profile') this.profiles.push({ entry, index, value: said.profile });
     else if (said.kind === 'budget') {
@@ -160,14 +156,7 @@ class Maker implements Cases {
     const episode = known ?? this.#episodeOfRequest.get(request) ?? '';
     const scope = session === undefined ? undefined : `session-${session}`;
     const found = this.#case(episode, request, entry, scope);
-    if (kind === 'requested') found.requested.push(of);
-    else if (kind === 'decided') found.decided.push(of);
-    else if (kind === 'executed') found.executed.push(of);
-    else found.actuations.push(of);
-  }
-
-  #addReceipt(entry: Entry, index: number, receipt: ToolReceipt): void {
-    this.#case(receipt.episodeId, receipt.requestId, entry).receipts.push({ entry, index, value: receipt });
+    found[kind === 'actuation' ? 'actuations' : kind].push(of);
   }
 
   #episode(id: string, entry: Entry): Episode {
@@ -289,25 +278,19 @@ class Maker implements Cases {
       const episodeId = ofNonce ?? this.#onlyEpisode();
       const profile = episodeId === undefined ? undefined : this.episodes.get(episodeId)?.profile;
       const lineOptions = { nonce: expected, maxArgsSize: profile?.maxArgsSize };
-      if (entry.said.tag === 'TI1') {
-        const intent = parseToolIntent(entry.said.text, lineOptions);
-        if (!intent.ok) this.badLines.push({ entry, index, fault: intent.fault });
-        else {
-          const { requestId, nonce: own } = intent.value;
-          const found = this.#lineCase(entry, episodeId, requestId, own);
-          found.intents.push({ entry, index, value: intent.value });
-          this.lines.set(entry, intent.value);
-        }
-      } else {
-        const response = parseToolResponse(entry.said.text, lineOptions);
-        if (!response.ok) this.badLines.push({ entry, index, fault: response.fault });
-        else {
-          const { requestId, nonce: own } = response.value;
-          const found = this.#lineCase(entry, episodeId, requestId, own);
-          found.responses.push({ entry, index, value: response.value });
-          this.lines.set(entry, response.value);
-          this.episodes.get(found.episode)!.hasResponses = true;
-        }
+      const { tag, text } = entry.said;
+      const line = tag === 'TI1' ? parseToolIntent(text, lineOptions) : parseToolResponse(text, lineOptions);
+      if (!line.ok) {
+        this.badLines.push({ entry, index, fault: line.fault });
+        continue;
+      }
+      const { value } = line;
+      const found = this.#lineCase(entry, episodeId, value.requestId, value.nonce);
+      this.lines.set(entry, value);
+      if ('toolName' in value) found.intents.push({ entry, index, value });
+      else {
+        found.responses.push({ entry, index, value });
+        this.episodes.get(found.episode)!.hasResponses = true;
       }
     }
   }

@@ -102,7 +102,6 @@ export class Checked {
     return value;
   }
 
-  /** Checks the name that it is the member of. */
   named(name: string, most: number): void {
     new Checked(name, this.#path, this.faults).text(most);
   }

@@ -55,7 +55,8 @@ class Check {
     const { cases } = this.#context;
     this.#lines();
     for (const episode of cases.episodes.values()) {
-      if (hasReceipts(episode)) this.#withReceipts.add(episode);
+      if (episode.indexes.length > 0 || episode.cases.some(({ receipts }) => receipts.length > 0))
+        this.#withReceipts.add(episode);
       for (const each of episode.cases) this.#case(each, episode);
       this.#indexes(episode);
       this.#budget(episode);
@@ -192,12 +193,14 @@ class Check {
       this.#find('RECEIPT_MISSING', executed[0].entry, { about: request });
     const policy = decision?.value.hash('policy_hash');
     if (receipt !== undefined && policy !== undefined && policy !== receipt.value.policyHash)
-      this.#find('POLICY_MISMATCH', receipt.entry, {
-        about: request,
-        expected: policy,
-        actual: receipt.value.policyHash,
-        related: decision!.entry,
-      });
+      this.#differ(
+        'POLICY_MISMATCH',
+        receipt.entry,
+        request,
+        policy,
+        receipt.value.policyHash,
+        decision!.entry,
+      );
   }
 
   /** AP-4. */
@@ -236,12 +239,14 @@ class Check {
     const own = [blake3Hex(sent), ...(canonical.ok ? [blake3Hex(canonical.value)] : [])];
     const expected = stated ?? ofReceipt;
     if (expected !== undefined && !own.includes(expected))
-      this.#find('ARGS_HASH_MISMATCH', intent.entry, {
-        about: request,
+      this.#differ(
+        'ARGS_HASH_MISMATCH',
+        intent.entry,
+        request,
         expected,
-        actual: own[0]!,
-        related: (requested[0] ?? receipt)!.entry,
-      });
+        own[0],
+        (requested[0] ?? receipt)!.entry,
+      );
   }
 
   /** AP-7. */
@@ -279,12 +284,14 @@ class Check {
           weight: isAllowed ? 'violation' : 'warning',
         });
     } else if (receipts[0] !== undefined && receipts[0].value.toolClass !== kernelClass)
-      this.#find('TOOL_CLASS_MISMATCH', receipts[0].entry, {
-        about: request,
-        expected: kernelClass,
-        actual: receipts[0].value.toolClass,
-        related: proposal.entry,
-      });
+      this.#differ(
+        'TOOL_CLASS_MISMATCH',
+        receipts[0].entry,
+        request,
+        kernelClass,
+        receipts[0].value.toolClass,
+        proposal.entry,
+      );
   }
 
   /** AP-5. */
@@ -426,18 +433,16 @@ class Check {
       const { fields } = entry.said.event;
       const [limit, consumed] = [fields.count('limit'), fields.count('consumed')];
       const type = fields.text('budget_type') ?? 'budget';
+      const about = fields.text('session_id');
       if (limit === undefined || consumed === undefined || BigInt(consumed) > BigInt(limit))
-        this.#find('BUDGET_EXCEEDED', entry, {
-          about: fields.text('session_id'),
-          expected: `at most ${limit ?? 'the limit'} of ${type}`,
-          actual: consumed ?? 'more',
-        });
-      else
-        this.#find('BUDGET_NOT_EXCEEDED', entry, {
-          about: fields.text('session_id'),
-          expected: `more than ${limit} of ${type}`,
-          actual: consumed,
-        });
+        this.#differ(
+          'BUDGET_EXCEEDED',
+          entry,
+          about,
+          `at most ${limit ?? 'the limit'} of ${type}`,
+          consumed ?? 'more',
+        );
+      else this.#differ('BUDGET_NOT_EXCEEDED', entry, about, `more than ${limit} of ${type}`, consumed);
     }
   }
 
@@ -465,12 +470,14 @@ class Check {
     this.#profileHashes ??= new Set(profiles.map(({ value }) => value.hash));
     if (this.#profileHashes.has(hash)) return;
     if (profiles.length > 0)
-      this.#find('PROFILE_MISMATCH', profiles[0]!.entry, {
-        about: episode.id,
-        expected: hash,
-        actual: profiles[0]!.value.hash ?? 'no content address',
-        related: first.entry,
-      });
+      this.#differ(
+        'PROFILE_MISMATCH',
+        profiles[0]!.entry,
+        episode.id,
+        hash,
+        profiles[0]!.value.hash ?? 'no content address',
+        first.entry,
+      );
     else this.#find('PROFILE_NOT_GIVEN', first.entry, { about: hash });
   }
 
@@ -478,11 +485,13 @@ class Check {
     for (const { entry, value } of this.#context.cases.profiles) {
       const fault = value.faults.find(({ code }) => !isRemark(code));
       if (fault !== undefined)
-        this.#find('PROFILE_INVALID', entry, {
-          about: fault.code,
-          expected: `${fault.pointer}: ${fault.expected}`,
-          actual: fault.actual,
-        });
+        this.#differ(
+          'PROFILE_INVALID',
+          entry,
+          fault.code,
+          `${fault.pointer}: ${fault.expected}`,
+          fault.actual,
+        );
     }
   }
 
@@ -529,11 +538,13 @@ class Check {
   #link(entry: Entry, row: LedgerRow, chain: Chain): void {
     const own = ledgerRowHash(row);
     if (row.payload.length > MAX_ROW_PAYLOAD_BYTES)
-      this.#find('LEDGER_PAYLOAD_TOO_LONG', entry, {
-        about: row.id,
-        expected: `at most ${MAX_ROW_PAYLOAD_BYTES} bytes`,
-        actual: `${row.payload.length} bytes`,
-      });
+      this.#differ(
+        'LEDGER_PAYLOAD_TOO_LONG',
+        entry,
+        row.id,
+        `at most ${MAX_ROW_PAYLOAD_BYTES} bytes`,
+        `${row.payload.length} bytes`,
+      );
     if (row.prevHash === undefined)
       this.#differ('LEDGER_LINK_BROKEN', entry, row.id, 'the hash of the row before', 'none', chain.entry);
     else if (chain.entry === undefined) {
@@ -546,12 +557,14 @@ class Check {
       chain.sequence !== undefined &&
       row.sequence !== chain.sequence + 1n
     )
-      this.#find('LEDGER_SEQUENCE_GAP', entry, {
-        about: row.id,
-        expected: String(chain.sequence + 1n),
-        actual: String(row.sequence),
-        related: chain.entry,
-      });
+      this.#differ(
+        'LEDGER_SEQUENCE_GAP',
+        entry,
+        row.id,
+        String(chain.sequence + 1n),
+        String(row.sequence),
+        chain.entry,
+      );
     if (row.eventHash === undefined)
       this.#find('LEDGER_HASH_MISSING', entry, { about: row.id, expected: own });
     else if (row.eventHash !== own)
@@ -633,10 +646,6 @@ interface Chain {
 
 function newChain(): Chain {
   return { entry: undefined, hashes: [], sequence: undefined, isSignedOver: false };
-}
-
-function hasReceipts(episode: Episode): boolean {
-  return episode.indexes.length > 0 || episode.cases.some(({ receipts }) => receipts.length > 0);
 }
 
 function firstEntryOf(episode: Episode): Entry | undefined {

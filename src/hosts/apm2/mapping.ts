@@ -247,7 +247,7 @@ class Mapper {
       checks:
         rule === undefined
           ? []
-          : [{ check: ruleName(rule), result: decision === 'allow' ? 'pass' : 'fail', code }],
+          : [{ check: wellFormed(rule).slice(0, 64), result: decision === 'allow' ? 'pass' : 'fail', code }],
       tool: this.#toolOf(found, proposal.tool),
       paramsDigest: params,
       // Under a grant the intent is the grant's; an own one would have to be linked to it.
@@ -753,10 +753,6 @@ function msOf({ durationNs }: ToolReceipt): readonly Meter[] {
 function budgetConsumed(fields: Fields): MeterVector {
   const count = fields.count('budget_consumed');
   return count === undefined || count === '0' ? [] : meterOf('budget', count);
-}
-
-function ruleName(rule: string): string {
-  return wellFormed(rule).slice(0, 64);
 }
 
 function shown(text: string): string {

@@ -24,7 +24,6 @@ export function isRemark(code: ProfileCode): boolean {
 /** Caps of an episode as a profile or a budget states them, by unit; 0 is no cap. */
 type BudgetCaps = ReadonlyMap<string, string>;
 
-/** What is read of a profile. */
 export interface AdapterProfile {
   /** 64 hexadecimal digits: BLAKE3 of the canonical form. */
   readonly hash: string;

@@ -54,17 +54,6 @@ export interface Entry {
   readonly row?: LedgerRow | undefined;
 }
 
-/** All entries. What is none of them is accounted for where it is read. */
-export interface Entries {
-  readonly entries: readonly Entry[];
-  /** Public keys that the files name as those of the signer. */
-  readonly keys: ReadonlySet<string>;
-  /** BLAKE3 of files that are named by it. */
-  readonly stored: ReadonlySet<string>;
-  /** The last line of each captured log that is not a frame, with what follows it, where it is JSON. */
-  readonly endings: ReadonlyMap<string, SourceObject | undefined>;
-}
-
 const EPISODE_BUDGET: Readonly<Record<string, string>> = {
   tokens: 'tokens',
   tool_calls: 'calls',
@@ -125,6 +114,9 @@ function frameOfBytes(bytes: Uint8Array): 'TI1' | 'TR1' | undefined {
   return frameOf(decodeUtf8(bytes, 0, Math.min(bytes.length, 512)));
 }
 
+/** All entries. What is none of them is accounted for where it is read. */
+export type Entries = Pick<Reader, 'entries' | 'keys' | 'stored' | 'endings'>;
+
 /** Reads files. Nothing in them makes it throw. */
 export function readEntries(files: readonly HostFile[], builder: ReadingBuilder): Entries {
   const reader = new Reader(builder);
@@ -137,10 +129,13 @@ export function readEntries(files: readonly HostFile[], builder: ReadingBuilder)
   return reader;
 }
 
-class Reader implements Entries {
+class Reader {
   readonly entries: Entry[] = [];
+  /** Public keys that the files name as those of the signer. */
   readonly keys = new Set<string>();
+  /** BLAKE3 of files that are named by it. */
   readonly stored = new Set<string>();
+  /** The last line of each captured log that is not a frame, with what follows it, where it is JSON. */
   readonly endings = new Map<string, SourceObject | undefined>();
   readonly #builder: ReadingBuilder;
   /** Digests of items of the files before this one: what stands in several files is read once. */

@@ -34,7 +34,6 @@ export type ToolLineCode =
   | 'INVALID_JSON'
   | 'LINE_TOO_LONG';
 
-/** A request. */
 export interface ToolIntent {
   readonly nonce: string;
   readonly requestId: string;
@@ -44,7 +43,6 @@ export interface ToolIntent {
   readonly argsBytes: Uint8Array;
 }
 
-/** An answer. */
 export type ToolResponse = { readonly nonce: string; readonly requestId: string } & (
   | { readonly status: 'ok'; readonly resultHash: string }
   | { readonly status: 'denied'; readonly reasonCode: string }

@@ -16,15 +16,11 @@ const UNITS: ReadonlyMap<string, string> = new Map([
   ['bytes', 'bytes'],
 ]);
 
-function unitOfCost(name: string): string {
-  return UNITS.get(name) ?? unitOf(`cgf.${name}`);
-}
-
 function costs(body: SourceObject | undefined, name: string): Map<string, Meter> {
   const meters = new Map<string, Meter>();
   for (const [key] of (objectAt(body, name)?.entries() ?? []).slice(0, MAX_COSTS)) {
     const amount = amountOf(numberAt(body, name, key));
-    const unit = unitOfCost(key);
+    const unit = UNITS.get(key) ?? unitOf(`cgf.${key}`);
     // Two names of one unit: the first stands.
     if (amount !== undefined && !meters.has(unit)) meters.set(unit, { unit, amount });
   }

@@ -79,12 +79,9 @@ export function ranked(statements: readonly Statement[], ...kinds: readonly Kind
 export function byPrecedence(statements: readonly Statement[]): Statement[] {
   const inFiles = [...statements].sort((a, b) => a.index - b.index);
   const ranks = new Map<string, number>();
-  for (const each of inFiles) if (!ranks.has(each.at.file)) ranks.set(each.at.file, rankOf(each));
+  for (const each of inFiles)
+    if (!ranks.has(each.at.file)) ranks.set(each.at.file, SOURCES.indexOf(each.source));
   return inFiles.sort((a, b) => ranks.get(a.at.file)! - ranks.get(b.at.file)! || a.index - b.index);
-}
-
-function rankOf({ source }: Statement): number {
-  return SOURCES.indexOf(source);
 }
 
 function caseOf(id: string, statements: readonly Statement[]): Case {

@@ -156,7 +156,7 @@ class Mapper {
     const bodies = decided.all.map(({ body }) => body);
     const version = first(bodies, (body) => textAt(body, 'policy_version'));
     // The code of a block is that of the decision which blocks, not of one whose enforcement failed.
-    const blocks = isAllowed ? [] : of.statements.filter(isBlock);
+    const blocks = isAllowed ? [] : of.statements.filter(({ kind }) => BLOCKS.includes(kind));
     const reason = first([...bodies, ...blocks.map(({ body }) => body)], (body) =>
       textAt(body, 'reason_code'),
     );
@@ -738,10 +738,6 @@ function nameOf(type: string): string {
 }
 
 const BLOCKS: readonly Kind[] = ['blocked', 'deferred', 'rejected'];
-
-function isBlock({ kind }: Statement): boolean {
-  return BLOCKS.includes(kind);
-}
 
 function first<T, R>(list: readonly T[], of: (each: T) => R | undefined): R | undefined {
   for (const each of list) {

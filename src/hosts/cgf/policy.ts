@@ -20,7 +20,6 @@ interface Condition {
   readonly value: SourceValue;
 }
 
-/** One rule of a bundle. */
 export interface PolicyRule {
   readonly id: string;
   readonly priority: number;
@@ -32,7 +31,6 @@ export interface PolicyRule {
   readonly confidence: string | undefined;
 }
 
-/** A policy bundle, read. */
 export interface PolicyBundle {
   readonly version: string | undefined;
   /** `bundle_hash` as it is stated; undefined where it is missing or empty. */
@@ -197,7 +195,6 @@ export function policyInput(proposal: SourceObject, signals: SourceObject | unde
   return { fields, hasSignals: signals !== undefined };
 }
 
-/** What a bundle decides. */
 export type PolicyResult =
   | { readonly decided: true; readonly rule: PolicyRule | undefined }
   /** A condition that is not decided is in the way; `by` is its rule. */

@@ -27,10 +27,11 @@ import { readFailModes } from './policy.js';
 import {
   ACTION_TYPES,
   AUDIT_LEVELS,
+  DECISIONS,
   hasType,
   isCompatible,
   isDecision,
-  isFailMode,
+  FAIL_MODES,
   type Kind,
   kindOf,
   missingFields,
@@ -56,12 +57,12 @@ export interface Statement {
   /** The log in which order means something: a file and who wrote in it. */
   readonly stream: string;
   /** Of events; absent for requests and members of replay packs. */
-  readonly vocabulary: Vocabulary | undefined;
+  readonly vocabulary?: Vocabulary;
   readonly kind: Kind;
   readonly type: string;
   readonly adapterId: string | undefined;
-  readonly proposalId: string | undefined;
-  readonly decisionId: string | undefined;
+  readonly proposalId?: string | undefined;
+  readonly decisionId?: string | undefined;
   /** A Timestamp; undefined where neither the item nor one before it states a time. */
   readonly time: string | undefined;
   /** Whether the item itself states it. */
@@ -83,16 +84,7 @@ export interface Entry {
 }
 
 /** Everything that files say. */
-export interface Statements {
-  readonly entries: readonly Entry[];
-  readonly statements: readonly Statement[];
-  /** Fail modes by `action_type:risk_tier`, by the adapter that was given them. */
-  readonly tables: ReadonlyMap<
-    string,
-    { readonly modes: ReadonlyMap<string, string>; readonly rows: SourceValue }
-  >;
-  readonly findings: readonly HostFinding[];
-}
+export type Statements = Pick<Reader, 'entries' | 'statements' | 'tables' | 'findings'>;
 
 /** Reads files. What is not JSON is dropped by `builder`, with its finding. */
 export function readStatements(files: readonly HostFile[], builder: ReadingBuilder): Statements {
@@ -110,14 +102,11 @@ export function looksLikeCgf(file: HostFile): boolean {
     if (decoded?.ok === true && shapeOf(decoded.value) !== undefined) return true;
     if (decoded?.ok !== true && lines === 1) {
       const whole = documentOf(file);
-      if (whole !== undefined) return (Array.isArray(whole) ? whole.slice(0, 20) : [whole]).some(hasShape);
+      const list: readonly SourceValue[] = Array.isArray(whole) ? whole.slice(0, 20) : [whole ?? null];
+      if (whole !== undefined) return list.some((each) => shapeOf(each) !== undefined);
     }
   }
   return false;
-}
-
-function hasShape(value: SourceValue): boolean {
-  return shapeOf(value) !== undefined;
 }
 
 function documentOf({ bytes }: HostFile): SourceValue | undefined {
@@ -153,9 +142,10 @@ function packOf(value: SourceObject): SourceObject | undefined {
   return isPack || (listAt(pack, 'events') !== undefined && pack.has('replay_id')) ? pack : undefined;
 }
 
-class Reader implements Statements {
+class Reader {
   readonly entries: Entry[] = [];
   readonly statements: Statement[] = [];
+  /** Fail modes by `action_type:risk_tier`, by the adapter that was given them. */
   readonly tables = new Map<string, { modes: ReadonlyMap<string, string>; rows: SourceValue }>();
   readonly findings: HostFinding[] = [];
   readonly #builder: ReadingBuilder;
@@ -340,21 +330,18 @@ class Reader implements Statements {
   #checkValues(body: SourceObject, at: HostPlace, about: string | undefined): void {
     const wrong = (name: string, value: string): void =>
       this.#find('VALUE_UNKNOWN', at, { about, expected: `a known ${name}`, actual: value });
-    const decision = decisionIn(body);
-    if (decision !== undefined && !isDecision(decision)) wrong('decision', decision);
-    const action = textAt(body, 'action_type');
-    if (action !== undefined && !ACTION_TYPES.includes(action)) wrong('action_type', action);
-    const tier = textAt(body, 'risk_tier');
-    if (tier !== undefined && !RISK_TIERS.includes(tier)) wrong('risk_tier', tier);
-    const mode = failModeIn(body);
-    if (mode !== undefined && !isFailMode(mode)) wrong('fail_mode', mode);
-    const level = textAt(body, 'audit_level');
-    if (level !== undefined && !AUDIT_LEVELS.includes(level)) wrong('audit_level', level);
     const params = objectAt(body, 'action_params');
-    for (const [name, values] of Object.entries(PARAM_VALUES[action ?? ''] ?? {})) {
-      const value = textAt(params, name);
+    const known: [string, string | undefined, readonly string[]][] = [
+      ['decision', decisionIn(body), DECISIONS],
+      ['action_type', textAt(body, 'action_type'), ACTION_TYPES],
+      ['risk_tier', textAt(body, 'risk_tier'), RISK_TIERS],
+      ['fail_mode', failModeIn(body), FAIL_MODES],
+      ['audit_level', textAt(body, 'audit_level'), AUDIT_LEVELS],
+    ];
+    for (const [name, values] of Object.entries(PARAM_VALUES[textAt(body, 'action_type') ?? ''] ?? {}))
+      known.push([name, textAt(params, name), values]);
+    for (const [name, value, values] of known)
       if (value !== undefined && !values.includes(value)) wrong(name, value);
-    }
     this.#checkAmounts(body, at, about);
     const confidence = numberAt(body, 'confidence');
     if (confidence !== undefined && !(Number(confidence) >= 0 && Number(confidence) <= 1))
@@ -416,12 +403,9 @@ class Reader implements Statements {
       item: entry,
       source: 'http' as const,
       stream: `${item.at.file}\0http`,
-      vocabulary: undefined,
       time,
       isTimeStated: stated !== undefined,
       adapterId: textAt(request, 'adapter_id') ?? textAt(response, 'adapter_id'),
-      proposalId: undefined,
-      decisionId: undefined,
       at: item.at,
     };
     if (call === 'evaluate') this.#readEvaluation(base, request, isAnswered ? response : undefined);
@@ -540,7 +524,6 @@ class Reader implements Statements {
       item,
       source,
       stream,
-      vocabulary: undefined,
       kind: 'outcome',
       type: 'outcome',
       adapterId: textAt(outcome, 'adapter_id'),
@@ -581,7 +564,7 @@ class Reader implements Statements {
     const [proposal, decision, outcome] = ['proposal', 'decision', 'outcome'].map((name) =>
       objectAt(pack, name),
     );
-    const events = (listAt(pack, 'events') ?? []).filter(isObject);
+    const events = (listAt(pack, 'events') ?? []).filter((event) => event instanceof SourceObject);
     const proposalId = textAt(proposal, 'proposal_id') ?? textAt(decision, 'proposal_id');
     const adapterId =
       textAt(proposal, 'adapter_id') ??
@@ -595,10 +578,8 @@ class Reader implements Statements {
       item,
       source: 'pack' as const,
       stream: `${stream}\0pack`,
-      vocabulary: undefined,
       adapterId,
       proposalId,
-      decisionId: undefined,
       time: this.#builder.timeOf(stated, item.at, proposalId),
       isTimeStated: stated !== undefined,
       at: item.at,
@@ -647,10 +628,6 @@ class Reader implements Statements {
   #find(code: Code, at: HostPlace, details: FindingDetails): void {
     this.findings.push(finding(code, at, details));
   }
-}
-
-function isObject(value: SourceValue): value is SourceObject {
-  return value instanceof SourceObject;
 }
 
 /** A time: seconds since 1970 as a number, or a date and time as text. */

@@ -71,19 +71,16 @@ export function pythonSearch(
 class NotDecided extends Error {}
 
 type Test = (codePoint: number) => boolean;
-type Place = 'start' | 'end' | 'absolute-end' | 'boundary' | 'no-boundary';
-type Instruction =
-  | { readonly op: 'take'; readonly test: Test }
-  | { readonly op: 'at'; readonly place: Place }
-  | { op: 'split'; targets: number[] }
-  | { readonly op: 'match' };
+/** Whether a place in a text is the one that an anchor stands for. */
+type Anchor = (text: readonly number[], at: number) => boolean;
+type Split = { readonly targets: number[] };
+type Instruction = { readonly test: Test } | { readonly holds: Anchor } | Split | 'match';
 
-type Node =
-  | { readonly kind: 'take'; readonly test: Test }
-  | { readonly kind: 'at'; readonly place: Place }
-  | { readonly kind: 'all'; readonly parts: readonly Node[] }
-  | { readonly kind: 'any'; readonly parts: readonly Node[] }
-  | { readonly kind: 'repeat'; readonly part: Node; readonly least: number; readonly most: number };
+/** Writes what a part of a pattern is, each time that it is repeated. */
+interface Part {
+  readonly isAnchor?: boolean;
+  write(): void;
+}
 
 const NEWLINE = 0x0a;
 const isDigit: Test = (c) => (c < 128 ? c >= 0x30 && c <= 0x39 : /^\p{Nd}$/u.test(String.fromCodePoint(c)));
@@ -93,6 +90,21 @@ const isSpace: Test = (c) =>
   (c >= 0x1c && c <= 0x20) ||
   c === 0x85 ||
   (c >= 128 && c !== 0xfeff && /^\s$/u.test(String.fromCodePoint(c)));
+
+const isBoundary: Anchor = (text, at) => {
+  const before = at > 0 && isWord(text[at - 1]!);
+  const after = at < text.length && isWord(text[at]!);
+  return before !== after;
+};
+const isStart: Anchor = (_text, at) => at === 0;
+const isEnd: Anchor = (text, at) => at === text.length || (at === text.length - 1 && text[at] === NEWLINE);
+const ANCHORS: Readonly<Record<string, Anchor>> = {
+  A: isStart,
+  Z: (text, at) => at === text.length,
+  b: isBoundary,
+  // `\B` in an empty text depends on Python's version; there is no boundary in one.
+  B: (text, at) => !isBoundary(text, at),
+};
 
 const CLASSES: Readonly<Record<string, Test>> = {
   d: isDigit,
@@ -118,8 +130,8 @@ class Compiler {
   compile(): readonly Instruction[] {
     const node = this.#alternatives();
     if (this.#at < this.#characters.length) throw new NotDecided();
-    this.#write(node);
-    this.#emit({ op: 'match' });
+    node.write();
+    this.#emit('match');
     return this.#program;
   }
 
@@ -140,30 +152,35 @@ class Compiler {
     return true;
   }
 
-  #alternatives(): Node {
+  #alternatives(): Part {
     if (++this.#depth > MAX_NESTING) throw new NotDecided();
     const parts = [this.#sequence()];
     while (this.#skip('|')) parts.push(this.#sequence());
     this.#depth--;
-    return parts.length === 1 ? parts[0]! : { kind: 'any', parts };
+    return parts.length === 1 ? parts[0]! : { write: () => this.#writeAny(parts) };
   }
 
-  #sequence(): Node {
-    const parts: Node[] = [];
+  #sequence(): Part {
+    const parts: Part[] = [];
     while (this.#next !== undefined && this.#next !== '|' && this.#next !== ')') parts.push(this.#repeated());
-    return { kind: 'all', parts };
+    return {
+      write: () => {
+        for (const part of parts) part.write();
+      },
+    };
   }
 
-  #repeated(): Node {
+  #repeated(): Part {
     if (this.#range() !== undefined) throw new NotDecided();
     let part = this.#atom();
     for (let isRepeated = false; ; isRepeated = true) {
       const range = this.#range();
       if (range === undefined) return part;
       // Python refuses a repeated repetition; `+` after one makes it possessive, and `?` changes nothing of what is found.
-      if (isRepeated || part.kind === 'at' || this.#next === '+') throw new NotDecided();
+      if (isRepeated || part.isAnchor === true || this.#next === '+') throw new NotDecided();
       this.#skip('?');
-      part = { kind: 'repeat', part, ...range };
+      const once = part;
+      part = { write: () => this.#writeRepeat(once, range.least, range.most) };
     }
   }
 
@@ -187,19 +204,19 @@ class Compiler {
     return { least, most };
   }
 
-  #atom(): Node {
+  #atom(): Part {
     const character = this.#take();
     switch (character) {
       case '.':
-        return { kind: 'take', test: (c) => c !== NEWLINE };
+        return this.#one((c) => c !== NEWLINE);
       case '^':
-        return { kind: 'at', place: 'start' };
+        return this.#anchor(isStart);
       case '$':
-        return { kind: 'at', place: 'end' };
+        return this.#anchor(isEnd);
       case '(':
         return this.#group();
       case '[':
-        return { kind: 'take', test: this.#set() };
+        return this.#one(this.#set());
       case '\\':
         return this.#escape();
       case '*':
@@ -207,11 +224,23 @@ class Compiler {
       case '?':
         throw new NotDecided();
       default:
-        return literal(character.codePointAt(0)!);
+        return this.#literal(character.codePointAt(0)!);
     }
   }
 
-  #group(): Node {
+  #one(test: Test): Part {
+    return { write: () => this.#emit({ test }) };
+  }
+
+  #literal(codePoint: number): Part {
+    return this.#one((c) => c === codePoint);
+  }
+
+  #anchor(holds: Anchor): Part {
+    return { isAnchor: true, write: () => this.#emit({ holds }) };
+  }
+
+  #group(): Part {
     if (this.#skip('?')) {
       if (this.#skip('P')) {
         if (!this.#skip('<')) throw new NotDecided();
@@ -219,20 +248,17 @@ class Compiler {
         if (!this.#skip('>')) throw new NotDecided();
       } else if (!this.#skip(':')) throw new NotDecided();
     }
-    const node = this.#alternatives();
+    const part = this.#alternatives();
     if (!this.#skip(')')) throw new NotDecided();
-    // So that a group of one anchor is no anchor by itself.
-    return { kind: 'all', parts: [node] };
+    return part;
   }
 
-  #escape(): Node {
+  #escape(): Part {
     const character = this.#take();
-    if (character === 'A') return { kind: 'at', place: 'start' };
-    if (character === 'Z') return { kind: 'at', place: 'absolute-end' };
-    if (character === 'b') return { kind: 'at', place: 'boundary' };
-    if (character === 'B') return { kind: 'at', place: 'no-boundary' };
+    const anchor = ANCHORS[character];
+    if (anchor !== undefined) return this.#anchor(anchor);
     const test = CLASSES[character];
-    return test === undefined ? literal(this.#escaped(character)) : { kind: 'take', test };
+    return test === undefined ? this.#literal(this.#escaped(character)) : this.#one(test);
   }
 
   /** The character that a letter after `\` stands for. */
@@ -283,75 +309,47 @@ class Compiler {
     return CLASSES[escaped] ?? this.#escaped(escaped);
   }
 
-  #emit(instruction: Instruction): number {
+  #emit(instruction: Instruction): void {
     if (this.#program.length >= MAX_INSTRUCTIONS) throw new NotDecided();
-    return this.#program.push(instruction) - 1;
+    this.#program.push(instruction);
   }
 
-  #write(node: Node): void {
-    switch (node.kind) {
-      case 'take':
-        this.#emit({ op: 'take', test: node.test });
-        return;
-      case 'at':
-        this.#emit({ op: 'at', place: node.place });
-        return;
-      case 'all':
-        for (const part of node.parts) this.#write(part);
-        return;
-      case 'any':
-        this.#writeAny(node.parts);
-        return;
-      case 'repeat':
-        this.#writeRepeat(node.part, node.least, node.most);
-    }
-  }
-
-  #writeAny(parts: readonly Node[]): void {
-    const split: Instruction = { op: 'split', targets: [] };
+  #split(...targets: number[]): Split {
+    const split = { targets };
     this.#emit(split);
-    const ends: { op: 'split'; targets: number[] }[] = [];
-    for (const part of parts) {
-      split.targets.push(this.#program.length);
-      this.#write(part);
-      const end = { op: 'split' as const, targets: [] };
-      this.#emit(end);
-      ends.push(end);
-    }
-    for (const end of ends) end.targets.push(this.#program.length);
+    return split;
   }
 
-  #writeRepeat(part: Node, least: number, most: number): void {
-    for (let i = 0; i < least; i++) this.#once(part);
-    if (most === Infinity) {
-      const split: Instruction = { op: 'split', targets: [] };
-      const start = this.#emit(split);
-      split.targets.push(this.#program.length);
-      this.#write(part);
-      this.#emit({ op: 'split', targets: [start] });
-      split.targets.push(this.#program.length);
-      return;
-    }
-    const splits: { op: 'split'; targets: number[] }[] = [];
-    for (let i = least; i < most; i++) {
-      const split = { op: 'split' as const, targets: [] as number[] };
-      this.#emit(split);
-      split.targets.push(this.#program.length);
-      splits.push(split);
-      this.#write(part);
-    }
-    for (const split of splits) split.targets.push(this.#program.length);
+  /** Lets splits continue with what is written next. */
+  #joinHere(...splits: readonly Split[]): void {
+    for (const { targets } of splits) targets.push(this.#program.length);
   }
 
-  /** A repetition of nothing costs an instruction all the same, so that its count is bounded. */
-  #once(part: Node): void {
-    this.#emit({ op: 'split', targets: [this.#program.length + 1] });
-    this.#write(part);
+  #writeAny(parts: readonly Part[]): void {
+    const split = this.#split();
+    const ends = parts.map((part) => {
+      this.#joinHere(split);
+      part.write();
+      return this.#split();
+    });
+    this.#joinHere(...ends);
   }
-}
 
-function literal(codePoint: number): Node {
-  return { kind: 'take', test: (c) => c === codePoint };
+  #writeRepeat(part: Part, least: number, most: number): void {
+    for (let i = 0; i < least; i++) {
+      // A repetition of nothing costs an instruction all the same, so that its count is bounded.
+      this.#split(this.#program.length + 1);
+      part.write();
+    }
+    const splits: Split[] = [];
+    for (let i = least; i < (most === Infinity ? least + 1 : most); i++) {
+      const start = this.#program.length;
+      splits.push(this.#split(start + 1));
+      part.write();
+      if (most === Infinity) this.#split(start);
+    }
+    this.#joinHere(...splits);
+  }
 }
 
 function search(program: readonly Instruction[], text: readonly number[]): boolean {
@@ -367,35 +365,13 @@ function search(program: readonly Instruction[], text: readonly number[]): boole
       if (seen[pc] === at) continue;
       seen[pc] = at;
       const instruction = program[pc]!;
-      if (instruction.op === 'match') return true;
-      if (instruction.op === 'split') open.push(...instruction.targets);
-      else if (instruction.op === 'at') {
-        if (holds(instruction.place, text, at)) open.push(pc + 1);
+      if (instruction === 'match') return true;
+      if ('targets' in instruction) open.push(...instruction.targets);
+      else if ('holds' in instruction) {
+        if (instruction.holds(text, at)) open.push(pc + 1);
       } else if (at < text.length && instruction.test(text[at]!)) next.push(pc + 1);
     }
     current = next;
   }
   return false;
-}
-
-function holds(place: Place, text: readonly number[], at: number): boolean {
-  switch (place) {
-    case 'start':
-      return at === 0;
-    case 'absolute-end':
-      return at === text.length;
-    case 'end':
-      return at === text.length || (at === text.length - 1 && text[at] === NEWLINE);
-    case 'boundary':
-      return isBoundary(text, at);
-    case 'no-boundary':
-      // `\B` in an empty text depends on Python's version; there is no boundary in one.
-      return !isBoundary(text, at);
-  }
-}
-
-function isBoundary(text: readonly number[], at: number): boolean {
-  const before = at > 0 && isWord(text[at - 1]!);
-  const after = at < text.length && isWord(text[at]!);
-  return before !== after;
 }

@@ -180,7 +180,7 @@ export function missingFields(
   });
 }
 
-const DECISIONS = ['ALLOW', 'CONSTRAIN', 'AUDIT', 'DEFER', 'BLOCK'] as const;
+export const DECISIONS = ['ALLOW', 'CONSTRAIN', 'AUDIT', 'DEFER', 'BLOCK'] as const;
 /** One of the five. */
 export type Decision = (typeof DECISIONS)[number];
 

@@ -72,7 +72,6 @@ const INGESTED: Readonly<Record<string, string>> = {
 const MAX_RELATED = 16;
 const ANY = 'any';
 
-/** Reads what a host keeps. */
 export class AuditReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
@@ -118,15 +117,12 @@ export class AuditReader {
       return;
     }
     const key = keyOf(group, entry.tenant);
+    const own = { order: this.#chains.size, group, tenant: entry.tenant };
     const chain: Chain = this.#chains.get(key) ?? {
-      ...{
-        order: this.#chains.size,
-        group,
-        tenant: entry.tenant,
-        entries: [],
-        bySeq: new Map<bigint, Entry>(),
-        keys: new Set<string>(),
-      },
+      ...own,
+      entries: [],
+      bySeq: new Map(),
+      keys: new Set<string>(),
     };
     this.#chains.set(key, chain);
     const before = chain.entries.at(-1)?.entry;
@@ -270,12 +266,8 @@ export class AuditReader {
         related: [before.at],
       });
     }
-    this.#desk.item(
-      part,
-      itemType,
-      'repeated',
-      before.contentHash === hash ? 'ALREADY_READ' : 'CONTENT_DIFFERS',
-    );
+    const isSame = before.contentHash === hash;
+    this.#desk.item(part, itemType, 'repeated', isSame ? 'ALREADY_READ' : 'CONTENT_DIFFERS');
   }
 
   #granted({ part, tenant, executionId, data, base }: Taken, jti: string, tool: string): void {
@@ -345,14 +337,8 @@ export class AuditReader {
       // An approval lifts what was pending; what it grants a chain does not say, so nothing can be checked against it.
       execution.decide({
         ...{ kind: isApproved ? 'allow' : 'deny', claim: isApproved ? undefined : claim, scope: undefined },
-        ...{
-          principalId,
-          adapterId: decision.adapterId,
-          intentDigest: undefined,
-          asked: NO_CAPABILITIES,
-          decisionId: id,
-          at: part.at,
-        },
+        ...{ principalId, adapterId: decision.adapterId, intentDigest: undefined },
+        ...{ asked: NO_CAPABILITIES, decisionId: id, at: part.at },
       });
       if (!isApproved) {
         const denial = { kind: 'grant', ...base, principalId, id: claim, decision: 'deny' } as const;
@@ -389,13 +375,14 @@ export class AuditReader {
     });
     this.#state.refused.set(key, { claim: id, principalId: base.principalId, inChain: 1, count: 1 });
     this.#state.toolAnswers.set(key, 'deny');
+    const { occurredAt } = base;
     this.#desk.builder.observe({
       at: part.at,
       callIds: [id],
       tool,
       decision: 'deny',
       meters: [],
-      occurredAt: base.occurredAt,
+      occurredAt,
     });
     this.#desk.item(part, 'tool_authorization_denied', 'mapped');
   }
@@ -583,7 +570,7 @@ export class AuditReader {
         if (entry.createdAt > (last.get(of) ?? '')) last.set(of, entry.createdAt);
     }
     for (const trace of traces) {
-      const checked = checkedAt(trace);
+      const checked = firstText(textAt(trace.value, 'integrity_checked_at'));
       if (checked === '') continue;
       const id = firstText(textAt(trace.value, 'id'));
       const execution = this.#state.executionOfTrace.get(keyOf(tenant, id));
@@ -596,7 +583,6 @@ export class AuditReader {
     }
   }
 
-  /** What a bundle says of its own chain. */
   #stated({ entries }: Chain, files: BundleParts['files']): void {
     const file = files.get('integrity.json')?.name ?? '';
     const stated = this.#chainStatements.get(file);
@@ -625,10 +611,6 @@ export class AuditReader {
     this.#desk.find('MEMBER_MISSING', part.at, { expected, actual: 'something else' });
     this.#desk.builder.drop(part.at, type, 'MEMBER_MISSING');
   }
-}
-
-function checkedAt({ value }: Part): string {
-  return firstText(textAt(value, 'integrity_checked_at'));
 }
 
 /** What a row and its entry share. */

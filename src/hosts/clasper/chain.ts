@@ -4,7 +4,6 @@ import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/so
 import { stableHash } from '../shared/forms/stable.js';
 import { numberAt, objectAt, textAt, valueAt } from '../shared/values.js';
 
-/** An entry, read. */
 export interface ChainEntry {
   readonly tenant: string;
   readonly seq: bigint;

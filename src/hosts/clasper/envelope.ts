@@ -15,7 +15,6 @@ type EnvelopeResult =
   | 'invalid_signature'
   | 'unsupported_algorithm';
 
-/** What holds of an envelope. */
 export interface EnvelopeCheck {
   /** What the host's verification of the signature says. */
   readonly result: EnvelopeResult;
@@ -29,7 +28,6 @@ export interface EnvelopeCheck {
   readonly differing: readonly string[];
 }
 
-/** What an envelope is checked with. */
 interface EnvelopeContext {
   /** The key of the adapter; without one the result is `missing_key`. */
   readonly key?: TelemetryKey | undefined;
@@ -65,7 +63,11 @@ export function checkEnvelope(envelope: SourceObject, context: EnvelopeContext =
   const payloadHash = stableHash(payload);
   return {
     result: resultOf(envelope, payloadHash, context),
-    hasShape: hasShape(envelope),
+    hasShape:
+      textAt(envelope, 'envelope_version') === 'v1' &&
+      [...SIGNED, 'signature'].every((name) => textAt(envelope, name) !== undefined) &&
+      PAYLOAD_TYPES.has(textAt(envelope, 'payload_type') ?? '') &&
+      objectAt(envelope, 'payload') !== undefined,
     payloadHash,
     unsigned: protoMembers(payload, '').slice(0, 16),
     differing: IDS.filter((name) => {
@@ -99,15 +101,6 @@ function isRevoked({ revokedAt }: TelemetryKey, issuedAt: string | undefined): b
   if (revokedAt === undefined) return false;
   if (revokedAt === 'always' || issuedAt === undefined) return true;
   return parseTimestamp(revokedAt) <= parseTimestamp(issuedAt);
-}
-
-function hasShape(envelope: SourceObject): boolean {
-  return (
-    textAt(envelope, 'envelope_version') === 'v1' &&
-    [...SIGNED, 'signature'].every((name) => textAt(envelope, name) !== undefined) &&
-    PAYLOAD_TYPES.has(textAt(envelope, 'payload_type') ?? '') &&
-    objectAt(envelope, 'payload') !== undefined
-  );
 }
 
 /** At most as deep as JSON is read. */

@@ -1,5 +1,6 @@
 /** Recordings of the adapter API: one request with its answer on each line. */
 
+import { defined } from '../../base/defined.js';
 import { withoutTrailing } from '../../base/bytes/trim.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { Check } from '../../format/schema/generated/types.js';
@@ -24,7 +25,6 @@ import {
 import type { TelemetryReader } from './telemetry.js';
 import { readToken, type TokenClaims, tokenHash } from './tokens.js';
 import { scopeDigest } from './trace.js';
-import type { Digest } from '../../base/value/digest.js';
 
 /** A line of a recording. */
 interface Call {
@@ -62,7 +62,6 @@ export function pathOf(value: SourceValue): string {
   return withoutTrailing(path.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*$/s, ''), '/');
 }
 
-/** Reads recordings. */
 export class HttpReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
@@ -188,14 +187,7 @@ export class HttpReader {
     const revoked = textAt(adapter, 'telemetry_key_revoked_at');
     const key = adapter === undefined ? undefined : readTelemetryKey(adapter);
     this.#desk.evidence(part, 'telemetry_key_set', {
-      id: claimId(
-        'key',
-        tenant,
-        firstText(adapterId),
-        firstText(version),
-        firstText(keyId),
-        firstText(revoked),
-      ),
+      id: claimId('key', tenant, ...[adapterId, version, keyId, revoked].map((text) => firstText(text))),
       occurredAt: time,
       principalId: hostPrincipal(tenant),
       facts: {
@@ -364,32 +356,18 @@ export class HttpReader {
     });
   }
 
-  #policyOf(response: SourceValue | undefined): {
-    policyId?: string;
-    policyDigest?: Digest;
-    foreignDigests?: ForeignDigest[];
-  } {
+  #policyOf(
+    response: SourceValue | undefined,
+  ): Pick<GrantClaim, 'policyId' | 'policyDigest' | 'foreignDigests'> {
     const matched = listAt(response, 'matched_policies');
     const [first] = textsAt(response, 'matched_policies');
     const digest = jcsDigest(valueAt(response, 'decision_trace'));
     const bundle = textAt(response, 'policy_bundle_hash');
     const id = first ?? (matched === undefined ? undefined : 'clasper:no-match');
-    return {
-      ...(id === undefined || id === '' ? {} : { policyId: wellFormed(id.slice(0, 256)) }),
-      ...(digest === undefined ? {} : { policyDigest: digest }),
-      ...(bundle === undefined
-        ? {}
-        : {
-            foreignDigests: [
-              {
-                of: 'policy_bundle',
-                form: 'not-verifiable',
-                stated: bundle.slice(0, 256),
-                check: 'not_computed',
-              },
-            ],
-          }),
-    };
+    const unchecked = { of: 'policy_bundle', form: 'not-verifiable', check: 'not_computed' } as const;
+    const foreignDigests =
+      bundle === undefined ? undefined : [{ ...unchecked, stated: bundle.slice(0, 256) }];
+    return { ...policyIdOf(id), ...defined({ policyDigest: digest, foreignDigests }) };
   }
 
   #poll(call: Call, id: string): void {
@@ -466,15 +444,8 @@ export class HttpReader {
     const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
     const principalId = adapterPrincipal(tenant, adapterId);
     const claim = claimId('decision', id, 'resolved');
-    const base = {
-      kind: 'grant',
-      id: claim,
-      at,
-      bytes: part.bytes,
-      occurredAt: time,
-      principalId,
-      intentDigest,
-    } as const;
+    const own = { kind: 'grant', id: claim, at, bytes: part.bytes, occurredAt: time } as const;
+    const base = { ...own, principalId, intentDigest };
     const snapshot = objectAt(record, 'request_snapshot', 'decision');
     const policy = snapshot === undefined ? {} : this.#policyOf(snapshot);
     const execution = this.#state.execution(tenant, executionId);
@@ -486,7 +457,8 @@ export class HttpReader {
         this.#desk.find('SCOPE_ESCALATED', at, details);
       }
     }
-    if (isAllowed && bounds === undefined)
+    const isUnbounded = isAllowed && bounds === undefined;
+    if (isUnbounded)
       this.#desk.find('SCOPE_NOT_STATED', at, { about: id, expected: 'the scope that was granted' });
     else if (isAllowed) {
       const decisionCode = action === 'approve_with_override' ? 'APPROVED_WITH_OVERRIDE' : 'APPROVED';
@@ -494,21 +466,11 @@ export class HttpReader {
     } else this.#desk.claim({ ...base, ...policy, decision: 'deny', decisionCode: 'APPROVAL_DENIED' });
     execution.decide({
       kind: isAllowed ? 'allow' : 'deny',
-      claim: isAllowed && bounds === undefined ? undefined : claim,
-      scope,
-      principalId,
-      adapterId,
-      intentDigest,
-      asked,
-      decisionId: id,
-      at,
+      claim: isUnbounded ? undefined : claim,
+      ...{ scope, principalId, adapterId, intentDigest, asked, decisionId: id, at },
     });
-    this.#desk.item(
-      part,
-      type,
-      isAllowed && bounds === undefined ? 'dropped' : 'mapped',
-      isAllowed && bounds === undefined ? 'SCOPE_NOT_STATED' : undefined,
-    );
+    if (isUnbounded) this.#desk.item(part, type, 'dropped', 'SCOPE_NOT_STATED');
+    else this.#desk.item(part, type, 'mapped');
   }
 
   /** CLA-12: the check that an approval's event carries. */
@@ -590,13 +552,8 @@ export class HttpReader {
       expected: string,
       related?: HostPlace,
     ): void => {
-      this.#desk.builder.find(
-        findingOf('CLA-5', grade, code, at, {
-          about: id,
-          expected,
-          ...(related === undefined ? {} : { related: [related] }),
-        }),
-      );
+      const details = { about: id, expected, related: related && [related] };
+      this.#desk.builder.find(findingOf('CLA-5', grade, code, at, details));
     };
     if (decision === undefined) tell('DECISION_UNKNOWN', 'warning', 'a decision that is in the files');
     else {
@@ -663,26 +620,12 @@ export class HttpReader {
       tool,
       paramsDigest: scopeDigest(stated ?? hash ?? ''),
     } as const;
-    const observed = {
-      at,
-      tool,
-      paramsDigest: jcsDigest(scope),
-      meters: [],
-      occurredAt: time,
-    };
+    const observed = { at, tool, paramsDigest: jcsDigest(scope), meters: [], occurredAt: time };
     if (!isAllowed) {
       const id = claimId('tool-denied', tenant, executionId, tool, mark(part.bytes));
       const decisionCode = codeOf(firstText(textAt(response, 'reason'), 'DENIED'));
-      const policy = policyIdOf(textAt(response, 'policy_id'));
-      const denial = {
-        ...base,
-        id,
-        grant: decided?.claim,
-        decision: 'deny',
-        decisionCode,
-        ...policy,
-      } as const;
-      const isNew = this.#desk.claim(denial);
+      const denial = { ...base, id, grant: decided?.claim, decision: 'deny', decisionCode } as const;
+      const isNew = this.#desk.claim({ ...denial, ...policyIdOf(textAt(response, 'policy_id')) });
       if (isNew) {
         const { inChain = 0, count = 0 } = this.#state.refused.get(answer) ?? {};
         const { principalId } = base;
@@ -730,13 +673,8 @@ export class HttpReader {
     });
     if (isNew && jti !== undefined) {
       this.#state.toolTokens.set(keyOf(tenant, jti), {
-        claim: id,
-        principalId: base.principalId,
-        tenant,
-        executionId,
-        tool,
-        scopeHash: stated ?? hash,
-        issuedAt,
+        ...{ claim: id, principalId: base.principalId, tenant, executionId, tool },
+        ...{ scopeHash: stated ?? hash, issuedAt },
         expiresAt: timeOfText(textAt(response, 'expires_at')) ?? token?.expiresAt,
         intentDigest: decided?.intentDigest,
       });

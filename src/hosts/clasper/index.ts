@@ -72,10 +72,10 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
       (kind === 'http' && pathOf(value) === '/api/governance/tool/authorize') ||
       (kind === 'chain' && textAt(value, 'eventType') === 'tool_authorization_granted'),
   );
-  const reader = new PartReader(desk, state, telemetry, http, audit);
+  const readers = readersOf(desk, telemetry, http, audit);
   for (const part of parts) {
     if (part.kind === 'audit') audit.noteRow(part);
-    if (part.kind === 'adapter' || part.kind === 'key') reader.noteKey(part);
+    if (part.kind === 'adapter' || part.kind === 'key') noteKey(state, part);
   }
   // The adapter's own reports before what the host kept of them; what authorizes before what is authorized.
   for (const kinds of ORDER)
@@ -83,7 +83,7 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
       parts.filter(({ kind }) => kinds.includes(kind)),
       kinds,
     ))
-      reader.read(part);
+      readers[part.kind](part);
   audit.finish(bundles, aids.pinnedKey, aids.chainHead);
   traces.finish(executions.values());
   // Items were not read in their order; members of archives are in theirs, and aids are after all files.
@@ -107,125 +107,34 @@ function inTime(parts: readonly Part[], kinds: readonly Part['kind'][]): readonl
   return [...parts].sort((a, b) => (a.group === b.group ? id(a) - id(b) : 0));
 }
 
-class PartReader {
-  readonly #desk: Desk;
-  readonly #state: ClasperState;
-  readonly #telemetry: TelemetryReader;
-  readonly #http: HttpReader;
-  readonly #audit: AuditReader;
+/** What reads each kind of part. */
+function readersOf(
+  desk: Desk,
+  telemetry: TelemetryReader,
+  http: HttpReader,
+  audit: AuditReader,
+): Readonly<Record<Part['kind'], (part: Part) => void>> {
   /** Of bundles, as their metadata says. */
-  readonly #tenants = new Map<string, string>();
-
-  constructor(
-    desk: Desk,
-    state: ClasperState,
-    telemetry: TelemetryReader,
-    http: HttpReader,
-    audit: AuditReader,
-  ) {
-    this.#desk = desk;
-    this.#state = state;
-    this.#telemetry = telemetry;
-    this.#http = http;
-    this.#audit = audit;
-  }
-
-  read(part: Part): void {
-    const { kind, value } = part;
-    switch (kind) {
-      case 'http':
-        this.#http.read(part);
-        return;
-      case 'envelope':
-      case 'payload':
-        this.#telemetry.read(part, {
-          type: kind === 'payload' ? payloadTypeOf(value as SourceObject) : undefined,
-          body: value as SourceObject,
-          isEnvelope: kind === 'envelope',
-          accepted: true,
-        });
-        return;
-      case 'chain':
-        this.#audit.entry(part);
-        return;
-      case 'audit':
-        this.#audit.row(part);
-        return;
-      case 'trace':
-        this.#audit.trace(part);
-        return;
-      case 'adapter':
-      case 'key':
-        this.#key(part);
-        return;
-      case 'metadata':
-        this.#audit.noteScope(part);
-        this.#tenants.set(part.group, textAt(part.value, 'scope', 'tenantId') ?? '');
-        this.#checked(part, 'bundle_metadata');
-        return;
-      case 'integrity':
-        this.#audit.noteIntegrity(part);
-        this.#integrity(part);
-        return;
-      case 'verify':
-        this.#checked(part, 'bundle_verify');
-        return;
-      case 'export':
-        this.#checked(part, 'audit_chain_export');
-        return;
-      case 'unknown':
-        this.#desk.find('ITEM_UNKNOWN', part.at);
-        this.#desk.builder.drop(part.at, 'unknown', 'ITEM_UNKNOWN');
-        return;
-    }
-  }
-
+  const tenants = new Map<string, string>();
   /** What is used to check other items, and says nothing of its own. */
-  #checked({ at }: Part, type: string): void {
-    this.#desk.builder.drop(at, type, 'CHECKED_ONLY');
-  }
-
-  /** That there was a bundle, and what it vouched for. */
-  #integrity(part: Part): void {
-    const time = timeOfText(textAt(part.value, 'generated_at'));
-    const tenant = this.#tenants.get(part.group) ?? '';
-    const occurredAt = this.#desk.timeOf(part, 'bundle', time);
-    if (occurredAt === undefined) return;
-    const hash = hashText(part.bytes);
-    this.#desk.evidence(part, 'bundle', {
-      id: claimId('bundle', hash),
-      occurredAt,
-      principalId: hostPrincipal(tenant),
-      facts: { integrity_hash: hash, key_id: textAt(part.value, 'key_id') },
-    });
-  }
-
-  /** Whose key is whose, before anything that is signed. */
-  noteKey({ value }: Part): void {
-    const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
-    if (key !== undefined) this.#state.addKey(textAt(value, 'tenant_id'), key);
-    this.#state.capabilities.note(textsAt(value, 'capabilities'));
-    this.#state.capabilities.noteTools(toolMapOf(value));
-  }
-
+  const checked = ({ at }: Part, type: string): void => desk.builder.drop(at, type, 'CHECKED_ONLY');
+  const report = (part: Part, type: string | undefined, isEnvelope: boolean): void =>
+    telemetry.read(part, { type, body: part.value as SourceObject, isEnvelope, accepted: true });
   /** Adapters and keys of a bundle. */
-  #key(part: Part): void {
+  const readKey = (part: Part): void => {
     const { value } = part;
     const type = part.kind === 'adapter' ? 'adapter' : 'adapter_key';
-    const tenant = textAt(value, 'tenant_id');
+    const tenant = textAt(value, 'tenant_id') ?? '';
     const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
     const time = textAt(value, 'updated_at');
     const adapterId = textAt(value, 'adapter_id');
-    if (adapterId === undefined || time === undefined) {
-      this.#checked(part, type);
-      return;
-    }
-    const occurredAt = this.#desk.timeOf(part, type, timeOfText(time), adapterId);
+    if (adapterId === undefined || time === undefined) return checked(part, type);
+    const occurredAt = desk.timeOf(part, type, timeOfText(time), adapterId);
     if (occurredAt === undefined) return;
-    this.#desk.evidence(part, 'adapter', {
-      id: claimId('adapter', tenant ?? '', adapterId, mark(part.bytes)),
+    desk.evidence(part, 'adapter', {
+      id: claimId('adapter', tenant, adapterId, mark(part.bytes)),
       occurredAt,
-      principalId: hostPrincipal(tenant ?? ''),
+      principalId: hostPrincipal(tenant),
       facts: {
         adapter_id: adapterId,
         key_id: key?.keyId,
@@ -233,7 +142,49 @@ class PartReader {
         revoked_at: key?.revokedAt,
       },
     });
-  }
+  };
+  return {
+    http: (part) => http.read(part),
+    envelope: (part) => report(part, undefined, true),
+    payload: (part) => report(part, payloadTypeOf(part.value as SourceObject), false),
+    chain: (part) => audit.entry(part),
+    audit: (part) => audit.row(part),
+    trace: (part) => audit.trace(part),
+    adapter: readKey,
+    key: readKey,
+    metadata: (part) => {
+      audit.noteScope(part);
+      tenants.set(part.group, textAt(part.value, 'scope', 'tenantId') ?? '');
+      checked(part, 'bundle_metadata');
+    },
+    // That there was a bundle, and what it vouched for.
+    integrity: (part) => {
+      audit.noteIntegrity(part);
+      const occurredAt = desk.timeOf(part, 'bundle', timeOfText(textAt(part.value, 'generated_at')));
+      if (occurredAt === undefined) return;
+      const hash = hashText(part.bytes);
+      desk.evidence(part, 'bundle', {
+        id: claimId('bundle', hash),
+        occurredAt,
+        principalId: hostPrincipal(tenants.get(part.group) ?? ''),
+        facts: { integrity_hash: hash, key_id: textAt(part.value, 'key_id') },
+      });
+    },
+    verify: (part) => checked(part, 'bundle_verify'),
+    export: (part) => checked(part, 'audit_chain_export'),
+    unknown: ({ at }) => {
+      desk.find('ITEM_UNKNOWN', at);
+      desk.builder.drop(at, 'unknown', 'ITEM_UNKNOWN');
+    },
+  };
+}
+
+/** Whose key is whose, before anything that is signed. */
+function noteKey(state: ClasperState, { value }: Part): void {
+  const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
+  if (key !== undefined) state.addKey(textAt(value, 'tenant_id'), key);
+  state.capabilities.note(textsAt(value, 'capabilities'));
+  state.capabilities.noteTools(toolMapOf(value));
 }
 
 /** Aids that cannot be read are reported: without them something would silently not be checked. */

@@ -10,7 +10,6 @@ import { BUNDLE_NAMES } from './bundle.js';
 import { isChainEntry } from './chain.js';
 import { isEnvelope } from './envelope.js';
 
-/** What an item is. */
 type PartKind =
   | 'http'
   | 'envelope'
@@ -26,7 +25,6 @@ type PartKind =
   | 'export'
   | 'unknown';
 
-/** One item of the input. */
 export interface Part {
   readonly kind: PartKind;
   readonly at: HostPlace;
@@ -36,7 +34,6 @@ export interface Part {
   readonly group: string;
 }
 
-/** The files of one bundle. */
 export interface BundleParts {
   readonly group: string;
   readonly files: ReadonlyMap<string, HostFile>;

@@ -7,6 +7,7 @@ import { parseTimestamp } from '../../base/value/timestamp.js';
 import { isToolPattern } from '../../base/value/tool.js';
 import type { Bounds } from '../../format/schema/generated/types.js';
 import { toolOf } from '../shared/names.js';
+import { exceeds } from '../shared/usage.js';
 import { amountOf, listAt, numberAt, objectAt, textAt, timeOfText } from '../shared/values.js';
 
 /** The tool under which cost and metrics of a whole execution are recorded. */
@@ -47,8 +48,8 @@ export function textsAt(value: SourceValue | undefined, ...path: readonly string
 export function widening(scope: Scope, wider: Scope): string | undefined {
   const more = firstBeyond(wider.capabilities, scope.capabilities);
   if (more !== undefined) return `capability ${more}`;
-  if (isMore(wider.maxSteps, scope.maxSteps)) return 'max_steps';
-  if (isMore(wider.maxCost, scope.maxCost)) return 'max_cost';
+  if (exceeds(wider.maxSteps, scope.maxSteps)) return 'max_steps';
+  if (exceeds(wider.maxCost, scope.maxCost)) return 'max_cost';
   return undefined;
 }
 
@@ -56,11 +57,6 @@ export function widening(scope: Scope, wider: Scope): string | undefined {
 export function firstBeyond(some: Iterable<string>, those: ReadonlySet<string>): string | undefined {
   for (const name of some) if (!those.has(name)) return name;
   return undefined;
-}
-
-/** Whether an amount is more than a limit. Without a limit nothing is. */
-export function isMore(amount: Quantity | undefined, limit: Quantity | undefined): boolean {
-  return amount !== undefined && limit !== undefined && compareQuantities(amount, limit) > 0;
 }
 
 /** Whether an instant is at or after another; false where one is not stated. */

@@ -22,7 +22,6 @@ export interface Decided {
   readonly principalId: string;
   readonly adapterId: string;
   readonly intentDigest: Digest | undefined;
-  /** Capabilities that were asked for. */
   readonly asked: ReadonlySet<string>;
   /** Of a decision that waited for somebody. */
   readonly decisionId: string | undefined;
@@ -77,7 +76,6 @@ export interface Decision {
   intentDigest: Digest | undefined;
   /** `approve`, `deny`, `approve_with_override`; undefined while it is pending. */
   action?: string;
-  /** Ids of its tokens. */
   readonly tokens: Set<string>;
   consumedAt?: HostPlace;
 }
@@ -107,7 +105,6 @@ interface Ingested {
   readonly at: HostPlace;
 }
 
-/** A trace that was read. */
 interface TraceSeen {
   readonly executionId: string | undefined;
   /** Of its steps as the host keeps them. */
@@ -115,7 +112,6 @@ interface TraceSeen {
   readonly at: HostPlace;
 }
 
-/** All of it. */
 export class ClasperState {
   /** Whether the files hold requests at all: only then is one that is not there missing. */
   hasRequests = false;

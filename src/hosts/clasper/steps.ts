@@ -48,7 +48,7 @@ export function checkSteps(trace: SourceObject): readonly StepFault[] {
           kind: 'prev_hash_mismatch',
           step: i,
           expected: before ?? 'null',
-          actual: shown(previous),
+          actual: typeof previous === 'string' ? previous : previous === null ? 'null' : 'something else',
         });
       const kept = stepHash(step, true);
       if (stated !== kept) {
@@ -91,8 +91,4 @@ function stripData(data: SourceValue): SourceValue {
 
 function hashOf(step: SourceValue): string | undefined {
   return textAt(step, 'step_hash') || undefined;
-}
-
-function shown(value: SourceValue): string {
-  return typeof value === 'string' ? value : value === null ? 'null' : 'something else';
 }

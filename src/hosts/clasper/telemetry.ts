@@ -11,11 +11,11 @@ import { adapterPrincipal, amountFact, type Desk, type Facts, mark } from './des
 import { checkEnvelope, type EnvelopeCheck } from './envelope.js';
 import type { TelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
-import { EXECUTION_TOOL, isMore, isNotBefore } from './scope.js';
+import { EXECUTION_TOOL, isNotBefore } from './scope.js';
 import { claimId, type ClasperState, type Decided, firstText, type Ids, KEPT, keyOf } from './state.js';
 import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
-import { shownAmount } from '../shared/usage.js';
+import { exceeds, shownAmount } from '../shared/usage.js';
 
 /** What is known of a report beside itself. */
 interface Reported {
@@ -52,7 +52,6 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   violations: ['violation_type'],
 };
 
-/** Reads reports. */
 export class TelemetryReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
@@ -208,7 +207,7 @@ export class TelemetryReader {
         ? (['usd', scope?.maxCost, 'COST_EXCEEDED'] as const)
         : (['clasper.steps', scope?.maxSteps, 'STEPS_EXCEEDED'] as const);
     const used = meters.find((meter) => meter.unit === unit)?.amount;
-    if (isMore(used, limit)) {
+    if (exceeds(used, limit)) {
       this.#desk.builder.find(
         findingOf('CLA-4', 'violation', code, at, {
           about: executionId,

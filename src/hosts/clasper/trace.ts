@@ -21,7 +21,7 @@ import {
 } from '../shared/values.js';
 import { adapterPrincipal, amountFact, type Desk, evidenceOf, SYSTEM } from './desk.js';
 import type { Part } from './parts.js';
-import { firstBeyond, isMore, isNotBefore, readScope, type Scope, textsAt } from './scope.js';
+import { firstBeyond, isNotBefore, readScope, type Scope, textsAt } from './scope.js';
 import {
   claimId,
   type ClasperState,
@@ -32,7 +32,7 @@ import {
   type ToolToken,
 } from './state.js';
 import { checkSteps, stepHash } from './steps.js';
-import { callMeters } from '../shared/usage.js';
+import { callMeters, exceeds } from '../shared/usage.js';
 
 /** What is known of a trace beside itself. */
 interface TraceContext {
@@ -59,17 +59,14 @@ interface Call {
   readonly listed?: SourceValue | undefined;
 }
 
-/** What allows a call, and with which parameters. */
 interface CallAuthorization {
   readonly claim: string | undefined;
   readonly principalId: string;
   readonly paramsDigest: Digest | undefined;
 }
 
-/** What allows an execution. */
 type Under = (at: HostPlace, ids: Omit<Ids, 'traceId'>) => Decided | undefined;
 
-/** A call that ran. */
 interface Ran {
   readonly at: HostPlace;
   readonly call: Call;
@@ -81,7 +78,6 @@ interface Ran {
 
 const MAX_STEPS = 10_000;
 
-/** Reads traces. */
 export class TraceReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
@@ -214,10 +210,10 @@ export class TraceReader {
     };
     if (outside !== undefined) tell('CAPABILITY_NOT_GRANTED', 'a capability that was granted', outside);
     const counts = [String(listAt(trace, 'steps')?.length ?? 0), numberAt(trace, 'used_scope', 'step_count')];
-    const steps = counts.find((text) => isMore(amountOf(text), scope.maxSteps));
+    const steps = counts.find((text) => exceeds(amountOf(text), scope.maxSteps));
     if (steps !== undefined) tell('STEPS_EXCEEDED', 'at most max_steps', `${steps} steps`);
     const costs = [numberAt(trace, 'usage', 'totalCost'), numberAt(trace, 'used_scope', 'actual_cost')];
-    const cost = costs.find((text) => isMore(amountOf(text), scope.maxCost));
+    const cost = costs.find((text) => exceeds(amountOf(text), scope.maxCost));
     if (cost !== undefined) tell('COST_EXCEEDED', 'at most max_cost', `${cost} USD`);
   }
 
@@ -498,9 +494,9 @@ export class TraceReader {
       const reported = amountOf(cost);
       const details = { about: id, expected: `${traceCost.text} USD, as its trace says` };
       if (cost === undefined) {
-        if (isMore(inTrace, { t: 'int', v: '0' }))
+        if (exceeds(inTrace, { t: 'int', v: '0' }))
           this.#desk.find('COST_NOT_REPORTED', traceCost.at, { ...details });
-      } else if (isMore(inTrace, reported) || isMore(reported, inTrace))
+      } else if (exceeds(inTrace, reported) || exceeds(reported, inTrace))
         this.#desk.find('COST_DISAGREES', traceCost.at, { actual: `${cost} USD`, ...details });
     }
   }
@@ -516,8 +512,8 @@ function isDeny(decided: Decided | undefined, { claim }: CallAuthorization): boo
 function differ(granted: Scope, stated: Scope): boolean {
   const more = (a: Scope, b: Scope): boolean =>
     firstBeyond(a.capabilities, b.capabilities) !== undefined ||
-    isMore(a.maxSteps, b.maxSteps) ||
-    isMore(a.maxCost, b.maxCost);
+    exceeds(a.maxSteps, b.maxSteps) ||
+    exceeds(a.maxCost, b.maxCost);
   return more(granted, stated) || more(stated, granted);
 }
 

@@ -20,7 +20,6 @@ interface Proposal {
 export interface Decision {
   readonly decision: 'allow' | 'deny';
   readonly code: string;
-  /** The id of its claim. */
   readonly id: string;
   /** What its id begins with. */
   readonly name: string;
@@ -85,14 +84,12 @@ export interface Ending {
   readonly occurredAt: string;
 }
 
-/** Who acts. */
 export type Actor = Pick<Call, 'session' | 'agent'>;
 
 /** One tool use. */
 export interface Call {
   /** What names it among all of its host. */
   readonly id: string;
-  /** The host's own id of it. */
   readonly callId: string;
   readonly session: string;
   /** The subagent whose tool use it is; undefined where it is the session's own agent. */

@@ -9,7 +9,6 @@ import type { AnswerLine, HookAnswer, HookLine } from './lines.js';
 import type { Recorder } from './recorder.js';
 import { callMeters } from '../shared/usage.js';
 
-/** What an event of a tool is about. */
 interface ToolEvent {
   readonly line: HookLine;
   readonly tool: string;
@@ -18,7 +17,6 @@ interface ToolEvent {
   readonly paramsDigest: ReturnType<typeof jcsDigest>;
 }
 
-/** Reads hook logs. */
 export class HookReader {
   readonly #recorder: Recorder;
   /** How often a line that is about no tool was there, by file. */

@@ -22,7 +22,6 @@ import { TranscriptReader } from './transcripts.js';
 /** Transcripts begin with lines about the session, which say nothing of what they are. */
 const LOOKED_AT = 50;
 
-/** The host Claude Code. */
 export const claudeCode: Host = {
   name: 'claude-code',
   title: 'Claude Code hook logs and transcripts',
@@ -61,7 +60,6 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   return { ...made, claims: inTimeOrder(made.claims) };
 }
 
-/** The tool uses of transcripts. */
 function usesOf(lines: readonly TranscriptLine[]): ToolUses {
   const uses = new ToolUses();
   for (const line of lines) {

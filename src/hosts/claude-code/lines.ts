@@ -18,7 +18,6 @@ export interface HookLine {
   readonly answer: HookAnswer | undefined;
 }
 
-/** An answer of a hook. */
 export interface HookAnswer {
   /** As it was written: `allow`, `ask`; `exit 2`. */
   readonly stated: string;
@@ -41,7 +40,6 @@ export interface AnswerLine {
   readonly answer: HookAnswer | undefined;
 }
 
-/** A line of a transcript. */
 export interface TranscriptLine {
   readonly kind: 'transcript';
   readonly item: SourceItem;
@@ -56,7 +54,6 @@ export interface TranscriptLine {
   readonly value: SourceObject;
 }
 
-/** Any line of these files. */
 export type Line = HookLine | AnswerLine | TranscriptLine;
 
 /** Whether a hook was one of Codex CLI, whose hooks are told much the same, and the turn. */

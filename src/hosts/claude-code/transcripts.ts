@@ -22,7 +22,6 @@ interface Message {
   readonly occurredAt: string;
 }
 
-/** Reads transcripts. */
 export class TranscriptReader {
   readonly #recorder: Recorder;
   readonly #seen = new Set<string>();

@@ -10,7 +10,6 @@ import {
 import type { SourceItem } from '../shared/host.js';
 import { objectAt, textAt, timeOfText } from '../shared/values.js';
 
-/** A line of a rollout. */
 export interface RolloutLine {
   readonly kind: 'rollout';
   readonly item: SourceItem;
@@ -21,7 +20,6 @@ export interface RolloutLine {
   readonly time: string | undefined;
 }
 
-/** Any line of these files. */
 export type Line = HookLine | AnswerLine | RolloutLine;
 
 /** What older versions wrote without a record around it. */

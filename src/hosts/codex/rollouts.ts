@@ -28,7 +28,6 @@ interface Reading {
   turn: string | undefined;
 }
 
-/** Reads rollouts. */
 export class RolloutReader {
   readonly #recorder: Recorder;
   readonly #kinds = new Map<string, { readonly at: HostPlace; count: number }>();

@@ -67,18 +67,14 @@ const COST_TOLERANCE = 1e-6;
 function recognises(file: HostFile): boolean {
   for (const { value } of peekDocuments(file)) {
     const [first] = rowsOf(value)?.list ?? [value];
-    return isRow(first);
+    return (
+      first instanceof SourceObject &&
+      (first.has('request_id') || first.has('id')) &&
+      (first.has('spend') || first.has('response_cost')) &&
+      first.has('startTime')
+    );
   }
   return false;
-}
-
-function isRow(value: SourceValue | undefined): boolean {
-  return (
-    value instanceof SourceObject &&
-    (value.has('request_id') || value.has('id')) &&
-    (value.has('spend') || value.has('response_cost')) &&
-    value.has('startTime')
-  );
 }
 
 function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {

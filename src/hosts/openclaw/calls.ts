@@ -35,23 +35,22 @@ export interface Call {
   readonly tool: string;
   readonly at: HostPlace;
   readonly asked: SourceValue | undefined;
-  readonly authorized: SourceValue | undefined;
+  readonly authorized?: SourceValue | undefined;
   /** Undefined where there is no before_tool_call, or it does not say what was returned. */
-  decision: 'allow' | 'deny' | 'pending' | undefined;
-  readonly blockReason: string | undefined;
+  decision?: 'allow' | 'deny' | 'pending' | undefined;
+  readonly blockReason?: string | undefined;
   readonly isAnnounced: boolean;
   /** Whether the host lets it run where an approval request is not answered. */
   readonly runsUnanswered: boolean;
   /** {@link Claim.id} of what authorizes it. */
-  authorization: string | undefined;
+  authorization?: string;
   /** What came of it; undefined until a source says. */
-  end: CallEnd | undefined;
+  end?: CallEnd;
 }
 
 /** At most this many calls of one id are read for the one that a transcript means. */
 const MAX_SAME_ID = 16;
 
-/** What came of a call. */
 interface CallEnd {
   readonly at: HostPlace;
   readonly event: SourceValue;
@@ -298,8 +297,7 @@ export class Calls {
     const isError = said.error !== undefined || (status !== undefined && FAILED.has(status));
     const state = { at: entry.at, event, isError };
     if (status !== undefined && NOT_RUN.has(status)) {
-      call.end = { ...state, ran: false, outcome: 'unknown' };
-      this.#observe(call, base, []);
+      this.#notRun(call, base, state);
       if (call.decision === 'deny' || call.decision === 'pending') {
         this.#blockedEvidence(entry, base, call);
         return;
@@ -323,14 +321,12 @@ export class Calls {
         ? isEchoOfBlock(said, status, call.blockReason)
         : call.decision === 'pending' && isRefusal(said.error);
     if (isHeld) {
-      call.end = { ...state, ran: false, outcome: 'unknown' };
-      this.#observe(call, base, []);
+      this.#notRun(call, base, state);
       this.#blockedEvidence(entry, base, call);
       return;
     }
     if (!call.isAnnounced && source === 'hook' && isEchoOfBlock(said, status, undefined)) {
-      call.end = { ...state, ran: false, outcome: 'unknown' };
-      this.#observe(call, base, []);
+      this.#notRun(call, base, state);
       this.#undecided(entry, base, call, source, said.result);
       return;
     }
@@ -353,6 +349,11 @@ export class Calls {
     });
     context.fate(entry, 'mapped');
     this.#observe(call, base, meters, said.params);
+  }
+
+  #notRun(call: Call, base: ClaimBase, end: Pick<CallEnd, 'at' | 'event' | 'isError'>): void {
+    call.end = { ...end, ran: false, outcome: 'unknown' };
+    this.#observe(call, base, []);
   }
 
   /** What an agent event says that the model requested. */
@@ -405,8 +406,7 @@ export class Calls {
     const isUndecided = isError || (status !== undefined && FAILED.has(status));
     this.#notRecorded(entry.at, call.key, 'a before_tool_call');
     if (isUndecided) {
-      call.end = { ...end, ran: false, outcome: 'unknown' };
-      this.#observe(call, base, []);
+      this.#notRun(call, base, end);
       this.#undecided(entry, base, call, report.source, report.result);
       return;
     }
@@ -534,13 +534,7 @@ export class Calls {
         !isSame(had, has) &&
         !this.#rewritten.has(call.callId ?? '')
       )
-        this.#disagree(
-          at,
-          call,
-          'RESULTS_DIFFER',
-          textOfDigest(jcsDigest(had)),
-          textOfDigest(jcsDigest(has)),
-        );
+        this.#differ(at, call, 'RESULTS_DIFFER', had, has);
     }
   }
 
@@ -669,18 +663,8 @@ export class Calls {
     if (callId === undefined) {
       this.#context.find('CALL_ID_NOT_STATED', entry.at, { about: key });
     }
-    return {
-      ...{ key, scope, callId, runId, tool, at: entry.at, asked },
-      ...{
-        authorized: undefined,
-        decision: undefined,
-        blockReason: undefined,
-        isAnnounced: false,
-        runsUnanswered: false,
-        authorization: undefined,
-        end: undefined,
-      },
-    };
+    const { at } = entry;
+    return { key, scope, callId, runId, tool, at, asked, isAnnounced: false, runsUnanswered: false };
   }
 
   #add(call: Call): void {

@@ -27,7 +27,6 @@ export interface Profile {
 /** What claims of one item have in common. */
 export type ClaimBase = Pick<Claim, 'at' | 'bytes' | 'occurredAt' | 'principalId'>;
 
-/** A call of a hook, as a recording has it. */
 export interface HookCall {
   readonly entry: Entry;
   readonly base: ClaimBase;

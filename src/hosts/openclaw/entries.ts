@@ -7,7 +7,6 @@ import type { HostFile, HostPlace } from '../shared/host.js';
 import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/reading.js';
 import { listAt, numberAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 
-/** What an item is. */
 export type EntryKind =
   'hook' | 'agent_event' | 'transcript' | 'audit' | 'receipt' | 'display' | 'cli' | 'pipeline' | 'unknown';
 

@@ -12,7 +12,6 @@ export interface StageRule {
   readonly mode: StageMode;
 }
 
-/** All classes of handlers. */
 export const HANDLER_CLASSES: readonly HandlerClass[] = [
   'observer',
   'augmenter',

@@ -11,7 +11,6 @@ import type { Entry } from './entries.js';
 import { FAMILIES_OF_HOOKS } from './families.js';
 import type { ModelCalls } from './model-calls.js';
 
-/** What hooks are read into. */
 interface HookParts {
   readonly context: Context;
   readonly calls: Calls;

@@ -16,7 +16,6 @@ interface Asked {
   readonly isStopped: boolean;
 }
 
-/** One file's transcript. */
 export class Transcript {
   readonly #context: Context;
   readonly #calls: Calls;

@@ -13,7 +13,6 @@ import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/v
 /** Attributes by key. */
 export type Attributes = ReadonlyMap<string, SourceValue>;
 
-/** A span, read. */
 export interface Span {
   readonly item: SourceItem;
   /** In lower case; undefined where it is not of the protocol. */
@@ -109,16 +108,13 @@ function anyValue(value: SourceValue | undefined): SourceValue {
     if (found !== undefined) return found;
   }
   const integer = object?.get('intValue');
-  if (typeof integer === 'string') return isInteger(integer) ? new SourceNumber(integer) : integer;
+  if (typeof integer === 'string')
+    return /^-?(?:0|[1-9]\d{0,38})$/.test(integer) ? new SourceNumber(integer) : integer;
   if (integer !== undefined) return integer;
   const list = listAt(value, 'arrayValue', 'values');
   if (list !== undefined) return list.map(anyValue);
   if (objectAt(value, 'kvlistValue') === undefined) return null;
   return new SourceObject(attributesOf(listAt(value, 'kvlistValue', 'values')).attributes);
-}
-
-function isInteger(text: string): boolean {
-  return /^-?(?:0|[1-9]\d{0,38})$/.test(text);
 }
 
 function hexId(text: string, length: number): string | undefined {

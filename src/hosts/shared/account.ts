@@ -11,7 +11,6 @@ export interface ItemCounts {
   readonly dropped: number;
 }
 
-/** The counts of a reading. */
 export interface ItemAccount {
   readonly total: ItemCounts;
   readonly byFile: ReadonlyMap<string, ItemCounts>;

@@ -51,7 +51,7 @@ export interface Archive {
 
 /** Whether the bytes begin as a gzip file or as a tar archive does. */
 export function isArchive(bytes: Uint8Array): boolean {
-  return isGzip(bytes) || isTar(bytes);
+  return isGzip(bytes) || (bytes.length >= BLOCK && decodeUtf8(bytes, 257, 262) === 'ustar');
 }
 
 /** The members of an archive that are files. Folders are passed over. Nothing in the bytes makes it throw. */
@@ -63,10 +63,6 @@ export function readArchive(file: HostFile): Archive {
 
 function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
-}
-
-function isTar(bytes: Uint8Array): boolean {
-  return bytes.length >= BLOCK && decodeUtf8(bytes, 257, 262) === 'ustar';
 }
 
 function unzip(bytes: Uint8Array): Uint8Array | ArchiveFault {

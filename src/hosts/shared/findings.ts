@@ -60,6 +60,15 @@ export function rulesOf(
   );
 }
 
+const CLASSES = ['invalid', 'violation', 'none'] as const;
+const SEVERITIES = ['error', 'warning', 'info'] as const;
+export const RANKS = SEVERITIES.length * CLASSES.length;
+
+/** Worst first: errors before warnings, and invalid before violation. */
+export function rankOf({ severity, class: of }: Pick<HostFinding, 'severity' | 'class'>): number {
+  return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
+}
+
 const MAX_VALUE = 200;
 
 /** The sentence of a finding, printable. What its rule says must hold stands with the rule. */

@@ -4,7 +4,7 @@ import { VERSION } from '../../base/version.js';
 import type { ImportFinding, ImportReport } from '../../format/schema/generated/types.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { accountFor, type ItemCounts, NO_ITEMS, verdictOf } from './account.js';
-import { describeHostFinding } from './findings.js';
+import { describeHostFinding, rankOf } from './findings.js';
 import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
 import { sumLeftOut } from './usage.js';
@@ -67,7 +67,7 @@ function reportReading(
   const { total, byFile, byReason } = accountFor(reading.items);
   const verdict = verdictOf(reading);
   const ofRule = (id: string): number => reading.findings.filter(({ rule }) => rule === id).length;
-  const sorted = [...reading.findings].sort((a, b) => rank(a) - rank(b));
+  const sorted = [...reading.findings].sort((a, b) => rankOf(a) - rankOf(b));
   return {
     import_version: '1',
     tool: { name: 'northroot', version: VERSION },
@@ -105,14 +105,6 @@ const INPUT_RULE: HostRule = {
   id: 'INPUT',
   statement: 'every item can be read, has what its kind must have, and says what it said before',
 };
-
-const CLASSES = ['invalid', 'violation', 'none'] as const;
-const SEVERITIES = ['error', 'warning', 'info'] as const;
-
-/** Worst first: errors before warnings, and invalid before violation. */
-function rank({ severity, class: of }: HostFinding): number {
-  return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
-}
 
 function toFinding(finding: HostFinding): ImportFinding {
   const { rule, code, severity, class: of, at, about, expected, actual, related } = finding;

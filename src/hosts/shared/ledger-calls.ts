@@ -139,7 +139,7 @@ function metaIdsOf({ bytes, examined }: VerifiedRecord): string[] {
   const { start = 0, end = 0 } = examined.span ?? {};
   // Members are in the order of their names: `meta` follows the event.
   const rest = bytes.subarray(end);
-  if (start === 0 || !hasMeta(rest)) return [];
+  if (start === 0 || !META_MEMBER.every((byte, index) => rest[index] === byte)) return [];
   const { meta } = JSON.parse(decodeUtf8(bytes)) as { readonly meta: unknown };
   if (typeof meta !== 'object' || meta === null) return [];
   const ids = Object.entries(meta).flatMap(([key, value]) =>
@@ -149,10 +149,6 @@ function metaIdsOf({ bytes, examined }: VerifiedRecord): string[] {
 }
 
 const META_MEMBER = [...',"meta":'].map((character) => character.charCodeAt(0));
-
-function hasMeta(rest: Uint8Array): boolean {
-  return META_MEMBER.every((byte, index) => rest[index] === byte);
-}
 
 function toSnakeCase(key: string): string {
   return key

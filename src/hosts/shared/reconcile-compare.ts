@@ -180,7 +180,6 @@ const WORDS = {
   SEQUENCE_NOT_PROMISED: 'there are numbers that were not promised',
 } as const;
 
-/** A code of what is found. */
 export type ReconcileCode = keyof typeof WORDS;
 
 /** A finding as a sentence; everything that comes from outside is made printable. */

@@ -4,6 +4,7 @@
  * yet.
  */
 
+import { defined } from '../../base/defined.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { VERSION } from '../../base/version.js';
 import type {
@@ -24,6 +25,7 @@ import { isWhole, matchesSelection, type RecordSelection } from '../../rules/sel
 import { runVerification } from '../../rules/verify/run-verification.js';
 import { type HostVerdict, verdictOf } from './account.js';
 import { Expectations } from './expectation.js';
+import { rankOf, RANKS } from './findings.js';
 import type { HostPlace } from './host.js';
 import {
   CallAssembly,
@@ -89,6 +91,9 @@ const STATES: readonly State[] = [
   'corroborated',
 ];
 
+/** How much an execution weighs that the ledger does not have. */
+const MISSING: readonly [Severity, Class] = ['error', 'invalid'];
+const NO_FAULT: readonly [Severity, Class] = ['warning', 'none'];
 const MAX_IDS = 8;
 const DEFAULT_LISTED = 1_000;
 
@@ -213,6 +218,7 @@ export class Reconciler {
     this.#takeVerdicts(ledger, sources);
     const verdict = this.#verdict(ledger);
     const { selection = {}, windowSeconds = 0 } = this.#options;
+    const { since, until, principal, tool, grantId, eventIds } = selection;
     const { ledgerCalls, ledgerExecutions } = this.#counted;
     return {
       reconcile_version: '1',
@@ -232,12 +238,7 @@ export class Reconciler {
       sources,
       selection: {
         is_whole: isWhole(selection),
-        ...given('since', selection.since),
-        ...given('until', selection.until),
-        ...given('principal', selection.principal),
-        ...given('tool', selection.tool),
-        ...given('grant_event_id', selection.grantId),
-        ...given('events', selection.eventIds?.size),
+        ...defined({ since, until, principal, tool, grant_event_id: grantId, events: eventIds?.size }),
       },
       window_seconds: windowSeconds,
       calls: { ...this.#calls },
@@ -248,7 +249,7 @@ export class Reconciler {
       findings: this.#findings.list(),
       findings_total: this.#findings.total,
       by_code: Object.fromEntries([...this.#byCode].sort(([a], [b]) => (a < b ? -1 : 1))),
-      ...given('expected', this.#expectations?.toJson()),
+      ...defined({ expected: this.#expectations?.toJson() }),
       not_checked: this.#listNotChecked(ledger),
     };
   }
@@ -268,18 +269,13 @@ export class Reconciler {
       each.kind === 'found' ? [this.#compare(call, each, index)] : [],
     );
     const isUnclear = found.some(({ kind }) => kind === 'ambiguous');
-    const codes = new Set<ReconcileCode>();
     const about = {
       call_ids: idsOf(call, compared),
       tool: call.tool,
       ledger: call.entries.map(({ seq, eventId }) => ({ seq, event_id: eventId })),
     };
-    const find = (code: ReconcileCode, severity: Severity, of: Class, rest: FindingParts = {}): void => {
-      codes.add(code);
-      this.#find(code, severity, of, { ...about, ...rest });
-    };
+    const { codes, find, findMissing } = this.#finderOf(about);
     if (call.isInvalid) find('LEDGER_RECORD_INVALID', 'error', 'invalid');
-    const { allowsMissing = false } = this.#options;
     for (const { source, comparison } of compared) {
       for (const { code, class: of, expected, actual, at } of comparison.differences) {
         const place = toPlace(at.observation.at);
@@ -287,17 +283,7 @@ export class Reconciler {
       }
       if (comparison.unrecorded === undefined) continue;
       const { at, outcome } = comparison.unrecorded.observation;
-      find(
-        'EXECUTION_NOT_IN_LEDGER',
-        allowsMissing ? 'warning' : 'error',
-        allowsMissing ? 'none' : 'invalid',
-        {
-          source: source.name,
-          at: toPlace(at),
-          expected: 'no execution',
-          actual: `executed, ${outcome ?? ''}`,
-        },
-      );
+      findMissing(outcome, { source: source.name, at: toPlace(at) });
     }
     const state = stateOf(call, compared, isUnclear);
     if (state === 'ambiguous') find('CALL_AMBIGUOUS', 'warning', 'none');
@@ -325,6 +311,23 @@ export class Reconciler {
       })),
       codes: [...codes],
     });
+  }
+
+  /** Finds what concerns one call, and keeps the codes. */
+  #finderOf(about: FindingParts) {
+    const codes = new Set<ReconcileCode>();
+    const find = (code: ReconcileCode, severity: Severity, of: Class, rest: FindingParts = {}): void => {
+      codes.add(code);
+      this.#find(code, severity, of, { ...about, ...rest });
+    };
+    const weight = this.#options.allowsMissing === true ? NO_FAULT : MISSING;
+    const findMissing = (outcome = '', rest: FindingParts = {}): void =>
+      find('EXECUTION_NOT_IN_LEDGER', ...weight, {
+        expected: 'no execution',
+        actual: `executed, ${outcome}`,
+        ...rest,
+      });
+    return { codes, find, findMissing };
   }
 
   #compare(call: LedgerCall, found: Extract<Found, { kind: 'found' }>, index: number): Compared {
@@ -371,14 +374,9 @@ export class Reconciler {
       .evidenceOf(seen)
       .some((digest) => this.#evidence.has(`${source.system} ${digest}`));
     const { callIds, outcome, occurredAt, decision } = observation;
-    const codes = new Set<ReconcileCode>();
     const at = toPlace(observation.at);
-    const about = { call_ids: callIds.slice(0, MAX_IDS), ...given('tool', tool) };
-    const find = (code: ReconcileCode, severity: Severity, of: Class, rest: FindingParts = {}): void => {
-      codes.add(code);
-      this.#find(code, severity, of, { ...about, source: source.name, at, ...rest });
-    };
-    const { allowsMissing = false } = this.#options;
+    const about = { call_ids: callIds.slice(0, MAX_IDS), ...defined({ tool }) };
+    const { codes, find, findMissing } = this.#finderOf({ ...about, source: source.name, at });
     if (isAmbiguous) find('CALL_AMBIGUOUS', 'warning', 'none');
     else if (isKept) this.#sameFiles.set(source.name, (this.#sameFiles.get(source.name) ?? 0) + 1);
     else if (outcome === undefined)
@@ -386,21 +384,12 @@ export class Reconciler {
         expected: 'nothing',
         actual: decision ?? 'no decision',
       });
-    else
-      find(
-        'EXECUTION_NOT_IN_LEDGER',
-        allowsMissing ? 'warning' : 'error',
-        allowsMissing ? 'none' : 'invalid',
-        {
-          expected: 'no execution',
-          actual: `executed, ${outcome}`,
-        },
-      );
+    else findMissing(outcome);
     this.#promise({ tool, occurredAt, inLedger: false }, { ...about, source: source.name, at }, codes);
     this.#list({
       state: isAmbiguous ? 'ambiguous' : isKept ? 'same_file' : 'source_only',
       ...about,
-      ...given('occurred_at', occurredAt),
+      ...defined({ occurred_at: occurredAt }),
       ledger: [],
       sources: [{ source: source.name, by: 'source', at: [at], same_file: isKept }],
       codes: [...codes],
@@ -427,19 +416,10 @@ export class Reconciler {
 
   #find(code: ReconcileCode, severity: Severity, of: Class, parts: FindingParts): void {
     this.#byCode.set(code, (this.#byCode.get(code) ?? 0) + 1);
-    this.#findings.add(rankOf(severity, of), () => {
+    this.#findings.add(rankOf({ severity, class: of }), () => {
       const { call_ids: ids, tool, ledger, source, at, expected, actual } = parts;
-      const finding = {
-        severity,
-        class: of,
-        ...given('call_ids', ids),
-        ...given('tool', tool),
-        ...given('ledger', ledger),
-        ...given('source', source),
-        ...given('at', at),
-        ...given('expected', expected),
-        ...given('actual', actual),
-      };
+      const rest = defined({ call_ids: ids, tool, ledger, source, at, expected, actual });
+      const finding = { severity, class: of, ...rest };
       return { code, ...finding, message: describeReconcileFinding(code, finding) };
     });
   }
@@ -448,7 +428,7 @@ export class Reconciler {
     const { since, until, tool: pattern } = this.#options.selection ?? {};
     return matchesSelection(
       { occurredAt, toolName: tool, principalId: undefined, eventId: undefined, grantIds: [] },
-      { ...given('since', since), ...given('until', until), ...given('tool', pattern) },
+      defined({ since, until, tool: pattern }),
     );
   }
 
@@ -489,8 +469,8 @@ export class Reconciler {
   }
 
   #verdict({ verdict }: ReconciledLedger): ReconcileReport['verdict'] {
-    if (this.#findings.count(rankOf('error', 'invalid')) > 0) return 'invalid';
-    if (this.#findings.count(rankOf('error', 'violation')) > 0) return 'violation';
+    if (this.#findings.count(rankOf({ severity: 'error', class: 'invalid' })) > 0) return 'invalid';
+    if (this.#findings.count(rankOf({ severity: 'error', class: 'violation' })) > 0) return 'violation';
     const { corroborated, same_file: sameFile } = this.#calls;
     return verdict === 'undecided' || corroborated + sameFile === 0 ? 'undecided' : 'ok';
   }
@@ -584,19 +564,7 @@ function idsOf({ entries }: LedgerCall, compared: readonly Compared[]): string[]
 }
 
 function toPlace({ file, line, pointer }: HostPlace): ReconcilePlace {
-  return { file, ...given('line', line), ...given('pointer', pointer) };
-}
-
-function given<K extends string, V>(name: K, value: V | undefined): Partial<Record<K, V>> {
-  return value === undefined ? {} : ({ [name]: value } as Partial<Record<K, V>>);
-}
-
-const SEVERITIES: readonly Severity[] = ['error', 'warning', 'info'];
-const CLASSES: readonly Class[] = ['invalid', 'violation', 'none'];
-const RANKS = SEVERITIES.length * CLASSES.length;
-
-function rankOf(severity: Severity, of: Class): number {
-  return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
+  return { file, ...defined({ line, pointer }) };
 }
 
 class Ranked<T> {

@@ -20,7 +20,6 @@ import type { LeftOutUsage as LeftOutSum, ReconcileMeter } from '../../format/sc
 import type { LeftOut } from './host.js';
 import type { JsonObject } from '../../base/json/value.js';
 
-/** One call. */
 export const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 
 /** One call, and the milliseconds that it took where they are stated. */

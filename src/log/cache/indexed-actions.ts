@@ -98,7 +98,6 @@ export class IndexedActions extends ActionTable {
     }
   }
 
-  /** Loads the open actions. */
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     for await (const [key, form] of this.#entries.list(OPEN)) {

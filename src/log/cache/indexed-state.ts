@@ -103,33 +103,14 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
-/** Revocations by number. */
-class IndexedRevocations implements RevocationList {
-  readonly #table: CountedTable<Revocation>;
-
-  constructor(entries: Entries, size: number) {
-    this.#table = new CountedTable(size, entries, 'z:', (form) => form as Revocation);
-  }
-
-  get size(): number {
-    return this.#table.size;
-  }
-
+class IndexedRevocations extends CountedTable<Revocation> implements RevocationList {
   push(revocation: Revocation): void {
-    this.#table.set(keyNumber(this.#table.size), revocation);
+    this.set(keyNumber(this.size), revocation);
   }
 
   /** Load first. */
   [Symbol.iterator](): Iterator<Revocation> {
-    return this.#table.values();
-  }
-
-  load(): Promise<void> {
-    return this.#table.load();
-  }
-
-  takeChanges(): EntryChange[] {
-    return this.#table.takeChanges();
+    return this.values();
   }
 }
 
@@ -149,17 +130,15 @@ export class IndexedState {
   readonly #actions: IndexedActions;
   readonly #events: IndexedEvents;
   readonly #grants: IndexedGrants;
+  /** All that tells its changes itself. */
+  readonly #tables: readonly { takeChanges(): EntryChange[] }[];
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
   readonly #expiring = new TrackedMap<string>();
   readonly #requests: EntryTable<RequestEntry>;
   readonly #approvals: CountedTable<Approval>;
   readonly #approved: CountedTable<Approved>;
-  readonly #rejects: EntryTable<RejectEntry>;
-  readonly #calls: EntryTable<CallEntry>;
-  readonly #awaiting: EntryTable<RequestedApproval>;
   readonly #revocations: IndexedRevocations;
   readonly #pending: CountedTable<PendingLink>;
-  readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
   readonly #signers: EntryTable<SignerTally>;
   /** Roots of folded findings, by cause. */
@@ -182,15 +161,25 @@ export class IndexedState {
     this.#requests = new EntryTable(entries, 'q:', toRequest);
     this.#approvals = new CountedTable(head?.approvals ?? 0, entries, 'v:', (form) => form as Approval);
     this.#approved = new CountedTable(head?.approved ?? 0, entries, 'm:', (form) => form as Approved);
-    this.#rejects = new EntryTable(entries, 'V:', (form) => form as RejectEntry, keyOf);
-    this.#calls = new EntryTable(entries, 'Y:', (form) => form as CallEntry, keyOf);
-    this.#awaiting = new EntryTable(entries, 'W:', (form) => form as RequestedApproval, keyOf);
-    this.#revocations = new IndexedRevocations(entries, head?.revocations ?? 0);
-    this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
+    const rejects = new EntryTable(entries, 'V:', (form) => form as RejectEntry, keyOf);
+    const calls = new EntryTable(entries, 'Y:', (form) => form as CallEntry, keyOf);
+    const awaiting = new EntryTable(entries, 'W:', (form) => form as RequestedApproval, keyOf);
+    this.#revocations = new IndexedRevocations(
+      head?.revocations ?? 0,
+      entries,
+      'z:',
+      (form) => form as Revocation,
+    );
+    const checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
     this.#folds = new CountedTable(head?.folds ?? 0, entries, 'f:', decodeFinding, keyOf);
     this.#first = new EntryTable(entries, 'F:', decodeFinding);
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
+    this.#tables = [
+      ...[this.#events, this.#grants, this.#actions, this.#requests, this.#approvals, this.#approved],
+      ...[rejects, calls, awaiting, this.#revocations, this.#pending, checkpoints, this.#signers],
+      ...[this.#folds, this.#first],
+    ];
     this.last = head?.last;
     this.files = head?.files ?? '';
     this.stamp = head?.stamp;
@@ -204,10 +193,10 @@ export class IndexedState {
       pending: this.#pending,
       approvals: this.#approvals,
       approved: this.#approved,
-      rejects: this.#rejects,
+      rejects,
       revocations: this.#revocations,
-      calls: this.#calls,
-      awaiting: this.#awaiting,
+      calls,
+      awaiting,
       latest: undefined,
     };
     const keyring = new Keyring(backend, keySource(entries, head));
@@ -223,7 +212,7 @@ export class IndexedState {
       links,
       signers: this.#signers,
       foldRoots: this.#folds,
-      seals: { ...fresh.seals, known: this.#checkpoints, unsealed: this.#unsealed },
+      seals: { ...fresh.seals, known: checkpoints, unsealed: this.#unsealed },
     };
   }
 
@@ -340,21 +329,7 @@ export class IndexedState {
   takeChanges(): EntryChange[] {
     const { state } = this;
     const changes = [
-      ...this.#events.takeChanges(),
-      ...this.#grants.takeChanges(),
-      ...this.#actions.takeChanges(),
-      ...this.#requests.takeChanges(),
-      ...this.#approvals.takeChanges(),
-      ...this.#approved.takeChanges(),
-      ...this.#rejects.takeChanges(),
-      ...this.#calls.takeChanges(),
-      ...this.#awaiting.takeChanges(),
-      ...this.#revocations.takeChanges(),
-      ...this.#pending.takeChanges(),
-      ...this.#checkpoints.takeChanges(),
-      ...this.#signers.takeChanges(),
-      ...this.#folds.takeChanges(),
-      ...this.#first.takeChanges(),
+      ...this.#tables.flatMap((table) => table.takeChanges()),
       ...this.#starts.takeChanged().map((id) => {
         const open = this.#starts.get(id);
         return this.#entries.change(`s:${id}`, open?.size === 0 ? undefined : open);

@@ -225,7 +225,10 @@ export class LedgerIndex {
     this.#views.clear();
     await this.#entries.close();
     this.#entries.current = await remake(folder, DEFAULT_WAIT_MS);
-    if (this.#entries.current === undefined) throw unusable(folder);
+    if (this.#entries.current === undefined)
+      throw new NorthrootError('INDEX_UNUSABLE', `the index ${folder} cannot be rebuilt`, {
+        hint: 'remove it',
+      });
     this.#options.onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason });
   }
 
@@ -382,10 +385,4 @@ async function remake(folder: string, waitMs: number): Promise<EntryStore | unde
   } catch {
     return undefined;
   }
-}
-
-function unusable(folder: string): NorthrootError {
-  return new NorthrootError('INDEX_UNUSABLE', `the index ${folder} cannot be rebuilt`, {
-    hint: 'remove it',
-  });
 }

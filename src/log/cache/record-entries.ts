@@ -7,7 +7,7 @@
 
 import { defined } from '../../base/defined.js';
 import type { Rational } from '../../base/value/rational.js';
-import type { Finding, RelatedRecord } from '../../format/finding/finding.js';
+import type { Finding } from '../../format/finding/finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url, nodeHash } from '../../format/tree/compact-range.js';
@@ -25,7 +25,6 @@ import { decodeValue, encodeRational, encodeText, encodeValue, type FileNames } 
 import { type EntryChange, IndexFault } from './entry-store.js';
 import { type Entries, EntryTable, isCount, keyNumber } from './tables.js';
 
-/** Hashes per tree entry. */
 export const HASHES_PER_ENTRY = 256;
 const LEVELS_PER_ENTRY = 8;
 
@@ -88,7 +87,6 @@ export interface NamingForm {
 interface RecordsHead {
   /** Whether every readable record's number is its ordinal, and its id unique. */
   readonly isRegular: boolean;
-  /** Whether every line is a readable record. */
   readonly isReadable: boolean;
   readonly checkpoint: TrackedCheckpoint | undefined;
 }
@@ -144,7 +142,6 @@ export class RecordEntries {
     this.#above = above && [...grantChain(above)].map((grant) => [grant, keepAccounts(grant)] as const);
   }
 
-  /** The grants above the current line. */
   get above(): readonly Grant[] {
     return this.#above?.map(([grant]) => grant) ?? [];
   }
@@ -343,14 +340,10 @@ function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
       part: isWhole ? undefined : ([at.byteOffset - offset, at.byteLength] as const),
       expected,
       actual,
-      related: related?.map(toRelated),
+      related: related?.map(({ file, line, seq, eventId }) => ({ file, line, seq, eventId })),
       lineDigest,
     }),
   };
-}
-
-function toRelated({ file, line, seq, eventId }: RelatedRecord): RelatedRecord {
-  return { file, line, seq, eventId };
 }
 
 function keepAccounts({ accounts }: Grant): Kept[] {

@@ -18,15 +18,13 @@ import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { nodeBackend } from '../../format/signature/node-backend.js';
 import type { Approval } from '../../rules/bounds/approval.js';
-import type { Approved, Grant } from '../../rules/bounds/grant.js';
-import type { OpenStart } from '../../rules/bounds/started.js';
+import type { Grant } from '../../rules/bounds/grant.js';
 import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import type { SavedNode } from '../../rules/bounds/timeline-node.js';
 import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
 import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
-import type { CallEntry, RejectEntry, RequestedApproval } from '../../rules/verify/approval-tables.js';
 import { EventIndex, type EventIndexData } from '../../rules/verify/event-index.js';
-import type { PendingLink, RequestEntry } from '../../rules/verify/links.js';
+import type { PendingLink } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import {
   type ActionForm,
@@ -54,32 +52,29 @@ const ID_BYTES = 32;
 /** Ids are compared as 32-bit words. */
 const ALIGNMENT = 4;
 
+/** The links that are maps in memory. */
+const TABLES = ['starts', 'expiring', 'requests', 'approved', 'rejects', 'calls', 'awaiting'] as const;
+
 interface SavedGrant {
   readonly form: GrantForm;
   /** Each limit's timeline nodes, by number. */
   readonly nodes: readonly ReadonlyMap<number, SavedNode>[];
 }
 
-interface Saved {
+type SavedTables = Readonly<Record<(typeof TABLES)[number], ReadonlyMap<string, unknown>>>;
+
+interface Saved extends SavedTables {
   readonly form: typeof FORM;
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
   readonly head: HeadForm;
   readonly keys: readonly SavedKey[];
-  /** The number of ids at the end. */
   readonly ids: number;
   readonly events: Omit<EventIndexData, 'ids'>;
   readonly grants: readonly SavedGrant[];
   readonly actions: readonly ActionForm[];
-  readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
-  readonly expiring: ReadonlyMap<string, string>;
-  readonly requests: ReadonlyMap<string, RequestEntry>;
   readonly approvals: readonly Approval[];
-  readonly approved: ReadonlyMap<string, Approved>;
-  readonly rejects: ReadonlyMap<string, RejectEntry>;
   readonly revocations: readonly Revocation[];
-  readonly calls: ReadonlyMap<string, CallEntry>;
-  readonly awaiting: ReadonlyMap<string, RequestedApproval>;
   readonly pending: readonly PendingLink[];
   readonly checkpoints: readonly KnownCheckpoint[];
   readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
@@ -96,6 +91,7 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     throw new TypeError('expected a state that is in memory');
   const { ids, ...columns } = events.save();
   const saved: Saved = {
+    ...(Object.fromEntries(TABLES.map((name) => [name, mapOf<unknown>(links[name])])) as unknown as SavedTables),
     form: FORM,
     policy,
     witnessPolicy,
@@ -105,15 +101,8 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     events: columns,
     grants: [...links.grants.values()].map(saveWholeGrant),
     actions: [...links.actions.values()].map(saveAction),
-    starts: links.starts,
-    expiring: links.expiring,
-    requests: mapOf(links.requests),
     approvals: [...links.approvals.values()],
-    approved: mapOf(links.approved),
-    rejects: mapOf(links.rejects),
     revocations: [...links.revocations],
-    calls: mapOf(links.calls),
-    awaiting: mapOf(links.awaiting),
     pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
     unsealed: seals.unsealed,
@@ -234,8 +223,7 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
     events: new EventIndex({ ...events, ids: [ids] }),
     foldRoots: new Map(saved.foldRoots),
   };
-  const { grants, actions, starts, expiring, requests, pending } = state.links;
-  const { approvals, approved, rejects, revocations, calls, awaiting } = state.links;
+  const { grants, actions, pending, approvals, revocations } = state.links;
   const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
     fromDigestText(place.eventId);
   for (const { form, nodes } of saved.grants) {
@@ -250,14 +238,11 @@ function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): Save
       idOf(form),
       restoreAction(form, (index) => grants.at(index)),
     );
-  for (const [id, open] of saved.starts) starts.set(id, open);
-  for (const [id, until] of saved.expiring) expiring.set(id, until);
-  for (const [name, id] of saved.requests) requests.set(name, id);
+  for (const name of TABLES) {
+    const table = state.links[name] as Pick<Map<string, unknown>, 'set'>;
+    for (const [key, value] of saved[name]) table.set(key, value);
+  }
   for (const approval of saved.approvals) approvals.set(idOf(approval), approval);
-  for (const [id, by] of saved.approved) approved.set(id, by);
-  for (const [call, reject] of saved.rejects) rejects.set(call, reject);
-  for (const [call, entry] of saved.calls) calls.set(call, entry);
-  for (const [call, request] of saved.awaiting) awaiting.set(call, request);
   for (const revocation of saved.revocations) revocations.push(revocation);
   for (const link of saved.pending) pending.set(link.id, link);
   for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);

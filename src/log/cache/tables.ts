@@ -9,7 +9,6 @@ import type { Table } from '../../rules/verify/table.js';
 import { decodeValue, encodeValue, type FileNames } from './codec.js';
 import { type EntryChange, type EntryStore, IndexFault } from './entry-store.js';
 
-/** The entries of one view of a ledger. */
 export class Entries {
   readonly #store: EntryStore;
   readonly #view: string;
@@ -74,7 +73,6 @@ export function keyNumber(n: number): string {
 /** Entries cached before unreferenced ones are dropped. */
 const MAX_CACHED = 20_000;
 
-/** A table of values, each an entry. */
 export class EntryTable<V extends object> implements Table<string, V> {
   readonly #entries: Entries;
   readonly #prefix: string;

@@ -11,7 +11,6 @@ import { NorthrootError } from '../../base/error.js';
 /** Keys, notes and proofs are shorter. */
 const HEAD_BYTES = 4096;
 
-/** The start of every record. */
 const RECORD_START = '{"event":{';
 
 const OPENING_BRACE = 0x7b;

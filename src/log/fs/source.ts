@@ -126,7 +126,6 @@ async function readBehind(
   return undefined;
 }
 
-/** A file, with its status at opening. */
 interface OpenedFile {
   readonly file: FileHandle;
   readonly before: Stats;

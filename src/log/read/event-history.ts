@@ -131,7 +131,6 @@ type HistoryPlace = Pick<HistoryEvent, 'file' | 'line'>;
 interface Seen {
   readonly file: string;
   readonly line: number;
-  /** Related events. */
   readonly ids: ReadonlySet<string>;
   readonly verdict: EventVerdict;
   readonly signatures: readonly HistorySignature[];

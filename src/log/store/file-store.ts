@@ -64,7 +64,6 @@ interface KnownEnd {
   readonly tip: string;
   /** In bytes, without a torn tail. */
   readonly byteOffset: number;
-  /** The number of the next line. */
   readonly line: number;
 }
 
@@ -120,7 +119,10 @@ export class FileStore implements LedgerStore {
     const kind = await fileSystem.kindOf(path);
     if (kind === 'other')
       throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is neither a file nor a folder`);
-    if (kind === 'missing' && !create) throw missing(path);
+    if (kind === 'missing' && !create)
+      throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+        hint: 'make it first',
+      });
     const isFolder = kind === 'folder' || (kind === 'missing' && path.endsWith('/'));
     if (isFolder && kind === 'missing') await fileSystem.makeFolder(path);
     const store = new FileStore(path, isFolder, kind === 'missing', options);
@@ -350,7 +352,6 @@ export class FileStore implements LedgerStore {
     if (this.#lock === undefined) throw needsLock();
   }
 
-  /** The index of a position's file. */
   #indexOf({ file }: StorePosition, paths: readonly string[]): number {
     if (!this.isFolder) return 0;
     const at = paths.findIndex((path) => basename(path) === basename(file));
@@ -587,12 +588,6 @@ async function hashLongLineBefore(file: OpenFile, end: number): Promise<string |
     at += count;
   }
   return undefined;
-}
-
-function missing(path: string): NorthrootError {
-  return new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-    hint: 'make it first',
-  });
 }
 
 function replaced(path: string): NorthrootError {

@@ -125,7 +125,6 @@ class TreeWriter {
     this.#fileSystem = fileSystem;
   }
 
-  /** Writes all but the checkpoint. */
   async writeAll(source: LedgerSource, checkpoint: Checkpoint, options: WriteTilesOptions): Promise<void> {
     await this.#fileSystem.makeFolder(joinPath(this.#folder, 'tile'));
     const hasher = new TileHasher();

@@ -627,7 +627,6 @@ function placeOf(
   };
 }
 
-/** The grant that a record names. */
 function grantOf(
   { state }: VerifiedRecord,
   { grant_event_id: id }: Pick<AdjustmentEvent, 'grant_event_id'>,

@@ -175,7 +175,6 @@ function toolOf(report: LazyReport): object {
   };
 }
 
-/** Notifications of this format. */
 const OWN_NOTIFICATIONS = ['UNDECIDED', 'FINDINGS_OMITTED', 'BASELINE'] as const;
 
 /** Where readers learn what northroot is. */

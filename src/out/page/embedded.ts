@@ -17,7 +17,6 @@ export const EMBEDDED_ID = 'northroot-embedded';
 /** The `id` of the script element that holds the verifier, compressed as the ledger is. */
 export const CORE_ID = 'northroot-core';
 
-/** A file of the ledger. */
 export interface EmbeddedSegment {
   readonly file: string;
   /** Null outside folders of segments. */

@@ -4,8 +4,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../../base/value/quantity.js';
 import type { GrantWithdrawn } from '../../format/schema/generated/types.js';
-import { type Guide, moreOf } from './guide.js';
-import type { Paint } from './paint.js';
+import { type Guide, moreOf, type Paint } from './guide.js';
 
 /** One grant's accounts, as reports have them. */
 export interface AccountRow {

@@ -2,6 +2,8 @@
 
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
 import type {
+  ActivityAdjustment,
+  ActivityDenial,
   ActivityGrant,
   ActivityKey,
   ActivityMeter,
@@ -23,8 +25,7 @@ import {
   type Table,
   texts,
 } from './document.js';
-import { type Guide, notCheckedText } from './guide.js';
-import { type Paint, plainPaint } from './paint.js';
+import { type Guide, notCheckedText, type Paint, plainPaint } from './guide.js';
 import { count, deniedOf, effectWord, groupDigits, grouped, inFlightText, ranOf } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
@@ -360,24 +361,24 @@ function describeSpending({ totals: { meters } }: ActivityReport): Section {
     ['in_invalid', 'by invalid records'],
   ] as const;
   const wrong = optional.filter(([name]) => rows.some((row) => row[name] !== undefined));
+  const sum = amount<ActivityMeter>;
   const columns = [
-    ...texts('unit'),
-    ...numbers('spent'),
-    ...(isAdjusted ? numbers('used', 'added', 'taken off') : []),
-    ...numbers(...bases.map((basis) => BASIS_WORDS[basis]), ...wrong.map(([, head]) => head)),
-    ...(hasReserved ? numbers('still reserved') : []),
+    word('unit', ({ unit }: ActivityMeter) => [outside(unit)]),
+    sum('spent', ({ spent }) => spent),
+    ...(isAdjusted
+      ? [
+          sum('used', ({ used }) => used),
+          sum('added', ({ debited }) => debited),
+          sum('taken off', ({ credited }) => credited),
+        ]
+      : []),
+    ...bases.map((basis) => sum(BASIS_WORDS[basis], ({ basis: by }) => by[basis] ?? '0')),
+    ...wrong.map(([name, head]) => sum(head, ({ [name]: by = '0' }) => by)),
+    ...(hasReserved ? [sum('still reserved', ({ reserved }) => reserved)] : []),
   ];
-  const tables = listed(meters, { noun: 'unit', columns }, (meter) => ({
-    cells: [
-      [outside(meter.unit)],
-      amountCell(meter.spent),
-      ...(isAdjusted ? [meter.used, meter.debited, meter.credited].map(amountCell) : []),
-      ...bases.map((basis) => amountCell(meter.basis[basis] ?? '0')),
-      ...wrong.map(([name]) => amountCell(meter[name] ?? '0')),
-      ...(hasReserved ? [amountCell(meter.reserved)] : []),
-    ],
-    isBad: wrong.some(([name]) => meter[name] !== undefined),
-  }));
+  const tables = listed(meters, { noun: 'unit' }, columns, (meter) =>
+    wrong.some(([name]) => meter[name] !== undefined),
+  );
   const words =
     meters.length === 0
       ? 'No amount is recorded.'
@@ -391,16 +392,14 @@ function describeEvidenceOfUse({ evidence = [] }: ActivityReport): Section[] {
     amounts.map(({ name, amount }, index) => ({ type, records, name, amount, isFirst: index === 0 })),
   );
   if (all.length === 0) return [];
-  const columns = [...texts('type of record'), ...numbers('records'), ...texts('what'), ...numbers('amount')];
   const words =
     'Amounts in other records, such as imported logs. They have no authorization, and are in no account of a grant and in no sum above. If an execution states the same use, it is in both. A message or span that is stated several times counts once. A part, such as cached input tokens, may be included in its whole: do not add up different names.';
-  const tables = listed(all, { noun: 'amount', columns }, ({ type, records, name, amount, isFirst }) => ({
-    cells: [
-      ...(isFirst ? [[outside(type)], [grouped(records)]] : [[], []]),
-      [outside(name)],
-      amountCell(amount),
-    ],
-  }));
+  const tables = listed(all, { noun: 'amount' }, [
+    word('type of record', ({ type, isFirst }) => (isFirst ? [outside(type)] : [])),
+    figure('records', ({ records, isFirst }) => (isFirst ? grouped(records) : '')),
+    word('what', ({ name }) => [outside(name)]),
+    amount('amount', ({ amount: sum }) => sum),
+  ]);
   return [{ title: 'What evidence says', lines: [[words]], tables }];
 }
 
@@ -489,7 +488,6 @@ function countCells(counts: ActivityTotals | undefined): Line[] {
 
 function describeAllowance(report: ActivityReport): Section {
   const { problems, grants } = report;
-  const columns = [...texts('code', 'what is wrong'), ...numbers('records'), ...texts('first')];
   return {
     title: 'Was all of it allowed?',
     lines: [
@@ -500,15 +498,19 @@ function describeAllowance(report: ActivityReport): Section {
           first === undefined ? [] : [describeProblem(code, first, grants)],
         ),
     ],
-    tables: listed(problems, { noun: 'code', columns }, ({ code, class: of, records, first: [first] }) => ({
-      cells: [
-        [code],
-        [`${of}: ${isFindingCode(code) ? CODE_PAGES[code].title : ''}`],
-        [grouped(records)],
-        first === undefined ? [] : placeOf(first),
+    tables: listed(
+      problems,
+      { noun: 'code' },
+      [
+        word('code', ({ code }) => [code]),
+        word('what is wrong', ({ code, class: of }) => [
+          `${of}: ${isFindingCode(code) ? CODE_PAGES[code].title : ''}`,
+        ]),
+        figure('records', ({ records }) => grouped(records)),
+        word('first', ({ first: [first] }) => (first === undefined ? [] : placeOf(first))),
       ],
-      isBad: true,
-    })),
+      () => true,
+    ),
   };
 }
 
@@ -538,45 +540,24 @@ function describeProblem(code: string, first: ProblemPlace, grants: readonly Act
 }
 
 function describeRefusals({ totals, denied, blocked }: ActivityReport): Section {
-  const deniedColumns = [
-    ...numbers('seq'),
-    ...texts('time', 'principal', 'asked for', 'denied by', 'code', 'policy it names', 'failed checks'),
-  ];
-  const blockedColumns = [...numbers('seq'), ...texts('time', 'principal', 'tool', 'error code')];
   const words =
     'Denied: a request that was refused, by the signer of the denial. Blocked: an attempt that was made anyway, and stopped by the denial before it ran.';
   return {
     title: 'What was refused: denied or blocked',
     lines: [[describeRefused(totals)], ...(denied.length + blocked.length > 0 ? [[words]] : [])],
     tables: [
-      ...listed(
-        denied,
-        {
-          caption: 'Requests that were denied',
-          noun: 'request',
-          total: deniedOf(totals),
-          columns: deniedColumns,
-        },
-        (each) => ({
-          cells: [
-            ...placeCells(each),
-            each.tool_name === undefined ? ['a grant'] : [outside(each.tool_name)],
-            signersLine(each.signers),
-            [each.decision_code],
-            [outside(each.policy_id)],
-            names(each.failed_checks),
-          ],
-        }),
-      ),
+      ...listed(denied, { caption: 'Requests that were denied', noun: 'request', total: deniedOf(totals) }, [
+        ...placeColumns('principal'),
+        word('asked for', ({ tool_name: tool }) => [tool === undefined ? 'a grant' : outside(tool)]),
+        word('denied by', ({ signers }) => signersLine(signers)),
+        word('code', ({ decision_code: code }) => [code]),
+        word('policy it names', ({ policy_id: policy }) => [outside(policy)]),
+        word('failed checks', ({ failed_checks: checks }) => names(checks)),
+      ]),
       ...listed(
         blocked,
-        {
-          caption: 'Attempts that were blocked',
-          noun: 'attempt',
-          total: totals.executions.blocked,
-          columns: blockedColumns,
-        },
-        (each) => ({ cells: [...placeCells(each), [outside(each.tool_name)], [each.error_code ?? '']] }),
+        { caption: 'Attempts that were blocked', noun: 'attempt', total: totals.executions.blocked },
+        [...placeColumns('principal'), toolColumn, word('error code', ({ error_code: code = '' }) => [code])],
       ),
     ],
   };
@@ -590,7 +571,6 @@ function describeAuthority(report: ActivityReport): Section {
   };
 }
 
-/** A row for each unit of each grant. */
 function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
   if (grants.length === 0) return [];
   const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
@@ -667,16 +647,13 @@ function signerTable({ signers, unsigned }: ActivityReport): Table[] {
 }
 
 function decisionTable({ decisions }: ActivityReport): Table[] {
-  const columns = [...texts('decision', 'of', 'code', 'policy it names'), ...numbers('times')];
-  return listed(decisions, { caption: 'Decisions', noun: 'decision', columns }, (each) => ({
-    cells: [
-      [each.decision],
-      [each.kind],
-      [each.decision_code],
-      [outside(each.policy_id)],
-      [grouped(each.count)],
-    ],
-  }));
+  return listed(decisions, { caption: 'Decisions', noun: 'decision' }, [
+    word('decision', ({ decision }) => [decision]),
+    word('of', ({ kind }) => [kind]),
+    word('code', ({ decision_code: code }) => [code]),
+    word('policy it names', ({ policy_id: policy }) => [outside(policy)]),
+    figure('times', ({ count: times }) => grouped(times)),
+  ]);
 }
 
 /** What was approved, withdrawn and corrected, and what is open at the end; nothing of what there is none of. */
@@ -692,112 +669,88 @@ function describeRest(report: ActivityReport): Section[] {
 
 function describeApprovals({ totals, approvals }: ActivityReport): Section {
   const { approved, rejected, used } = totals.approvals;
-  const columns = [
-    ...numbers('seq'),
-    ...texts('time', 'by', 'answer', 'code', 'tool', 'grant', 'used by', 'signed by'),
-  ];
-  const total = approved + rejected;
-  const table = { caption: 'Approvals', noun: 'approval', total, columns };
   return {
     title: 'Who approved what',
     lines: [
       [`${count(approved, 'approval')}, of which ${grouped(used)} used; ${grouped(rejected)} rejected.`],
     ],
-    tables: listed(approvals, table, (each) => ({
-      cells: [
-        ...placeCells(each),
-        [each.decision === 'approve' ? 'approved' : 'rejected'],
-        [each.decision_code],
-        [outside(each.tool_name)],
-        [recordText(each.grant_seq, each.grant_event_id)],
-        [each.used_by === undefined ? 'none' : shortId(each.used_by)],
-        signersLine(each.signers),
-      ],
-    })),
+    tables: listed(approvals, { caption: 'Approvals', noun: 'approval', total: approved + rejected }, [
+      ...placeColumns('by'),
+      word('answer', ({ decision }) => [decision === 'approve' ? 'approved' : 'rejected']),
+      word('code', ({ decision_code: code }) => [code]),
+      toolColumn,
+      grantColumn,
+      word('used by', ({ used_by: action }) => [action === undefined ? 'none' : shortId(action)]),
+      signersColumn,
+    ]),
   };
 }
 
 function describeRevocations({ totals, revocations }: ActivityReport): Section {
   const { revoked, suspended, resumed } = totals.revocations;
-  const columns = [...numbers('seq'), ...texts('time', 'by', 'what', 'reason', 'grant', 'signed by')];
   const total = revoked + suspended + resumed;
-  const table = { caption: 'Revocations', noun: 'revocation', total, columns };
   return {
     title: 'What was revoked',
     lines: [[`${grouped(revoked)} revoked, ${grouped(suspended)} suspended, ${grouped(resumed)} resumed.`]],
-    tables: listed(revocations, table, (each) => ({
-      cells: [
-        ...placeCells(each),
-        [effectWord(each.effect), inFlightText(each.in_flight), each.counted ? '' : ' (counts for nothing)'],
-        [each.reason],
-        [recordText(each.grant_seq, each.grant_event_id)],
-        signersLine(each.signers),
+    tables: listed(
+      revocations,
+      { caption: 'Revocations', noun: 'revocation', total },
+      [
+        ...placeColumns('by'),
+        word('what', ({ effect, in_flight: inFlight, counted }) => [
+          effectWord(effect),
+          inFlightText(inFlight),
+          counted ? '' : ' (counts for nothing)',
+        ]),
+        word('reason', ({ reason }) => [reason]),
+        grantColumn,
+        signersColumn,
       ],
-      isBad: !each.counted,
-    })),
+      ({ counted }) => !counted,
+    ),
   };
 }
 
 function describeOpen({ totals, open, starts }: ActivityReport): Section {
-  const openColumns = [...numbers('seq'), ...texts('time', 'principal', 'tool', 'reserved')];
-  const startColumns = [...numbers('seq'), ...texts('started', 'principal', 'tool')];
   return {
     title: 'What is still open',
     lines: [['Allowed and not executed, or started and without a recorded end, when the ledger ends.']],
     tables: [
       ...listed(
         open,
-        {
-          caption: 'Open authorizations',
-          noun: 'authorization',
-          total: totals.open.authorizations,
-          columns: openColumns,
-        },
-        (each) => ({ cells: [...placeCells(each), [outside(each.tool_name)], listAmounts(each.reserved)] }),
+        { caption: 'Open authorizations', noun: 'authorization', total: totals.open.authorizations },
+        [...placeColumns('principal'), toolColumn, word('reserved', ({ reserved }) => listAmounts(reserved))],
       ),
       ...listed(
-        starts,
+        starts.map(({ started_at: at, ...start }) => ({ ...start, occurred_at: at })),
         {
           caption: 'Started: running, or its recorder was stopped',
           noun: 'start',
           total: totals.open.starts,
-          columns: startColumns,
         },
-        ({ started_at: at, ...each }) => ({
-          cells: [...placeCells({ ...each, occurred_at: at }), [outside(each.tool_name)]],
-        }),
+        [...placeColumns('principal', 'started'), toolColumn],
       ),
     ],
   };
 }
 
 function describeCorrections({ totals, adjustments }: ActivityReport): Section {
-  const columns = [
-    ...numbers('seq'),
-    ...texts('time', 'by', 'what', 'amounts', 'reason', 'grant', 'execution', 'signed by'),
-  ];
   const total = totals.adjustments.credits + totals.adjustments.debits;
-  const tables = listed(
-    adjustments,
-    { caption: 'Adjustments', noun: 'adjustment', total, columns },
-    (each) => {
-      const isRefused = each.amounts.every(({ counted }) => !counted);
-      const what = each.direction === 'credit' ? 'taken off' : 'added';
-      return {
-        cells: [
-          ...placeCells(each),
-          [what, isRefused ? ' (not applied: counts for nothing)' : ''],
-          listAmounts(each.amounts),
-          [each.reason],
-          [recordText(each.grant_seq, each.grant_event_id)],
-          [recordText(each.execution_seq, each.execution_event_id)],
-          signersLine(each.signers),
-        ],
-        isBad: isRefused,
-      };
-    },
-  );
-  return { title: 'What was corrected', lines: [], tables };
+  const isRefused = ({ amounts }: ActivityAdjustment): boolean => amounts.every(({ counted }) => !counted);
+  const columns: ColumnOf<ActivityAdjustment>[] = [
+    ...placeColumns('by'),
+    word('what', (each) => [
+      each.direction === 'credit' ? 'taken off' : 'added',
+      isRefused(each) ? ' (not applied: counts for nothing)' : '',
+    ]),
+    word('amounts', ({ amounts }) => listAmounts(amounts)),
+    word('reason', ({ reason }) => [reason]),
+    grantColumn,
+    word('execution', (each) => [recordText(each.execution_seq, each.execution_event_id)]),
+    signersColumn,
+  ];
+  const head = { caption: 'Adjustments', noun: 'adjustment', total };
+  return { title: 'What was corrected', lines: [], tables: listed(adjustments, head, columns, isRefused) };
 }
 
 function recordText(seq: number | undefined, id: string | undefined): string {
@@ -862,7 +815,6 @@ function listAmounts(amounts: readonly Amount[]): Line {
   return shown.length === 0 ? last : [...join(shown, ', '), ' and ', ...last];
 }
 
-/** The units of which there is any. */
 function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited' | 'reserved'): Amount[] {
   return meters.flatMap(({ unit, [part]: amount }) => (amount === '0' ? [] : [{ unit, amount }]));
 }
@@ -938,27 +890,51 @@ function isCorrected({ debited, credited }: ActivityMeter): boolean {
   return debited !== '0' || credited !== '0';
 }
 
-function placeCells(at: {
-  readonly seq: number;
-  readonly occurred_at: string;
-  readonly principal_id: string;
-}): Line[] {
-  return [[String(at.seq)], [timeText(at.occurred_at)], [outside(at.principal_id)]];
+/** A column, and what it shows of an item. */
+type ColumnOf<T> = Table['columns'][number] & { readonly cell: (item: T) => Line };
+
+function word<T>(head: string, cell: (item: T) => Line): ColumnOf<T> {
+  return { head, cell };
 }
+
+function figure<T>(head: string, cell: (item: T) => string): ColumnOf<T> {
+  return { head, isNumber: true, cell: (item) => [cell(item)] };
+}
+
+function amount<T>(head: string, cell: (item: T) => string): ColumnOf<T> {
+  return figure(head, (item) => amountText(cell(item)));
+}
+
+type Placed = Pick<ActivityDenial, 'seq' | 'occurred_at' | 'principal_id'>;
+
+function placeColumns(who: string, when = 'time'): ColumnOf<Placed>[] {
+  return [
+    figure('seq', ({ seq }) => String(seq)),
+    word(when, ({ occurred_at: at }) => [timeText(at)]),
+    word(who, ({ principal_id: principal }) => [outside(principal)]),
+  ];
+}
+
+const toolColumn = word('tool', ({ tool_name: tool }: { readonly tool_name: string }) => [outside(tool)]);
+const signersColumn = word('signed by', ({ signers }: Pick<ActivityDenial, 'signers'>) =>
+  signersLine(signers),
+);
+const grantColumn = word('grant', (each: Pick<ActivityAdjustment, 'grant_seq' | 'grant_event_id'>) => [
+  recordText(each.grant_seq, each.grant_event_id),
+]);
 
 /** A table of the first items; none where there are no items. `total`: how many there are, default: the items. */
 function listed<T>(
   items: readonly T[],
-  {
-    noun,
-    total = items.length,
-    ...head
-  }: Pick<Table, 'caption' | 'columns'> & { noun: string; total?: number },
-  toRow: (item: T) => Row,
+  { noun, total = items.length, ...head }: Pick<Table, 'caption'> & { noun: string; total?: number },
+  columns: readonly ColumnOf<T>[],
+  isBad: (item: T) => boolean = () => false,
 ): Table[] {
   if (items.length === 0) return [];
-  const rows = items.slice(0, MAX_ROWS).map(toRow);
-  return [{ ...head, rows, ...cutNote(total, noun, rows.length) }];
+  const rows = items
+    .slice(0, MAX_ROWS)
+    .map((item) => ({ cells: columns.map(({ cell }) => cell(item)), isBad: isBad(item) }));
+  return [{ ...head, columns, rows, ...cutNote(total, noun, rows.length) }];
 }
 
 function cutNote(total: number, noun: string, shown = Math.min(total, MAX_ROWS)): { readonly note?: string } {

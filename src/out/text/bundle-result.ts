@@ -3,8 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import type { BundleResult } from '../../format/schema/generated/types.js';
 import { keyText } from './accounts.js';
-import { notCheckedLines } from './guide.js';
-import { type Paint, plainPaint } from './paint.js';
+import { notCheckedLines, type Paint, plainPaint } from './guide.js';
 import { renderFinding, TRUST_WORDS, VERDICT_STYLES } from './report.js';
 import { count, countsText, grouped, row, selectionText } from './words.js';
 

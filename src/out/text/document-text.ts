@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { Document, Line, Table } from './document.js';
-import type { Paint } from './paint.js';
+import type { Paint } from './guide.js';
 import { VERDICT_STYLES } from './report.js';
 
 /** Where sentences break. */

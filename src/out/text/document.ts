@@ -5,7 +5,6 @@ type Piece = string | { readonly value: string };
 
 export type Line = readonly Piece[];
 
-/** A table's column. */
 export interface Column {
   readonly head: string;
   readonly isNumber?: boolean;

@@ -13,9 +13,8 @@ import type {
   HistorySigned,
 } from '../../log/read/event-history.js';
 import { keyText, renderBalances, renderSigners } from './accounts.js';
-import type { Guide } from './guide.js';
+import type { Guide, Paint } from './guide.js';
 import { approvalRuleText, checkTexts, digest, list, object, quantityText, string } from './json.js';
-import type { Paint } from './paint.js';
 import { renderFinding } from './report.js';
 import { inFlightText } from './words.js';
 

@@ -1,7 +1,6 @@
-/** Words of the calling program in texts: how to see more, and what to do. */
+/** What the calling program gives to texts: words, how to see more and what to do, and colours. */
 
 import type { FindingCode } from '../../format/finding/catalog.js';
-import type { Paint } from './paint.js';
 
 interface NotChecked {
   readonly code: string;
@@ -49,3 +48,8 @@ export function notCheckedLines(list: readonly NotChecked[], paint: Paint, guide
     ...list.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`),
   ];
 }
+
+/** Wraps text in a terminal style, or returns it unchanged. */
+export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
+
+export const plainPaint: Paint = (_style, text) => text;

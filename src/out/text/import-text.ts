@@ -22,7 +22,7 @@ import {
   tableSection,
   texts,
 } from './document.js';
-import { type Paint, plainPaint } from './paint.js';
+import { type Paint, plainPaint } from './guide.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and files in the title. */

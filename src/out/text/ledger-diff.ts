@@ -2,8 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import type { DiffRecord, DiffSide, LedgerDiff } from '../../proof/ledger-diff.js';
-import { type Guide, moreOf } from './guide.js';
-import type { Paint } from './paint.js';
+import { type Guide, moreOf, type Paint } from './guide.js';
 
 /** The most members that are listed. */
 const MAX_MEMBERS = 20;

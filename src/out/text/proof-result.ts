@@ -7,9 +7,8 @@ import type { StatementResult } from '../../proof/statement/verify-statement.js'
 import type { ConsistencyResult } from '../../proof/verify-consistency.js';
 import type { ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-proof.js';
 import type { ReceiptResult } from '../../proof/verify-receipt.js';
-import { type Guide, notCheckedLines } from './guide.js';
+import { type Guide, notCheckedLines, type Paint } from './guide.js';
 import { object } from './json.js';
-import type { Paint } from './paint.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
 

@@ -6,8 +6,7 @@ import type { FindingJson, RevokedKeyJson } from '../../format/schema/generated/
 import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../../rules/report/causes.js';
 import type { LazyReport } from '../../rules/report/report.js';
 import { renderAccounts, renderSigners, shortId } from './accounts.js';
-import { type Guide, moreOf, notCheckedLines } from './guide.js';
-import { type Paint, plainPaint } from './paint.js';
+import { type Guide, moreOf, notCheckedLines, type Paint, plainPaint } from './guide.js';
 import {
   count,
   countsText,

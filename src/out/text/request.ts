@@ -7,7 +7,7 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import type { RequestRule, RequestView } from '../../log/policy/explain-request.js';
 import { renderBalances } from './accounts.js';
 import { showContent } from './content.js';
-import type { Paint } from './paint.js';
+import type { Paint } from './guide.js';
 import { count, row, spanText } from './words.js';
 
 /** Words of the calling program: how a request is answered, and how all of a long content is shown. */

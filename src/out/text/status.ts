@@ -3,8 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import type { LedgerStatus, ScarceMeter, StatusKey } from '../../log/read/status.js';
-import { type Guide, moreOf, notCheckedLines } from './guide.js';
-import { type Paint, plainPaint } from './paint.js';
+import { type Guide, moreOf, notCheckedLines, type Paint, plainPaint } from './guide.js';
 import { VERDICT_STYLES } from './report.js';
 import { count, grouped, row } from './words.js';
 

@@ -7,14 +7,12 @@ import type { LedgerSource } from '../source/ledger-source.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 
-/** The place of a record. */
 interface KeyRecord {
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
 }
 
-/** A key and its history. */
 export interface ListedKey {
   readonly key: Key;
   /** The record that added it; undefined where the trust policy pins it. */
@@ -25,7 +23,6 @@ export interface ListedKey {
   readonly revoked: (KeyRecord & { readonly reason: string | undefined }) | undefined;
 }
 
-/** The keys of a ledger. */
 export interface KeyList {
   readonly origin: string | undefined;
   /** In ledger order. */

@@ -40,7 +40,6 @@ import { listRevoked, type RevokedKey } from './revoked.js';
 /** A report in the form of SPEC §9, with its findings. */
 export type Report = ReportJson & { findings: FindingJson[] };
 
-/** An allowed grant and its account. */
 type ReportGrant = Report['grants'][number];
 
 /** A list that is read again at each iteration. An array is one. */
@@ -116,133 +115,91 @@ export function buildLazyReport(result: VerificationResult): LazyReport {
       by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
       by_verdict: countVerdicts(result),
     },
-    grants: new Grants(state),
-    open_authorizations: new OpenAuthorizations(state),
+    grants: new LazyList(state, countGrants, listGrants),
+    open_authorizations: new LazyList(state, countOpenAuthorizations, listOpen),
     ...openStarts(state),
-    approvals: new Approvals(state),
-    revocations: new Revocations(state),
+    approvals: new LazyList(state, ({ links }) => countOf(links.approvals.values()), listApprovals),
+    revocations: new LazyList(state, ({ links }) => countOf(links.revocations), listRevocations),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
   };
 }
 
 /** See {@link LazyReport}. */
-class Grants implements ReadableList<ReportGrant> {
+class LazyList<T> implements ReadableList<T> {
   readonly #state: VerifyState;
+  readonly #count: (state: VerifyState) => number;
+  readonly #list: (state: VerifyState) => Generator<T, void, void>;
 
-  constructor(state: VerifyState) {
+  constructor(
+    state: VerifyState,
+    count: (state: VerifyState) => number,
+    list: (state: VerifyState) => Generator<T, void, void>,
+  ) {
     this.#state = state;
+    this.#count = count;
+    this.#list = list;
   }
 
   get length(): number {
-    return countGrants(this.#state);
+    return this.#count(this.#state);
   }
 
-  *[Symbol.iterator](): Generator<ReportGrant, void, void> {
-    for (const grant of grantAccounts(this.#state))
-      yield {
-        event_id: grant.eventId,
-        seq: grant.seq,
-        principal_id: grant.principalId,
-        ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
-        ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
-        ...(grant.withdrawn === undefined ? {} : { withdrawn: grant.withdrawn }),
-        signers: [...grant.signers],
-        executions: grant.executions,
-        meters: grant.balances.map((balance) => ({ ...balance })),
-        ...(grant.actionCaps.length === 0
-          ? {}
-          : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
-        decimals: decimalsOf(grant.balances, grant.actionCaps),
-      };
+  [Symbol.iterator](): Generator<T, void, void> {
+    return this.#list(this.#state);
   }
 
-  toJSON(): ReportGrant[] {
+  toJSON(): T[] {
     return [...this];
   }
 }
 
-/** See {@link LazyReport}. */
-class OpenAuthorizations implements ReadableList<OpenAuthorization> {
-  readonly #state: VerifyState;
-
-  constructor(state: VerifyState) {
-    this.#state = state;
-  }
-
-  get length(): number {
-    return countOpenAuthorizations(this.#state);
-  }
-
-  *[Symbol.iterator](): Generator<OpenAuthorization, void, void> {
-    for (const { eventId, seq, toolName } of openAuthorizations(this.#state))
-      yield { event_id: eventId, seq, tool_name: toolName };
-  }
-
-  toJSON(): OpenAuthorization[] {
-    return [...this];
-  }
+function* listGrants(state: VerifyState): Generator<ReportGrant, void, void> {
+  for (const grant of grantAccounts(state))
+    yield {
+      event_id: grant.eventId,
+      seq: grant.seq,
+      principal_id: grant.principalId,
+      ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+      ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+      ...(grant.withdrawn === undefined ? {} : { withdrawn: grant.withdrawn }),
+      signers: [...grant.signers],
+      executions: grant.executions,
+      meters: grant.balances.map((balance) => ({ ...balance })),
+      ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
+      decimals: decimalsOf(grant.balances, grant.actionCaps),
+    };
 }
 
-/** See {@link LazyReport}. */
-class Approvals implements ReadableList<GivenApproval> {
-  readonly #state: VerifyState;
-
-  constructor(state: VerifyState) {
-    this.#state = state;
-  }
-
-  get length(): number {
-    return countOf(this.#state.links.approvals.values());
-  }
-
-  *[Symbol.iterator](): Generator<GivenApproval, void, void> {
-    const { approvals, grants } = this.#state.links;
-    for (const { place, principalId, grant, toolName, signers, usedBy } of approvals.values())
-      yield {
-        event_id: place.eventId,
-        seq: place.seq,
-        principal_id: principalId,
-        grant_event_id: (grants.at(grant) as Grant).place.eventId,
-        tool_name: toolName,
-        signers: [...signers],
-        used_by: usedBy ?? null,
-      };
-  }
-
-  toJSON(): GivenApproval[] {
-    return [...this];
-  }
+function* listOpen(state: VerifyState): Generator<OpenAuthorization, void, void> {
+  for (const { eventId, seq, toolName } of openAuthorizations(state))
+    yield { event_id: eventId, seq, tool_name: toolName };
 }
 
-/** See {@link LazyReport}. */
-class Revocations implements ReadableList<GivenRevocation> {
-  readonly #state: VerifyState;
+function* listApprovals({ links }: VerifyState): Generator<GivenApproval, void, void> {
+  for (const { place, principalId, grant, toolName, signers, usedBy } of links.approvals.values())
+    yield {
+      event_id: place.eventId,
+      seq: place.seq,
+      principal_id: principalId,
+      grant_event_id: (links.grants.at(grant) as Grant).place.eventId,
+      tool_name: toolName,
+      signers: [...signers],
+      used_by: usedBy ?? null,
+    };
+}
 
-  constructor(state: VerifyState) {
-    this.#state = state;
-  }
-
-  get length(): number {
-    return countOf(this.#state.links.revocations);
-  }
-
-  *[Symbol.iterator](): Generator<GivenRevocation, void, void> {
-    for (const { place, principalId, grantId, effect, inFlight, signers } of this.#state.links.revocations)
-      yield {
-        event_id: place.eventId,
-        seq: place.seq,
-        principal_id: principalId,
-        grant_event_id: grantId,
-        effect,
-        ...(inFlight === undefined ? {} : { in_flight: inFlight }),
-        signers: [...signers],
-      };
-  }
-
-  toJSON(): GivenRevocation[] {
-    return [...this];
-  }
+function* listRevocations({ links }: VerifyState): Generator<GivenRevocation, void, void> {
+  for (const { place, principalId, grantId, effect, inFlight, signers } of links.revocations)
+    yield {
+      event_id: place.eventId,
+      seq: place.seq,
+      principal_id: principalId,
+      grant_event_id: grantId,
+      effect,
+      ...(inFlight === undefined ? {} : { in_flight: inFlight }),
+      signers: [...signers],
+    };
 }
 
 function countOf(values: Iterable<unknown>): number {

@@ -9,7 +9,6 @@ import type { VerificationResult } from '../verify/run-verification.js';
  */
 type RestsOn = 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 
-/** A revoked key. */
 export interface RevokedKey {
   readonly keyid: string;
   readonly revokedAtSeq: number;

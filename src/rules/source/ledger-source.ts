@@ -81,12 +81,10 @@ export interface LedgerSource {
 
 /** The beginning of a line. */
 export interface LedgerPlace {
-  /** Its offset in the ledger. */
   readonly bytes: number;
   /** How many leaves are before it. */
   readonly ordinal: number;
   /** In its file, from 1 on. */
   readonly line: number;
-  /** Its offset in its file. */
   readonly offset: number;
 }

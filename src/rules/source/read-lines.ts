@@ -10,7 +10,6 @@ import type { LedgerSource, Segment } from './ledger-source.js';
 /** Opens the same ledger, for each of several passes. */
 export type OpenLedger = () => Promise<LedgerSource>;
 
-/** A line and its place. */
 export interface LedgerLine {
   /** Valid until the next line is requested. */
   readonly line: RawLine;

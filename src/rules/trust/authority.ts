@@ -16,7 +16,6 @@ export interface Entitlement {
   readonly principals: readonly string[];
 }
 
-/** The rule for signing one event. */
 export interface SigningRule {
   /** One of these is enough. */
   readonly anyOf: readonly Entitlement[];

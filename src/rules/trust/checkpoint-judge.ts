@@ -28,7 +28,6 @@ import {
   type WitnessPolicyKeys,
 } from './witness-policy.js';
 
-/** The role of a checkpoint's signer. */
 export type CheckpointRole = 'log' | 'witness';
 
 /** Where a key comes from: a policy of the user, an option of the user, or only the ledger. */
@@ -61,10 +60,8 @@ export interface ValidNoteSignature extends KnownNoteKey {
   readonly timestamp: number | null;
 }
 
-/** The verdict on the signatures of a note. */
 export interface NoteVerdict {
   readonly signers: CheckpointSigners;
-  /** The signatures that count. */
   readonly counted: readonly ValidNoteSignature[];
   /**
    * Signatures that do not verify, then valid ones by keys that were not entitled: one for each key and code. Warnings where harmless.
@@ -212,7 +209,6 @@ export class CheckpointRequirements {
     this.#byLine.set(name, [...(this.#byLine.get(name) ?? []), { key, role, source: 'witness-policy' }]);
   }
 
-  /** The source of a key of the keyring. */
   sourceOf(keyid: string): KeySource {
     return this.#pinned.has(keyid) ? 'trust-policy' : 'ledger';
   }
@@ -255,7 +251,6 @@ export class CheckpointRequirements {
     return { code: 'CHECKPOINT_MISSING', expected: expected.join('; '), actual: actual.join('; ') };
   }
 
-  /** The missing cosignatures. */
   findMissingWitnesses(signers: CheckpointSigners): UnmetRequirement | undefined {
     const witnesses = signers.filter(({ role }) => role === 'witness');
     // Several keys under one name are one witness.

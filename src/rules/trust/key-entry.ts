@@ -26,7 +26,8 @@ export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}
   return {
     keyid: publicKey.keyid,
     public_key: formatPublicKey(publicKey),
-    roles: roles.length === 0 ? [defaultRole(publicKey)] : [...new Set(roles)],
+    roles:
+      roles.length === 0 ? [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'] : [...new Set(roles)],
     principals: principals.length === 0 ? ['*'] : [...new Set(principals)],
     ...(name === undefined ? {} : { name }),
     ...(validFrom === undefined ? {} : { valid_from: validFrom }),
@@ -34,11 +35,6 @@ export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}
   };
 }
 
-function defaultRole({ alg }: PublicKey): Role {
-  return alg === 'ml-dsa-44' ? 'checkpoint' : 'event';
-}
-
-/** The context of an event's signature. */
 interface SigningContext {
   /** The principal of the grant that the event names, if any. */
   readonly grantPrincipalId?: string;

@@ -30,9 +30,7 @@ export interface RingKey {
   readonly patterns: KeyPatterns;
   /** Keyids of the signers that added it; undefined for a key of genesis or of a policy. */
   readonly addedBy: readonly string[] | undefined;
-  /** The record that added it. */
   readonly addedAt: RelatedRecord | undefined;
-  /** The record that revoked it. */
   readonly revokedBy: KeyRevocation | undefined;
 }
 

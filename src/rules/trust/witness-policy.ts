@@ -68,7 +68,6 @@ export interface WitnessPolicy {
   readonly quorum: string | undefined;
 }
 
-/** The prepared keys of a policy. */
 export interface WitnessPolicyKeys {
   /** In the order of the policy's `logs`. */
   readonly logs: readonly NoteKey[];

@@ -33,7 +33,6 @@ export class Names {
   }
 }
 
-/** The maximum of units in a row. */
 export const MAX_ROW_UNITS = 6;
 
 /* Where things lie in a row, in bytes, and in numbers of their size. */
@@ -149,7 +148,6 @@ export class ActionRows {
     this.#freed.push(row);
   }
 
-  /** The action of a row. */
   read(row: number, grantAt: (index: number) => Grant | undefined): Action {
     const bytes = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
     const at = (row % PIECE_ROWS) * ROW_BYTES;

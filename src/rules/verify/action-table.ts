@@ -12,7 +12,6 @@ import type { GrantTable } from './grant-table.js';
 import { Reader, Writer } from './packing.js';
 import type { Table } from './table.js';
 
-/** An open action in lists. */
 export interface OpenAction {
   /** `sha-256:…` */
   readonly eventId: string;
@@ -149,7 +148,6 @@ export class ActionTable implements Actions {
     return true;
   }
 
-  /** Clears the table. */
   clear(): void {
     for (const [, row] of this.#placed.entries()) this.rows.free(row);
     this.#placed = new RowColumn();

@@ -106,7 +106,6 @@ export class AnchorWatch {
     return true;
   }
 
-  /** Restarts with the empty tree. */
   restart(): void {
     this.#next = 0;
     for (const anchor of this.#inOrder) anchor.root = undefined;

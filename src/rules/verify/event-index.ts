@@ -26,14 +26,12 @@ export interface EventPosition {
   readonly seq: number;
 }
 
-/** An event of the index. */
 export interface IndexedEvent extends EventPosition {
   readonly kind: EventKind;
   /** For a spent action or an execution the number of the grant that it counts under; -1 for none. */
   readonly grant: number;
 }
 
-/** An event that matches a name. */
 export interface EventMatch {
   readonly seq: number;
   /** `sha-256:…` */
@@ -190,7 +188,6 @@ export class EventIndex implements EventTable {
     this.#grants.set(ordinal, grant);
   }
 
-  /** Clears the index. */
   clear(): void {
     this.#ids.close();
     this.#ids = new IdIndex();

@@ -1,6 +1,6 @@
 /** The grant that an event names, whatever the rules say of it. */
 
-import type { JsonObject, JsonValue } from '../../base/json/value.js';
+import { type JsonValue, membersOf } from '../../base/json/value.js';
 import { fromDigestText, isDigest, SHA256, toDigestText } from '../../base/value/digest.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { Grant } from '../bounds/grant.js';
@@ -28,7 +28,7 @@ export function findNamed(line: ExaminedLine): string | undefined {
         grant_event_id: adjusted,
       } = line.json() ?? {};
       return (
-        readEventId(authorization) ?? readEventId(objectOf(own)['grant_event_id']) ?? readEventId(adjusted)
+        readEventId(authorization) ?? readEventId(membersOf(own)['grant_event_id']) ?? readEventId(adjusted)
       );
     }
   }
@@ -48,8 +48,4 @@ export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | 
  */
 export function readEventId(value: JsonValue | undefined): string | undefined {
   return isDigest(value) && value.alg === SHA256 ? toDigestText(value.b64) : undefined;
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }

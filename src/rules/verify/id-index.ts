@@ -23,7 +23,6 @@ const PART_SHIFT = 24;
 /** A small cache of spilled ids that were found: many events name one grant. */
 const FOUND = 256;
 
-/** The limit of an index in memory. */
 interface IdLimit {
   /** The maximum number of ids; read when the index is bounded and after each spill. */
   readonly ids: () => number;

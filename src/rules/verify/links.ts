@@ -32,7 +32,6 @@ export interface RequestEntry {
   readonly asked: string;
 }
 
-/** Approvals by id. */
 export interface ApprovalTable extends Table<string, Approval> {
   /** In ledger order. */
   values(): Iterable<Approval>;

@@ -8,7 +8,6 @@ import type { CheckpointRole, CheckpointSigners } from '../trust/checkpoint-judg
 import type { EventVerdict } from './line-result.js';
 import type { Table } from './table.js';
 
-/** The place of a record in findings. */
 export interface RecordPlace extends RelatedRecord {
   /** The record's `seq`, where it could be read; else `seq` is its ordinal. */
   readonly ownSeq: number | undefined;
@@ -16,7 +15,6 @@ export interface RecordPlace extends RelatedRecord {
   readonly byteLength: number;
 }
 
-/** A checkpoint record. */
 export interface KnownCheckpoint {
   readonly place: RecordPlace;
   /** The verdict of its record, once that is appended. */

@@ -102,7 +102,6 @@ export function validOutcomes(
   });
 }
 
-/** The outcome of one signature, and its problem. */
 interface JudgedSignature {
   readonly outcome: SignatureOutcome;
   readonly finding?: RuleFinding;

@@ -28,7 +28,6 @@ import type { Table } from './table.js';
 /** Where the keys come from (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
 
-/** The records of a signer. */
 export interface SignerTally {
   readonly keyid: string;
   readonly principals: readonly string[];
@@ -47,7 +46,6 @@ interface ChainState {
   otherSeq: number;
 }
 
-/** The genesis record. */
 export interface KnownGenesis {
   readonly place: RecordPlace;
   readonly continues: Predecessor | undefined;

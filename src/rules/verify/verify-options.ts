@@ -104,7 +104,6 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   signal: 'signal',
 };
 
-/** Options with their defaults. */
 export type CheckedOptions = VerifyOptions & {
   readonly now: string;
   readonly maxFindings: number;

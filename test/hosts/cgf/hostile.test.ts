@@ -6,8 +6,8 @@ import { cgf } from '../../../src/hosts/cgf/index.js';
 import {
   evaluatePolicy,
   policyInput,
-  readPolicyBundle,
   type PolicyResult,
+  readPolicyBundle,
 } from '../../../src/hosts/cgf/policy.js';
 import { SearchBudget } from '../../../src/hosts/cgf/regex.js';
 import { eventsOfClaims } from '../../../src/hosts/shared/claims.js';

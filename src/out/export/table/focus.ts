@@ -77,7 +77,6 @@ const FOCUS_COLUMNS = [
   'x_GrantIds',
 ] as const;
 
-/** The version of FOCUS that the rows are of. */
 const FOCUS_VERSION = '1.2';
 
 type FocusRow = Readonly<Partial<Record<(typeof FOCUS_COLUMNS)[number], string | number | undefined>>>;

@@ -86,7 +86,14 @@ class ParquetTable<C extends Columns> {
     this.#bytes = new ByteWriter();
     this.#writer = new ParquetWriter({
       writer: this.#bytes,
-      schema: schemaOf(columns),
+      schema: [
+        { name: 'northroot', num_children: Object.keys(columns).length },
+        ...Object.entries(columns).map(([name, kind]): SchemaElement => ({
+          name,
+          repetition_type: 'OPTIONAL',
+          ...elementOf(kind),
+        })),
+      ],
       createdBy: `northroot ${VERSION}`,
     });
   }
@@ -137,17 +144,6 @@ class ParquetTable<C extends Columns> {
 function toValue(kind: ColumnKind, cell: Cell): Cell | null {
   if (cell === undefined) return null;
   return kind === 'integer' && typeof cell === 'number' ? BigInt(cell) : cell;
-}
-
-function schemaOf(columns: Columns): SchemaElement[] {
-  return [
-    { name: 'northroot', num_children: Object.keys(columns).length },
-    ...Object.entries(columns).map(([name, kind]): SchemaElement => ({
-      name,
-      repetition_type: 'OPTIONAL',
-      ...elementOf(kind),
-    })),
-  ];
 }
 
 function elementOf(kind: ColumnKind): Omit<SchemaElement, 'name'> {

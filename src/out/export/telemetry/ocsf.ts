@@ -14,7 +14,6 @@ import { describeExport } from '../about.js';
 import { meterRows, signersOf } from '../table/rows.js';
 import { safeJson } from './safe-json.js';
 
-/** The version of OCSF that the events are of. */
 export const OCSF_VERSION = '1.9.0-dev';
 
 /** What {@link exportOcsf} wrote. */

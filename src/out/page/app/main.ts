@@ -6,7 +6,7 @@ import type { BundleInputs, BundleOverview, Inputs, Overview, RowQuery } from '.
 import { type Agreement, compareReports } from './agreement.js';
 import { readEmbedded } from './blocks.js';
 import { Client, ClientError } from './client.js';
-import { h, show } from './dom.js';
+import { h, listOf, show, sizeText } from './dom.js';
 import { muted } from './parts.js';
 import { readGiven } from './files.js';
 import {
@@ -28,7 +28,6 @@ import { figuresView, notCheckedView, summaryView, verdictSentence } from './vie
 import { timelineView } from './views/timeline.js';
 import { treeView } from './views/tree.js';
 import { WhyDialog } from './views/why.js';
-import { listOf, sizeText } from './words.js';
 
 const SECTIONS = [
   ['#verdict-title', 'Verdict'],

@@ -1,7 +1,6 @@
 /** Parts that several views share. */
 
-import { type Child, h } from './dom.js';
-import { count } from './words.js';
+import { type Child, count, h } from './dom.js';
 
 /** A section under a heading that a link can point to. */
 export function section(id: string, title: string, ...children: readonly Child[]): HTMLElement {

@@ -212,7 +212,6 @@ export type Remedies = Readonly<Record<string, { readonly title: string; readonl
 /** A record that withdraws a grant, and what still ran under it. */
 export interface WithdrawalView {
   readonly row: Row;
-  /** The grant that it is of. */
   readonly grant: number | undefined;
   /** Executions under that grant that were recorded later, while it was withdrawn. */
   readonly ranLater: number;
@@ -220,10 +219,8 @@ export interface WithdrawalView {
   readonly ran: readonly number[];
 }
 
-/** An approval that was used. */
 export interface UsedApproval {
   readonly row: Row;
-  /** The action that used it. */
   readonly action: number | undefined;
 }
 
@@ -346,7 +343,6 @@ export interface GranterNodes {
 /** A part of the tree: what hangs below a record, or below a granter. */
 export type Branch = { readonly offset: number } & ({ readonly of: number } | { readonly granter: number });
 
-/** The calls of the protocol. */
 export interface Methods {
   verify(inputs: Inputs): Promise<Overview>;
   verifyBundle(inputs: BundleInputs): Promise<BundleOverview>;

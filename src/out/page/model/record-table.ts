@@ -69,7 +69,6 @@ export class RecordTable {
     return this.#line.length;
   }
 
-  /** Adds a record, and gives its kind. */
   add(record: VerifiedRecord, isLinked: boolean, event: JsonObject | undefined): Kind {
     const { examined, findings } = record;
     const index = this.length;
@@ -163,7 +162,6 @@ export class RecordTable {
     return this.#findings.get(index) ?? [];
   }
 
-  /** The indexes of records with findings. */
   withFindings(): Iterable<number> {
     return this.#findings.keys();
   }

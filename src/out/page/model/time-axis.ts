@@ -45,7 +45,6 @@ export class TimeAxis {
     return Math.min(sealed, this.#records.length) - 1;
   }
 
-  /** The whole picture. */
   draw(report: Report): Timeline {
     const [from, to] = this.#span();
     const bins = Array.from({ length: BINS }, () => ({ ok: 0, denied: 0, violation: 0, invalid: 0 }));

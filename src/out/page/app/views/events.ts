@@ -2,10 +2,9 @@
 
 import { KINDS, type Overview, type Row, type RowQuery, type Rows } from '../../model/protocol.js';
 import type { Client } from '../client.js';
-import { h, show } from '../dom.js';
+import { count, grouped, h, show, timeText } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { scroll, section, tableHead } from '../parts.js';
-import { count, grouped, timeText } from '../words.js';
 
 const PAGE = 50;
 /** Typing is waited for, in milliseconds. */

@@ -2,9 +2,8 @@
 
 import { printable } from '../../../../base/bytes/printable.js';
 import type { FindingJson, ReportJson } from '../../../../format/schema/generated/types.js';
-import { type Child, h } from '../dom.js';
+import { type Child, h, listOf } from '../dom.js';
 import { recordLink } from '../icons.js';
-import { listOf } from '../words.js';
 
 const MAX_TEXT = 200;
 

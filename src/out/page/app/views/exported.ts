@@ -2,8 +2,7 @@
 
 import { printable } from '../../../../base/bytes/printable.js';
 import type { ReportJson } from '../../../../format/schema/generated/types.js';
-import { h } from '../dom.js';
-import { count } from '../words.js';
+import { count, h } from '../dom.js';
 import { missingAnswer } from './missing.js';
 import { verdictSentence } from './summary.js';
 

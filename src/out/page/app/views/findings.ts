@@ -3,10 +3,9 @@
 import { printable } from '../../../../base/bytes/printable.js';
 import type { FindingJson } from '../../../../format/schema/generated/types.js';
 import type { Overview, Remedies } from '../../model/protocol.js';
-import { h } from '../dom.js';
+import { count, h } from '../dom.js';
 import { icon, recordLink, type Shape } from '../icons.js';
 import { moreList, muted, section } from '../parts.js';
-import { count } from '../words.js';
 import { excessWords, signersIn, type SignersOf, whoseWords } from './excess.js';
 
 const SHOWN = 50;

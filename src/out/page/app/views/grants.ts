@@ -2,10 +2,9 @@
 
 import type { GrantMeter, GrantView, Overview } from '../../model/protocol.js';
 import type { Client } from '../client.js';
-import { h, s } from '../dom.js';
+import { count, h, listOf, s, timeText } from '../dom.js';
 import { badge, icon, recordLink } from '../icons.js';
 import { moreList, muted, scroll, section } from '../parts.js';
-import { count, listOf, timeText } from '../words.js';
 
 const CURVE = { width: 120, height: 28 };
 

@@ -3,9 +3,8 @@
 import { printable } from '../../../../base/bytes/printable.js';
 import type { ReportJson } from '../../../../format/schema/generated/types.js';
 import { answerMissing, type MissingAnswer } from '../../../text/missing.js';
-import { type Child, h } from '../dom.js';
+import { type Child, count, grouped, h } from '../dom.js';
 import { recordLink } from '../icons.js';
-import { count, grouped } from '../words.js';
 
 const CHAIN_BREAKS = ['SEQ_GAP', 'PREV_MISMATCH', 'LINE_TORN', 'TILE_MISSING'];
 const MAX_NAME = 200;

@@ -4,9 +4,8 @@ import { printable } from '../../../../base/bytes/printable.js';
 import type { ActivityMeter, ActivityTotals } from '../../../../format/schema/generated/types.js';
 import { deniedOf, groupDigits, ranOf } from '../../../text/words.js';
 import type { Overview } from '../../model/protocol.js';
-import { h } from '../dom.js';
+import { count, grouped, h } from '../dom.js';
 import { muted, scroll, section, tableHead } from '../parts.js';
-import { count, grouped } from '../words.js';
 
 const UNITS_SHOWN = 8;
 const MORE_UNITS_SHOWN = 40;

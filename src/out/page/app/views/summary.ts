@@ -5,10 +5,9 @@ import type { ActivityMeter, ReportJson } from '../../../../format/schema/genera
 import { ranOf } from '../../../text/words.js';
 import { type Granter, type Oversight, type Overview, UNAUTHORIZED } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
-import { type Child, h } from '../dom.js';
+import { type Child, count, counted, countsText, grouped, h, listOf, sizeText, timeText } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { entries, muted, restItem, section } from '../parts.js';
-import { count, counted, countsText, grouped, listOf, sizeText, timeText } from '../words.js';
 import { excessWords, signersIn, whoseWords } from './excess.js';
 import { missingAnswer } from './missing.js';
 import { amountText, listSpenders, listSpent } from './spent.js';

@@ -1,10 +1,9 @@
 /** The timeline: events by verdict, checkpoints, the sealed part, refused and broken records. */
 
 import type { Mark, Overview, Timeline } from '../../model/protocol.js';
-import { type Child, h, s } from '../dom.js';
+import { type Child, count, h, s, timeText } from '../dom.js';
 import { recordLink } from '../icons.js';
 import { entry, muted, scroll, section } from '../parts.js';
-import { count, timeText } from '../words.js';
 
 /** How a picture is divided: a narrow screen has one of its own, in which marks are as large as in the wide one. */
 interface Shape {

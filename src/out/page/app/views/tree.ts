@@ -3,10 +3,9 @@
 import type { Role } from '../../../../rules/trust/authority.js';
 import type { GranterKey, GranterNode, Overview, Row } from '../../model/protocol.js';
 import type { Client } from '../client.js';
-import { type Child, h } from '../dom.js';
+import { type Child, count, grouped, h, listOf } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { moreList, muted, section } from '../parts.js';
-import { count, grouped, listOf } from '../words.js';
 
 /** Up to so many granters are open at first. */
 const OPEN_GRANTERS = 4;

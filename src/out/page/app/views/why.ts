@@ -2,10 +2,9 @@
 
 import type { MeterStep, SignatureView, Why } from '../../model/protocol.js';
 import type { Client } from '../client.js';
-import { type Child, h, show } from '../dom.js';
+import { type Child, count, h, show } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { entry, muted, scroll, tableHead } from '../parts.js';
-import { count } from '../words.js';
 import { ROW_COLUMNS, rowView } from './events.js';
 import { findingView } from './findings.js';
 
