@@ -25,9 +25,7 @@ import type { AuthorizationEvent, ResourceRef } from '../../format/schema/genera
 import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balance.js';
 import { type Action, digestKey, type Grant, grantChain, makeAction } from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
-import { withStarted } from '../../rules/bounds/started.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
-import { listRunning } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, toDenial } from './choose-approvals.js';
 import {
@@ -40,6 +38,7 @@ import {
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
+import { heldGrants } from './running-starts.js';
 
 /** May this principal call this tool with these parameters now, using at most this much? */
 export interface AuthorizationRequest {
@@ -178,10 +177,10 @@ export class GrantEvaluator implements PolicyEvaluator {
   evaluate(request: AuthorizationRequest): AuthorizationDecision {
     const event = toEvent(request);
     const grants = this.#candidates(request);
-    const running = listRunning(this.#state);
+    const hold = heldGrants(this.#state);
     let denied: AuthorizationDecision | undefined;
     for (const grant of grants) {
-      const answer = this.#decide(request, event, withStarted(grant, running));
+      const answer = this.#decide(request, event, hold(grant));
       if (answer.decision === 'allow') return answer;
       denied ??= answer;
     }
