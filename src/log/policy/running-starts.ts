@@ -130,11 +130,11 @@ class RunningStarts {
         : [...open]
             .filter(([own]) => !isKept.has(own))
             .map(([own, start]) => this.#add(own, start, grant, action));
-    this.#counted.set(id, [...kept, ...added]);
+    this.#counted.set(id, kept.length === 0 ? added : kept.concat(added));
   }
 
   #add(id: string, start: OpenStart, grant: Grant, action: Action | undefined): Counted {
-    const under = grantChain(grant).map((each) => this.#underOf(each));
+    const under = this.#chainOf(grant);
     const known = amountsOf(start.meters);
     const beyond = beyondReserved(known, action);
     const isTimed = under.some(({ times }) => times !== undefined);
@@ -151,6 +151,14 @@ class RunningStarts {
       each.remove(beyond, timed[index]);
       if (each.count === 0) this.#under.delete(each.index);
     }
+  }
+
+  /** The same list for all starts of a grant, which remember it. */
+  #chainOf(grant: Grant): readonly Under[] {
+    const own = this.#underOf(grant);
+    const isKnown = own.chain.length > 0 && own.chain.every((each) => this.#under.get(each.index) === each);
+    if (!isKnown) own.chain = grantChain(grant).map((each) => this.#underOf(each));
+    return own.chain;
   }
 
   #underOf(grant: Grant): Under {
@@ -172,6 +180,8 @@ interface Held {
 class Under {
   readonly index: number;
   count = 0;
+  /** See `RunningStarts`. */
+  chain: readonly Under[] = [];
   /** Undefined without limits of rates and concurrency. */
   readonly times: RunningTimes | undefined;
   readonly #meters: readonly string[];
