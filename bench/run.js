@@ -40,7 +40,16 @@ const MAX_APPENDS = 20_000;
 /** The ledger grows by one record in a hundred. */
 const GROWTH = 101;
 /** Figures by programs of their own. */
-const FURTHER = ['compare.js', 'ed25519.js', 'append.js', 'start.js', 'writers.js', 'cost.js', 'live.js'];
+const FURTHER = [
+  'compare.js',
+  'ed25519.js',
+  'append.js',
+  'start.js',
+  'writers.js',
+  'cost.js',
+  'live.js',
+  'guard.js',
+];
 
 const USAGE = `usage: npm run bench -- [options]
   --records N     so many records in each ledger (default: ${RECORDS})

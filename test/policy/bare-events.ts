@@ -36,7 +36,8 @@ export function feed(state: VerifyState, payload: Payload): Fed {
   const digest = hash('sha256', text, 'base64url');
   const b64 = hash('sha256', `northroot:event:v1\0${text}`, 'base64url');
   // Each before the member that it comes before in every event that is made here.
-  const next = payload['event_type'] === 'authorization' ? '"policy_digest":{' : '"principal_id":"';
+  const follower = payload['prev_event_id'] === undefined ? '"principal_id":"' : '"prev_event_id":{';
+  const next = payload['event_type'] === 'authorization' ? '"policy_digest":{' : follower;
   const [head, body, tail] = cutAt(text, '"event_type":"', next);
   const bytes = Buffer.from(
     `${head}"event_id":{"alg":"sha-256","b64":"${b64}"},${body}"payload_digest":{"alg":"sha-256","b64":"${digest}"},${tail}`,
@@ -107,12 +108,14 @@ export interface ActionOptions extends Decision {
   /** Makes it different from others. */
   readonly params: string;
   readonly meters?: readonly Meter[] | undefined;
+  readonly expiresAt?: string | undefined;
 }
 
 export function actionEvent(options: ActionOptions): Payload {
-  const { tool, params, meters } = options;
+  const { tool, params, meters, expiresAt } = options;
   return authorization(options, {
     action: {
+      ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
       ...(meters === undefined ? {} : { meter_reservation: meters.map(canonicalMeter) }),
       tool_name: tool,
       tool_params_digest: digestOf(params),
@@ -132,10 +135,13 @@ export interface ExecutionOptions {
   readonly endedAt: string;
   readonly meters?: readonly Meter[];
   readonly errorCode?: string;
+  /** The start that it settles. */
+  readonly startId?: string | undefined;
 }
 
 export function executionEvent(options: ExecutionOptions): Payload {
   const { principal, authorizationId, tool, params, startedAt, endedAt, meters = [], errorCode } = options;
+  const { startId } = options;
   return {
     auth_event_id: toDigest(authorizationId),
     canonical_profile_id: 'northroot-jcs-v1',
@@ -147,7 +153,41 @@ export function executionEvent(options: ExecutionOptions): Payload {
     meter_used: meters.map(canonicalMeter),
     occurred_at: endedAt,
     outcome: errorCode === undefined ? 'success' : 'failure',
+    ...(startId === undefined ? {} : { prev_event_id: toDigest(startId) }),
     principal_id: principal,
+    started_at: startedAt,
+    tool_name: tool,
+    ...(params === undefined ? {} : { tool_params_digest: digestOf(params) }),
+  };
+}
+
+export interface StartOptions {
+  readonly principal: string;
+  readonly authorizationId: string;
+  readonly tool: string;
+  /** As the action has it. */
+  readonly params?: string | undefined;
+  readonly startedAt: string;
+  readonly meters: readonly Meter[];
+  /** Makes it different from others. */
+  readonly recorder: string;
+  /** The start that it takes over. */
+  readonly startId?: string | undefined;
+}
+
+export function startEvent(options: StartOptions): Payload {
+  const { principal, authorizationId, tool, params, startedAt, meters, recorder, startId } = options;
+  return {
+    auth_event_id: toDigest(authorizationId),
+    canonical_profile_id: 'northroot-jcs-v1',
+    event_type: 'x.northroot.start',
+    event_version: '1',
+    intents: { intent_digest: INTENT },
+    meter_known: meters.map(canonicalMeter),
+    occurred_at: startedAt,
+    ...(startId === undefined ? {} : { prev_event_id: toDigest(startId) }),
+    principal_id: principal,
+    recorder,
     started_at: startedAt,
     tool_name: tool,
     ...(params === undefined ? {} : { tool_params_digest: digestOf(params) }),

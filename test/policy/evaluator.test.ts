@@ -28,6 +28,7 @@ import {
   type Bounds,
   type Fed,
 } from './bare-events.js';
+import { Dice } from './dice.js';
 
 /** Which check each error is held under. */
 const CHECK_OF: Partial<Record<FindingCode, string>> = {
@@ -47,30 +48,6 @@ const CHECK_OF: Partial<Record<FindingCode, string>> = {
 const START = parseTimestamp('2026-03-01T12:00:00Z');
 const SECOND = 1_000_000_000n;
 const at = (nanoseconds: bigint): string => formatInstant(START + nanoseconds);
-
-/** Choices that follow from a seed. */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  below(n: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % n;
-  }
-
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  of<T>(list: readonly T[]): T {
-    return list[this.below(list.length)];
-  }
-}
 
 const PRINCIPALS = ['agent:a1', 'agent:a1', 'agent:a1', 'agent:a2'];
 const TOOLS = ['fs.read', 'fs.read', 'fs.write', 'net.get'];

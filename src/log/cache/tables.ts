@@ -6,6 +6,7 @@ import { isSavedNode, type SavedNode } from '../../rules/bounds/timeline-node.js
 import type { GrantTable } from '../../rules/verify/grant-table.js';
 import { type GrantForm, restoreGrant, saveGrant } from '../../rules/verify/state-form.js';
 import type { Table } from '../../rules/verify/table.js';
+import { WatchedMap } from '../../rules/verify/watched-map.js';
 import { decodeValue, encodeValue, type FileNames } from './codec.js';
 import { type EntryChange, type EntryStore, IndexFault } from './entry-store.js';
 
@@ -197,12 +198,11 @@ export class CountedTable<V extends object> extends EntryTable<V> {
 }
 
 /** A small Map, read whole, that tracks its changes. */
-export class TrackedMap<V> extends Map<string, V> {
+export class TrackedMap<V> extends WatchedMap<V> {
   readonly #changed = new Set<string>();
 
   override set(key: string, value: V): this {
-    // Map's constructor calls this before the fields exist.
-    if (#changed in this) this.#changed.add(key);
+    this.#changed.add(key);
     return super.set(key, value);
   }
 

@@ -32,9 +32,7 @@ import {
   makeApprovalRule,
 } from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
-import { withStarted } from '../../rules/bounds/started.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
-import { listRunning } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, toDenial } from './choose-approvals.js';
 import {
@@ -47,6 +45,7 @@ import {
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
+import { heldGrants } from './running-starts.js';
 
 /** May this principal call this tool with these parameters now, using at most this much? */
 export interface AuthorizationRequest {
@@ -201,10 +200,10 @@ export class GrantEvaluator implements PolicyEvaluator {
     const { denial } = request.advice ?? {};
     if (denial !== undefined) return denyAs(denial);
     const grants = this.#candidates(request);
-    const running = listRunning(this.#state);
+    const hold = heldGrants(this.#state);
     let denied: AuthorizationDecision | undefined;
     for (const grant of grants) {
-      const answer = this.#decide(request, event, withRule(withStarted(grant, running), request));
+      const answer = this.#decide(request, event, withRule(hold(grant), request));
       if (answer.decision === 'allow') return answer;
       denied ??= answer;
     }

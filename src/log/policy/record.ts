@@ -34,6 +34,7 @@ import {
   judgeOverdraft,
   judgeSoundness,
 } from './deciding-bound.js';
+import { heldGrants } from './running-starts.js';
 
 /** An authorization that may be executed now. */
 export interface Permission {
@@ -386,7 +387,7 @@ function judge(
   const own = grantOf(authorization);
   // Work that is done does not compete with what runs now.
   const isNew = done === undefined;
-  const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
+  const grant = isNew && own ? holdOthers(state, own, startId) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
     const id = fromDigestText(authorization.place.eventId);
@@ -416,6 +417,13 @@ function judge(
     ...errorsOf([]),
     ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid'),
   ];
+}
+
+/** The grant with everything that runs counted, except a start that is taken over. */
+function holdOthers(state: VerifyState, own: Grant, startId: string | undefined): Grant {
+  return startId === undefined
+    ? heldGrants(state)(own)
+    : withStarted(own, listRunning(state, fromDigestText(startId)));
 }
 
 /** A takeover counts the earlier try's possible use too (SPEC §3.8). */

@@ -9,6 +9,7 @@ import { orderTimestamps } from '../../base/value/timestamp.js';
 import { isGrantUnder, listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry, Ledger } from '../writer/ledger.js';
+import { listExpired } from './expiry-queue.js';
 import { draftRelease, draftSettlement, findPermission } from './record.js';
 
 /** Releases per decision. */
@@ -26,8 +27,8 @@ const unswept = new WeakMap<Ledger, Set<string>>();
 export function sweepExpired(ledger: Ledger, state: VerifyState, now: string, except?: string): Entry[] {
   const entries: Entry[] = [];
   let refused = unswept.get(ledger);
-  for (const [id, until] of state.links.expiring) {
-    if (orderTimestamps(now, until) < 0 || refused?.has(id) === true) continue;
+  for (const id of listExpired(state.links.expiring, now)) {
+    if (refused?.has(id) === true) continue;
     if (except !== undefined && fromDigestText(except) === id) continue;
     try {
       const entry = { event: draftRelease(state, toDigestText(id), now) };

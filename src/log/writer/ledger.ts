@@ -154,7 +154,7 @@ export class Ledger {
     const { commits, maker, rules } = this.#parts;
     commits.assertUsable();
     const prepared = maker.prepare(entry);
-    if (!rules.has(prepared.line)) maker.admit(prepared);
+    if (!rules.has(prepared.line)) maker.assertAdmits(prepared);
   }
 
   /**

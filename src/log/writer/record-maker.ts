@@ -124,6 +124,20 @@ export class RecordMaker {
     return signatures;
   }
 
+  /**
+   * {@link RecordMaker.admit} of an event that is not appended now. A key in this process signs whatever it is asked to; any other signer
+   * is tried.
+   */
+  assertAdmits(prepared: Prepared): void {
+    const { signer } = this.#options;
+    const { line, bytes, given } = prepared;
+    if (signer === undefined || signingKeyOf(signer) === undefined || line.type === 'key')
+      return void this.admit(prepared);
+    if (line.type !== 'genesis') this.#rules.assertBound(line);
+    const isNew = !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
+    this.#rules.check(line, bytes, given, isNew ? signer.publicKey : undefined);
+  }
+
   /** The event's line at the tip, if it may go there. */
   makeLine(prepared: Prepared): MadeLine {
     this.#rules.assertLinked(prepared.line);

@@ -34,6 +34,12 @@ export interface Account {
   reserved: Rational;
 }
 
+/** Executions that were started and did not finish, as overlaps of intervals, for live decisions. */
+export interface StartedWork {
+  /** The greatest overlap at any instant in [from, to). */
+  readonly peak: (from: bigint, to: bigint) => Rational;
+}
+
 /** One rate limit of a grant. */
 export interface RateLimit {
   /** As the grant names it, such as `usd.per_min`. */
@@ -44,8 +50,7 @@ export interface RateLimit {
   readonly window: bigint;
   readonly limit: Rational;
   readonly timeline: Timeline;
-  /** Started and not finished executions, for live decisions. */
-  readonly started?: Timeline;
+  readonly started?: StartedWork;
 }
 
 /** A rule of a grant: which calls under it need approvals, and whose. */
@@ -119,7 +124,7 @@ export interface Grant extends Authorized {
   readonly accounts: ReadonlyMap<string, Account>;
   readonly rates: readonly RateLimit[];
   readonly concurrency:
-    { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline } | undefined;
+    { readonly limit: Rational; readonly timeline: Timeline; readonly started?: StartedWork } | undefined;
   readonly outputMode: OutputMode | undefined;
   readonly resources: ReadonlySet<string> | undefined;
   readonly approvals: readonly ApprovalRule[];

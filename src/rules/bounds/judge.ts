@@ -555,7 +555,7 @@ function findOver(
     const peak = findExcess(timeline, from, to, isEnough);
     return peak && { value: () => exactOverlap(timeline, peak), isCostly: isLong(peak) };
   }
-  const before = addRationals(peakOverlap(timeline, from, to), peakOverlap(started, from, to));
+  const before = addRationals(peakOverlap(timeline, from, to), started.peak(from, to));
   if (compareRationals(addRationals(before, amount), limit) <= 0) return undefined;
   return { value: () => before, isCostly: false };
 }

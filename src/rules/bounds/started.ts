@@ -14,9 +14,17 @@ import {
 } from '../../base/value/rational.js';
 import { parseTimestamp } from '../../base/value/timestamp.js';
 import { judgeUse } from './adjustment.js';
-import { type Account, type Action, amountsOf, type EventPlace, type Grant, grantChain } from './grant.js';
+import {
+  type Account,
+  type Action,
+  amountsOf,
+  type EventPlace,
+  type Grant,
+  grantChain,
+  type StartedWork,
+} from './grant.js';
 import type { Judgement } from './judgement.js';
-import { addInterval, emptyTimeline, fitsWindows, type Timeline } from './timeline.js';
+import { addInterval, emptyTimeline, fitsWindows, peakOverlap, type Timeline } from './timeline.js';
 
 /** A start without a recorded execution. */
 export interface OpenStart {
@@ -107,9 +115,9 @@ function addStarted(grant: Grant, running: readonly Running[]): Grant {
         if (amount.n === 0n || !fitsWindows(started, from, rate.window, amount)) continue;
         addInterval(started, from, from + rate.window, amount);
       }
-      return { ...rate, started };
+      return { ...rate, started: asWork(started) };
     }),
-    concurrency: concurrency && { ...concurrency, started: goingOn(running) },
+    concurrency: concurrency && { ...concurrency, started: asWork(goingOn(running)) },
   };
 }
 
@@ -129,6 +137,10 @@ function mayUse(unit: string, { start, action }: Running): Rational {
   const known = amountsOf(start.meters).get(unit) ?? ZERO;
   const reserved = action?.reservation.get(unit) ?? ZERO;
   return compareRationals(known, reserved) > 0 ? known : reserved;
+}
+
+function asWork(timeline: Timeline): StartedWork {
+  return { peak: (from, to) => peakOverlap(timeline, from, to) };
 }
 
 function goingOn(running: readonly Running[]): Timeline {

@@ -1,6 +1,6 @@
 /**
  * The actions of a state in memory, each packed into a text of one byte per character: about 250 bytes with its id and table entry. Repeated
- * names are shared. An unpacked action equals the one that was set, but is another object. The fast path keeps its actions in rows
+ * names are shared. An unpacked action equals the one that was set, but may be another object. The fast path keeps its actions in rows
  * instead (`action-rows.ts`), where it compares them.
  */
 
@@ -42,6 +42,8 @@ export class ActionTable implements Actions {
   /** The rows of the actions that {@link ActionTable.place} added. */
   readonly rows = new ActionRows(this.#names);
   #numberOf: (id: string) => number = () => -1;
+  /** What was set or unpacked last: an action is asked about several times in a row. */
+  #last: { readonly id: string; readonly packed: string; readonly action: Action } | undefined;
 
   /** @param grants - The grants that actions name by number. */
   constructor(grants: Pick<GrantTable, 'at'>) {
@@ -54,7 +56,7 @@ export class ActionTable implements Actions {
 
   get(id: string): Action | undefined {
     const packed = this.#packed.get(id);
-    if (packed !== undefined) return this.#unpack(id, packed);
+    if (packed !== undefined) return this.#recall(id, packed);
     const row = this.rowOf(this.#numberOf(id));
     return row === -1 ? undefined : this.#read(row);
   }
@@ -67,7 +69,9 @@ export class ActionTable implements Actions {
     const packed = this.#pack(id, action);
     this.remove(this.#numberOf(id));
     // A copy: a slice would keep the longer text alive.
-    this.#packed.set(decodeLatin1(encodeLatin1(id)), packed);
+    const own = decodeLatin1(encodeLatin1(id));
+    this.#packed.set(own, packed);
+    this.#last = { id: own, packed, action };
   }
 
   delete(id: string): boolean {
@@ -153,6 +157,13 @@ export class ActionTable implements Actions {
     this.#placed = new RowColumn();
     this.#denied = 0;
     this.#packed.clear();
+  }
+
+  #recall(id: string, packed: string): Action {
+    if (this.#last?.packed === packed && this.#last.id === id) return this.#last.action;
+    const action = this.#unpack(id, packed);
+    this.#last = { id, packed, action };
+    return action;
   }
 
   #read(row: number): Action {

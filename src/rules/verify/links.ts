@@ -14,6 +14,7 @@ import {
 } from './approval-tables.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
+import { WatchedMap } from './watched-map.js';
 
 /** An execution's link to an event that has not come yet, with its pending finding. */
 export interface PendingLink {
@@ -50,9 +51,9 @@ export interface Links {
   /** Allowed actions not yet executed, and denied ones, by id. */
   readonly actions: Actions;
   /** Started executions that are not recorded, by the id of their authorization, then by their own. */
-  readonly starts: Map<string, Map<string, OpenStart>>;
+  readonly starts: WatchedMap<Map<string, OpenStart>>;
   /** The expiry of allowed actions that were neither started nor executed, by id. */
-  readonly expiring: Map<string, string>;
+  readonly expiring: WatchedMap<string>;
   /** By the id that executions name. */
   readonly pending: Table<string, PendingLink> & { readonly size: number };
   /** The first allowed action, not invalid, of each request key, by {@link requestName}. */
@@ -88,8 +89,8 @@ export function emptyLinks(): Links {
   return {
     grants,
     actions: new ActionTable(grants),
-    starts: new Map(),
-    expiring: new Map(),
+    starts: new WatchedMap(),
+    expiring: new WatchedMap(),
     pending: new Map(),
     requests: new Map(),
     ...approvalTables(),

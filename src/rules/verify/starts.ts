@@ -4,6 +4,7 @@
  */
 
 import { fromDigestText } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import { compareRationals } from '../../base/value/rational.js';
 import type { ExecutionOutline } from '../../format/event/outline.js';
 import { typeEvent } from '../../format/event/typed-event.js';
@@ -150,7 +151,15 @@ function readStart(
       params: execution.tool_params_digest && digestKey(execution.tool_params_digest),
       startedAt,
       recorder,
-      meters: execution.meter_used,
+      meters: shareMeters(execution.meter_used),
     },
   };
+}
+
+let lastMeters: MeterVector = [];
+
+/** Many starts that are open at once say the same: they share it. */
+function shareMeters(meters: MeterVector): MeterVector {
+  if (JSON.stringify(meters) !== JSON.stringify(lastMeters)) lastMeters = meters;
+  return lastMeters;
 }
