@@ -24,6 +24,7 @@ import { addDisclose } from './commands/disclose.js';
 import { addExport } from './commands/export.js';
 import { addGrant } from './commands/grant.js';
 import { addCheck, addImport } from './commands/import.js';
+import { addHook } from './commands/hook.js';
 import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
@@ -63,6 +64,7 @@ const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAbandon, addAdjust, addBudget, addWhy],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
+  'Guarding agents:': [addHook],
   'Verifying and reading:': [
     addVerify,
     addReport,
@@ -83,9 +85,13 @@ const GROUPS = {
  * Runs the CLI.
  *
  * @param args - The arguments after the program's name.
+ * @param given.input - What was read of standard input already, all of it.
  * @returns The exit status.
  */
-export async function main(args: readonly string[]): Promise<number> {
+export async function main(
+  args: readonly string[],
+  { input }: { readonly input?: Uint8Array } = {},
+): Promise<number> {
   const terminal = new Terminal();
   const interrupt = new AbortController();
   let interrupted = 0;
@@ -117,6 +123,7 @@ export async function main(args: readonly string[]): Promise<number> {
     outcome = await action({
       terminal,
       signal: interrupt.signal,
+      input,
       endsInItsTime: () => (endsInItsTime = true),
     });
     terminal.finish();

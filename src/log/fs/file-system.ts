@@ -14,6 +14,7 @@ import {
   mkdir,
   open,
   readdir,
+  realpath,
   rename,
   rmdir,
   stat,
@@ -370,6 +371,8 @@ interface ReplaceOptions {
    * unique name beside the file, and stale ones are removed.
    */
   readonly temporary?: string;
+  /** Of the new file. Default 0o644. */
+  readonly permissions?: number | undefined;
   /** Called when the file is whole, before it gets its name; rejecting keeps the old file. */
   readonly confirm?: () => Promise<void>;
   readonly fileSystem?: FileSystem;
@@ -385,16 +388,30 @@ export async function replaceFile(
   await (options.fileSystem ?? nodeFileSystem).syncFolderOf(path);
 }
 
+/**
+ * Writes a file of somebody's, such as settings: where it is a link, to what it leads to; with the permissions that it had. Its folder is
+ * made.
+ */
+export async function rewriteFile(path: string, bytes: Uint8Array): Promise<void> {
+  await nodeFileSystem.makeFolder(dirname(path));
+  const own = await realpath(path).catch(() => path);
+  const permissions = await stat(own).then(
+    ({ mode }) => mode & 0o777,
+    () => undefined,
+  );
+  await replaceFile(own, bytes, { permissions });
+}
+
 /** As {@link replaceFile}, but durable only after `syncFolderOf`: for many files in a folder. */
 export async function placeFile(
   path: string,
   bytes: Uint8Array,
-  { temporary, confirm, fileSystem = nodeFileSystem }: ReplaceOptions = {},
+  { temporary, permissions = 0o644, confirm, fileSystem = nodeFileSystem }: ReplaceOptions = {},
 ): Promise<void> {
   if (temporary === undefined) await removeLitter(path, fileSystem);
   else if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
   await viaTemporary(path, temporary ?? makeTemporaryName(path), fileSystem, async (name) => {
-    await writeWhole(name, bytes, 0o644, fileSystem);
+    await writeWhole(name, bytes, permissions, fileSystem);
     await confirm?.();
     await fileSystem.rename(name, path);
   });
