@@ -3,7 +3,7 @@
  * of its own (bundle.js) and loads next to nothing. Whatever it does not know it leaves to the whole command line.
  */
 
-import { FLAGS, hookOptions, type HookFlags, type HookOptions } from '../gate/hook/options.js';
+import { FLAGS, hookOptions, type HookOptions } from '../gate/hook/options.js';
 import type { HookProfile } from '../gate/hook/profile.js';
 import { HOOK_PROFILES, isHookName } from '../gate/hook/profiles.js';
 import { MAX_EVENT_BYTES } from '../gate/hook/read-event.js';
@@ -75,7 +75,7 @@ function readArgs([host = '', ...rest]: readonly string[]):
   if (flags['tokenFile'] !== undefined) return undefined;
   const profile = HOOK_PROFILES[host];
   try {
-    return { profile, options: hookOptions(profile, flags as HookFlags, process.env) };
+    return { profile, options: hookOptions(profile, flags, process.env) };
   } catch {
     return undefined;
   }

@@ -273,9 +273,7 @@ async function assertGranted(
     throw new CommandError(
       'GRANT_NOT_FOUND',
       `${name} grants ${principal} nothing: every call would be denied`,
-      {
-        hint: grant,
-      },
+      { exitStatus: 2, hint: grant },
     );
 }
 
