@@ -48,13 +48,18 @@ describe('the list of bounds', () => {
   });
 });
 
-it('nothing in src but the witness and its client can open a connection', () => {
+it('nothing in src but the witness, its client and that of a service can open a connection', () => {
   for (const path of sources()) {
-    if (path.startsWith('src/proof/witness/')) continue;
+    if (path.startsWith('src/proof/witness/') || path === 'src/gate/hook/wire.ts') continue;
     expect(readText(path)).not.toMatch(
       /from '(?:node:)?(?:net|http|https|http2|tls|dgram|dns)(?:\/|')|\bfetch\(/,
     );
   }
+});
+
+it('the client of a service connects to sockets in the file system alone', () => {
+  const calls = readText('src/gate/hook/wire.ts').match(/\bconnect\([^)]*\)/g);
+  expect(calls).toEqual(['connect(path: string, token: string | undefined)', 'connect({ path })']);
 });
 
 /** Checking a key takes longer than verifying a small ledger, and the keys are the same ones each time. */

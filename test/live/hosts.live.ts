@@ -20,7 +20,7 @@ describe.skipIf(obstacle !== undefined).each(Object.keys(HOSTS) as LiveHost[])('
     expect(
       run.records().map((each) => each.replace(/ ?(?:action )?\S*(?:Bash|shell)\S* ?/, ' ').trim()),
     ).toEqual(['allow', 'success', 'allow', 'success', 'deny']);
-    expect(run.northroot('verify', '--quiet', run.ledger)).toBe('');
+    expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
   });
 
   it('runs nothing without its ledger', async () => {
@@ -45,7 +45,7 @@ describe.skipIf(obstacle !== undefined || !CAN_ISOLATE)('claude-code', () => {
       const ends = await Promise.all([run.run(COMMANDS, 'one'), run.run(COMMANDS, 'two')]);
       expect(ends.flatMap(({ files }) => files)).toHaveLength(3);
       expect(run.records().filter((each) => each.includes('success'))).toHaveLength(3);
-      expect(run.northroot('verify', '--quiet', run.ledger)).toBe('');
+      expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
     } finally {
       run.remove();
     }
