@@ -23,7 +23,7 @@ export {
   type DeskOutcome as HookOutcome,
 } from '../gate/hook/desk.js';
 export { GateDesk } from '../gate/hook/gate-desk.js';
-export { type HookFlags, hookOptions, type HookOptions, hostTimeout } from '../gate/hook/options.js';
+export { type HookOptions, hostTimeout } from '../gate/hook/options.js';
 export {
   type HookCall,
   type HookName,

@@ -3,12 +3,12 @@
  * of its own (bundle.js) and loads next to nothing. Whatever it does not know it leaves to the whole command line.
  */
 
-import { FLAGS, hookOptions, type HookOptions } from '../gate/hook/options.js';
 import type { HookProfile } from '../gate/hook/profile.js';
 import { HOOK_PROFILES, isHookName } from '../gate/hook/profiles.js';
 import { MAX_EVENT_BYTES } from '../gate/hook/read-event.js';
 import { type HookAnswer, runHook } from '../gate/hook/run-hook.js';
 import { WireDesk } from '../gate/hook/wire-desk.js';
+import { FLAGS, type HookChoice, readHookFlags } from './hook-flags.js';
 
 /** What is left to the whole command line, and what was read of standard input for it. */
 export interface LeftToMain {
@@ -61,7 +61,7 @@ const OF_MAIN = new Set(['--key', '--trust', '--lock-timeout', '--position', '--
 
 /** Undefined for anything unusual. */
 function readArgs([host = '', ...rest]: readonly string[]):
-  { readonly profile: HookProfile; readonly options: HookOptions } | undefined {
+  { readonly profile: HookProfile; readonly options: HookChoice } | undefined {
   if (!isHookName(host)) return undefined;
   const flags: Record<string, string> = {};
   for (let at = 0; at < rest.length; at += 2) {
@@ -75,7 +75,7 @@ function readArgs([host = '', ...rest]: readonly string[]):
   if (flags['tokenFile'] !== undefined) return undefined;
   const profile = HOOK_PROFILES[host];
   try {
-    return { profile, options: hookOptions(profile, flags, process.env) };
+    return { profile, options: readHookFlags(profile, flags, process.env) };
   } catch {
     return undefined;
   }

@@ -16,6 +16,7 @@ const { version } = parse<{ version: string }>(
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   key: ['show', 'list', 'add', 'revoke'],
   trust: ['init', 'show'],
+  hook: ['run', 'install', 'uninstall'],
 };
 const help = expectOk(shop.run(['--help']));
 const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
@@ -117,6 +118,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   note: 'some.note',
   path: '/w1',
   pattern: '*',
+  prefix: 'agent:a1/',
   point: '1',
   report: 'report.json',
   resource: 'file=/etc/hosts',

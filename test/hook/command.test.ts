@@ -221,7 +221,7 @@ describe('without a ledger that can be asked', () => {
     expect(shop.runProcess(open, { input: call('t2') })).toMatchObject({
       status: 0,
       stdout: '',
-      stderr: expect.stringContaining('--fail open') as string,
+      stderr: expect.stringContaining('fail open') as string,
     });
   });
 

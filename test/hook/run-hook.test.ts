@@ -7,14 +7,13 @@ import {
   formatDigest,
   type HookDesk,
   type HookDecision,
-  type HookFlags,
   type HookName,
   HOOK_PROFILES,
-  hookOptions,
   NorthrootError,
   runHook,
   sha256Digest,
 } from '../../src/api/index.js';
+import { type HookFlags, readHookFlags as hookOptions } from '../../src/cli/hook-flags.js';
 import { event } from './events.js';
 
 const ALLOW: HookDecision = {
@@ -103,7 +102,7 @@ describe.each(HOSTS)('%s', (host) => {
       code: 'APPROVAL_REQUIRED',
       approvers: ['human:lead'],
     });
-    expectDenied(host, asked, 'human:lead can approve it: northroot approve l.jsonl sha-256:abc');
+    expectDenied(host, asked, 'human:lead can approve sha-256:abc: northroot approve l.jsonl sha-256:abc;');
   });
 
   it.each(['INTERNAL_ERROR', 'LEDGER_INVALID', 'SERVICE_FAILED', 'LEDGER_LOCKED'])(
@@ -116,7 +115,7 @@ describe.each(HOSTS)('%s', (host) => {
       expect(await run(host, decisionOf(host), error, { fail: 'open' })).toMatchObject({
         status: 0,
         stdout: '',
-        stderr: expect.stringContaining('--fail open') as string,
+        stderr: expect.stringContaining('fail open') as string,
       });
     },
   );

@@ -1,7 +1,7 @@
 /** `northroot hook`: stands in the hooks of coding agents, and writes itself into their settings. */
 
 import { homedir } from 'node:os';
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
@@ -9,7 +9,7 @@ import { defined } from '../../base/defined.js';
 import { Gate } from '../../gate/gate.js';
 import type { Desk } from '../../gate/hook/desk.js';
 import { GateDesk } from '../../gate/hook/gate-desk.js';
-import { type HookFlags, hookOptions, type HookOptions, hostTimeout } from '../../gate/hook/options.js';
+import { hostTimeout } from '../../gate/hook/options.js';
 import type { HookName, HookProfile } from '../../gate/hook/profile.js';
 import { HOOK_PROFILES } from '../../gate/hook/profiles.js';
 import { type HookAnswer, runHook } from '../../gate/hook/run-hook.js';
@@ -25,6 +25,7 @@ import { kindOfPath, readSmallFile, removeFile, rewriteFile } from '../../log/fs
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
+import { FLAGS, type HookChoice, type HookFlags, readHookFlags, USUAL } from '../hook-flags.js';
 import { readTrustPolicy } from '../input.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
@@ -93,7 +94,7 @@ function withRunning(command: Command): Command {
       .addOption(
         new Option('--on-allow <answer>', "allow: an allowed call skips the agent's own rules")
           .choices(['none', 'allow'])
-          .default('none'),
+          .default(USUAL.onAllow),
       )
       .addOption(
         new Option(
@@ -101,15 +102,15 @@ function withRunning(command: Command): Command {
           'where an approval is needed: deny, and say who can approve; or have the agent ask its user, whose answer the ledger does not know',
         )
           .choices(['deny', 'ask'])
-          .default('deny'),
+          .default(USUAL.onAsk),
       )
       .addOption(
         new Option('--fail <mode>', 'a call where neither service nor ledger can be asked: closed denies it')
           .choices(['closed', 'open'])
-          .default('closed'),
+          .default(USUAL.fail),
       )
-      .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m', '0')
-      .option('--deadline <time>', 'answer within this time, the wait not counted', '25s'),
+      .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m', USUAL.wait)
+      .option('--deadline <time>', 'answer within this time, the wait not counted', USUAL.deadline),
   );
 }
 
@@ -126,9 +127,9 @@ function profileOf(host: string): HookProfile {
   return profile;
 }
 
-function optionsOf(profile: HookProfile, flags: HookFlags): HookOptions {
+function optionsOf(profile: HookProfile, flags: HookFlags): HookChoice {
   try {
-    return hookOptions(profile, flags, process.env);
+    return readHookFlags(profile, flags, process.env);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw usageError(error.message);
@@ -165,7 +166,7 @@ async function print({ terminal }: Context, { stdout, stderr }: HookAnswer): Pro
   if (stderr !== '') terminal.say(stderr.trimEnd());
 }
 
-async function openGate(context: Context, options: HookOptions, choice: RunChoice): Promise<Gate> {
+async function openGate(context: Context, options: HookChoice, choice: RunChoice): Promise<Gate> {
   const { terminal, signal } = context;
   const { ledger, principal } = options;
   if (ledger === undefined)
@@ -182,7 +183,7 @@ async function openGate(context: Context, options: HookOptions, choice: RunChoic
   });
 }
 
-async function readToken({ tokenFile }: HookOptions): Promise<string | undefined> {
+async function readToken({ tokenFile }: HookChoice): Promise<string | undefined> {
   if (tokenFile === undefined) return process.env['NORTHROOT_TOKEN'] || undefined;
   return decodeUtf8(await readSmallFile(tokenFile, MAX_TOKEN_BYTES)).trim();
 }
@@ -279,35 +280,20 @@ async function assertGranted(
 
 /** What the host is to run: this very program, from wherever the host is. */
 function commandOf({ name }: HookProfile, choice: RunChoice): string {
-  const [node, script = ''] = process.argv;
-  const words = [node ?? 'node', resolve(script), 'hook', name];
+  const [node = 'node', script = ''] = process.argv;
+  const words = [node, resolve(script), 'hook', name];
   const paths = {
-    ledger: '--ledger',
-    socket: '--socket',
-    tokenFile: '--token-file',
+    ledger: FLAGS.ledger,
+    socket: FLAGS.socket,
+    tokenFile: FLAGS.tokenFile,
     key: '--key',
     trust: '--trust',
-  } as const;
-  for (const [member, flag] of Object.entries(paths)) {
-    const value = choice[member as keyof typeof paths];
-    if (value !== undefined) words.push(flag, isAbsolute(value) ? value : resolve(value));
-  }
-  const plain = { principal: '--principal', subagents: '--subagents' } as const;
-  for (const [member, flag] of Object.entries(plain)) {
-    const value = choice[member as keyof typeof plain];
-    if (value !== undefined) words.push(flag, value);
-  }
-  const usual = { onAllow: 'none', onAsk: 'deny', fail: 'closed', wait: '0', deadline: '25s' } as const;
-  const flags = {
-    onAllow: '--on-allow',
-    onAsk: '--on-ask',
-    fail: '--fail',
-    wait: '--wait',
-    deadline: '--deadline',
-  } as const;
-  for (const [member, flag] of Object.entries(flags)) {
-    const value = choice[member as keyof typeof flags];
-    if (value !== undefined && value !== usual[member as keyof typeof usual]) words.push(flag, value);
+  };
+  for (const [member, flag] of Object.entries({ ...paths, ...FLAGS })) {
+    const value = choice[member as keyof typeof paths | keyof typeof FLAGS];
+    const usual = Object.hasOwn(USUAL, member) ? USUAL[member as keyof typeof USUAL] : undefined;
+    if (value !== undefined && value !== usual)
+      words.push(flag, Object.hasOwn(paths, member) ? resolve(value) : value);
   }
   for (const system of choice.honourImported ?? []) words.push('--honour-imported', system);
   return hookCommand(words);

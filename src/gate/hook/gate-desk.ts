@@ -6,6 +6,7 @@ import type { CallName, Gate } from '../gate.js';
 import { releaseSession } from './release-session.js';
 import { type Desk, type DeskCall, type DeskDecision, type DeskOutcome, HOOK_TTL_MS } from './desk.js';
 
+/** Decides for hooks by a gate of this process. */
 export class GateDesk implements Desk {
   readonly #gate: Gate;
 

@@ -6,6 +6,7 @@ import { COPILOT } from './copilot.js';
 import { GEMINI } from './gemini.js';
 import type { HookName, HookProfile } from './profile.js';
 
+/** How each coding agent speaks to its hooks, by name. */
 export const HOOK_PROFILES: Readonly<Record<HookName, HookProfile>> = {
   'claude-code': CLAUDE_CODE,
   codex: CODEX,

@@ -19,7 +19,7 @@ export interface HookEvent {
   readonly fault: string | undefined;
 }
 
-/** @throws NorthrootError `HOOK_INPUT_INVALID`; never with what was given */
+/** Reads standard input of a hook. @throws NorthrootError `HOOK_INPUT_INVALID`; never with what was given */
 export function readEvent(bytes: Uint8Array): HookEvent {
   if (bytes.length > MAX_EVENT_BYTES)
     throw invalidInput(`expected at most ${MAX_EVENT_BYTES} bytes on standard input`);

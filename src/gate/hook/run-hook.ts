@@ -11,7 +11,7 @@ import { isJsonObject } from '../../base/json/value.js';
 import { formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import { type Desk, type DeskCall, type DeskDecision, isRefusal } from './desk.js';
-import type { HookOptions } from './options.js';
+import { DEFAULT_DEADLINE_MS, type HookOptions } from './options.js';
 import { principalFor } from './principal.js';
 import { type HookCall, type HookProfile, type HookStep, type HookVerdict } from './profile.js';
 import { type HookEvent, readEvent } from './read-event.js';
@@ -64,7 +64,7 @@ export function failToDecide(
 ): HookAnswer {
   const line = lineOf(error);
   if (fail === 'open' && !isRefusal(error))
-    return { ...NOTHING, stderr: `${line}northroot: allowed without a record, as --fail open says\n` };
+    return { ...NOTHING, stderr: `${line}northroot: allowed without a record, as it is to fail open\n` };
   return { stdout: jsonOf(profile, { effect: 'deny', reason: line.trimEnd() }), stderr: line, status: 2 };
 }
 
@@ -87,7 +87,7 @@ async function perform(
     // What cannot be made canonical is refused before anybody is asked.
     canonicalBytesWithout(call.params);
     const desk = await open();
-    const decision = await desk.decide(call, options, signal);
+    const decision = await desk.decide(call, { waitMs: options.waitMs ?? 0 }, signal);
     const verdict = verdictOf(profile, decision, options);
     // Allowed, and yet not to run.
     if (decision.effect === 'rewrite' && verdict.effect === 'deny')
@@ -151,10 +151,11 @@ function reasonOf({ code, reason }: DeskDecision): string {
   return printable(`northroot: ${code}${reason === undefined ? '' : `: ${reason}`}`, MAX_REASON);
 }
 
-function howToApprove({ authorization, approvers = [] }: DeskDecision, { ledger }: HookOptions): string {
-  const who = approvers.length === 0 ? '' : `${approvers.join(', ')} can approve it: `;
+function howToApprove({ authorization, approvers = [] }: DeskDecision, options: HookOptions): string {
+  const who = approvers.length === 0 ? 'somebody' : approvers.join(', ');
+  const how = options.howToApprove?.(authorization);
   return printable(
-    `${who}northroot approve ${ledger ?? 'LEDGER'} ${authorization}; then make the same call again`,
+    `${who} can approve ${authorization}${how === undefined ? '' : `: ${how}`}; then make the same call again`,
     MAX_REASON,
   );
 }
@@ -184,7 +185,7 @@ function digestOf(output: unknown): string | undefined {
 
 /** A host kills a hook that is late, and goes on without it: the answer must come before. */
 async function withDeadline<T>(
-  { deadlineMs, waitMs }: HookOptions,
+  { deadlineMs = DEFAULT_DEADLINE_MS, waitMs = 0 }: HookOptions,
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const abort = new AbortController();

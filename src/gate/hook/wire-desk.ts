@@ -13,6 +13,7 @@ const CODE = /^[A-Z0-9_]{1,64}$/;
 /** What a service may say of a request that can never be answered otherwise. */
 const REFUSED_BELOW = 500;
 
+/** Decides for hooks by asking the service at a Unix socket. Errors are a NorthrootError: `SERVICE_FAILED`, or the service's own code. */
 export class WireDesk implements Desk {
   readonly #wire: Wire;
   /** Whether the connection broke, and somebody else may be asked. */
