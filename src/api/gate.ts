@@ -48,3 +48,26 @@ export type { PricedModel, PriceFile, PricePeriod, UnitPrice } from '../format/s
 
 // Guarded calls whose results come in pieces
 export { guardStream, type StreamFunction } from '../gate/guard-stream.js';
+
+// Hooks of coding agents
+export {
+  type Desk as HookDesk,
+  type DeskCall as HookDeskCall,
+  type DeskDecision as HookDecision,
+  type DeskOutcome as HookOutcome,
+} from '../gate/hook/desk.js';
+export { GateDesk } from '../gate/hook/gate-desk.js';
+export { type HookOptions, hostTimeout } from '../gate/hook/options.js';
+export {
+  type HookCall,
+  type HookName,
+  type HookProfile,
+  type HookSettings,
+  type HookStep,
+  type HookVerdict,
+} from '../gate/hook/profile.js';
+export { HOOK_PROFILES } from '../gate/hook/profiles.js';
+export { type HookEvent, readEvent as readHookEvent } from '../gate/hook/read-event.js';
+export { type HookAnswer, runHook } from '../gate/hook/run-hook.js';
+export { hookCommand, installHooks, uninstallHooks } from '../gate/hook/settings.js';
+export { WireDesk } from '../gate/hook/wire-desk.js';

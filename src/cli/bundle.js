@@ -1,7 +1,7 @@
 /**
  * Bundles the command line into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in `dist/cli/northroot.code`: to
  * open, link and compile a file for each module took most of what a short command costs. What runs in other threads is bundled into
- * `dist/fast/blocks/worker.js`. Part of `npm run build`; `bin/load.js` runs the script.
+ * `dist/fast/blocks/worker.js`, and the client of hooks into `dist/cli/hook.cjs`. Part of `npm run build`; `bin/load.js` runs the script.
  *
  * Packages are in it, too, but for LevelDB, which is native code, and what is rarely asked for.
  */
@@ -15,6 +15,8 @@ import { build } from 'esbuild';
 import { CODE, compile, hashBoth, RARE, run, SCRIPT } from '../../bin/load.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+/** What a hook is told by where a service listens; bin/northroot.js loads it. */
+const HOOK = new URL('../../dist/cli/hook.cjs', import.meta.url);
 /** What `#fast/…` is; `npm run build -- --without-fast` bundles a command line without the fast path. */
 const FAST = process.argv.includes('--without-fast')
   ? { '#fast/line': 'format/record/slow-line', '#fast/step': 'rules/verify/slow-step' }
@@ -41,6 +43,15 @@ async function bundle() {
     define: { 'import.meta.url': 'scriptUrl' },
     banner: { js: '(function(require,scriptUrl){const module={exports:{}};' },
     footer: { js: 'return module.exports})' },
+  });
+  await buildAll({
+    entryPoints: [here('hook-client.ts')],
+    outfile: fileURLToPath(HOOK),
+    format: 'cjs',
+    charset: 'ascii',
+    minify: true,
+    // Only who starts threads asks where the package is.
+    define: { 'import.meta.url': '__filename' },
   });
   await buildAll({
     entryPoints: [here('../fast/blocks/worker.ts')],

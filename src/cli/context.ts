@@ -7,6 +7,8 @@ export interface Context {
   readonly terminal: Terminal;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Standard input, if it was read before the command line was loaded. */
+  readonly input?: Uint8Array | undefined;
   /** Called by a command that ends by itself after a signal: it is then not killed after a grace period. */
   endsInItsTime(): void;
 }

@@ -32,6 +32,16 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   ],
   repair: ['northroot repair ledger.jsonl'],
   index: ['northroot index ledger.jsonl --check'],
+  'hook run': [
+    'northroot hook run claude-code --ledger ledger.jsonl < call.json',
+    'northroot hook run codex --socket ledger.jsonl.sock --fail open < call.json',
+  ],
+  'hook install': [
+    'northroot hook install claude-code --ledger ledger.jsonl',
+    'northroot hook install claude-code --project --ledger ledger.jsonl --wait 10m',
+    'northroot hook install codex --ledger ledger.jsonl --principal agent:a1 --key agent.pem --print',
+  ],
+  'hook uninstall': ['northroot hook uninstall claude-code'],
   grant: [
     "northroot grant ledger.jsonl --to agent:a1 --tool 'fs.*' --cap usd=5 --cap calls=100 --expires 2h",
     "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000",

@@ -25,6 +25,7 @@ import { addExport } from './commands/export.js';
 import { addGate } from './commands/gate.js';
 import { addGrant } from './commands/grant.js';
 import { addCheck, addImport } from './commands/import.js';
+import { addHook } from './commands/hook.js';
 import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
@@ -75,7 +76,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
-  'In the path of calls:': [addServe, addGate],
+  'In the path of calls:': [addServe, addGate, addHook],
   'Verifying and reading:': [
     addVerify,
     addReport,
@@ -96,9 +97,13 @@ const GROUPS = {
  * Runs the CLI.
  *
  * @param args - The arguments after the program's name.
+ * @param given.input - What was read of standard input already, all of it.
  * @returns The exit status.
  */
-export async function main(args: readonly string[]): Promise<number> {
+export async function main(
+  args: readonly string[],
+  { input }: { readonly input?: Uint8Array } = {},
+): Promise<number> {
   const terminal = new Terminal();
   const interrupt = new AbortController();
   let interrupted = 0;
@@ -130,6 +135,7 @@ export async function main(args: readonly string[]): Promise<number> {
     outcome = await action({
       terminal,
       signal: interrupt.signal,
+      input,
       endsInItsTime: () => (endsInItsTime = true),
     });
     terminal.finish();

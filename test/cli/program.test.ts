@@ -17,6 +17,7 @@ const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   key: ['show', 'list', 'add', 'revoke'],
   prices: ['import', 'show', 'cost'],
   trust: ['init', 'show'],
+  hook: ['run', 'install', 'uninstall'],
 };
 const help = expectOk(shop.run(['--help']));
 const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
@@ -118,6 +119,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   note: 'some.note',
   path: '/w1',
   pattern: '*',
+  prefix: 'agent:a1/',
   point: '1',
   report: 'report.json',
   resource: 'file=/etc/hosts',

@@ -81,6 +81,7 @@ const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [
   ['revoke', 'small.jsonl', '1', '--reason', 'END', '--key', 'PIPE'],
   ['suspend', 'small.jsonl', '1', '--reason', 'END', '--key', 'PIPE'],
   ['resume', 'small.jsonl', '1', '--reason', 'END', '--key', 'PIPE'],
+  ['hook', 'install', 'codex', '--ledger', 'small.jsonl', '--print', '--trust', 'PIPE'],
   ['why', 'small.jsonl', '1', '--trust', 'PIPE'],
   ['verify', 'PIPE'],
   ['verify', 'small.jsonl', '--trust', 'PIPE'],

@@ -12,6 +12,7 @@ const RUN = [
   'audit.md',
   'budget.md',
   'ci.md',
+  'coding-agents.md',
   'find-a-break.md',
   'gate.md',
   'guard.md',

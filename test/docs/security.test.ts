@@ -59,6 +59,11 @@ it('nothing in src but the witness, its client, the gate and their server can op
   }
 });
 
+it('the client of a service connects to sockets in the file system alone', () => {
+  const calls = readText('src/gate/hook/wire.ts').match(/\bconnect\([^)]*\)/g);
+  expect(calls).toEqual(['connect(path: string, token: string | undefined)', 'connect({ path })']);
+});
+
 /** Checking a key takes longer than verifying a small ledger, and the keys are the same ones each time. */
 const prepared = new Map<string, VerificationKey>();
 const backend: SignatureBackend = {

@@ -14,6 +14,7 @@ import {
   mkdir,
   open,
   readdir,
+  realpath,
   rename,
   rmdir,
   stat,
@@ -370,10 +371,10 @@ interface ReplaceOptions {
    * unique name beside the file, and stale ones are removed.
    */
   readonly temporary?: string;
+  /** Of the new file. Default 0o644. */
+  readonly permissions?: number | undefined;
   /** Called when the file is whole, before it gets its name; rejecting keeps the old file. */
   readonly confirm?: () => Promise<void>;
-  /** Of the file. Default 0o644. */
-  readonly permissions?: number;
   readonly fileSystem?: FileSystem;
 }
 
@@ -385,6 +386,20 @@ export async function replaceFile(
 ): Promise<void> {
   await placeFile(path, bytes, options);
   await (options.fileSystem ?? nodeFileSystem).syncFolderOf(path);
+}
+
+/**
+ * Writes a file of somebody's, such as settings: where it is a link, to what it leads to; with the permissions that it had. Its folder is
+ * made.
+ */
+export async function rewriteFile(path: string, bytes: Uint8Array): Promise<void> {
+  await nodeFileSystem.makeFolder(dirname(path));
+  const own = await realpath(path).catch(() => path);
+  const permissions = await stat(own).then(
+    ({ mode }) => mode & 0o777,
+    () => undefined,
+  );
+  await replaceFile(own, bytes, { permissions });
 }
 
 /** As {@link replaceFile}, but durable only after `syncFolderOf`: for many files in a folder. */

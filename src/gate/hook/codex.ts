@@ -1,0 +1,44 @@
+/**
+ * Hooks of Codex CLI. Seen: 0.169. It hears a denial with a reason, or nothing: what it does not know it takes for nothing, and the tool
+ * runs. It reports no exit status and no duration.
+ */
+
+import { callOf, type HookProfile, type HookStep, NO_STEP, textOf } from './profile.js';
+
+export const CODEX: HookProfile = {
+  name: 'codex',
+  title: 'Codex CLI',
+  principal: 'agent:codex',
+  decides: 'PreToolUse',
+  events: ['PreToolUse', 'PostToolUse', 'Stop'],
+  hears: [],
+  settings: {
+    folder: '.codex',
+    variable: 'CODEX_HOME',
+    file: 'hooks.json',
+    empty: {},
+    command: 'command',
+    isGrouped: true,
+    hook: (command, timeout) => ({ type: 'command', command, timeout }),
+    remark: 'Codex runs hooks only after you trusted them: start it, and answer what it asks about them',
+  },
+  read: (event, name): HookStep => {
+    switch (name) {
+      case 'PreToolUse':
+        return { kind: 'decide', call: callOf(event) };
+      case 'PostToolUse':
+        return { kind: 'settle', call: callOf(event), outcome: 'success', output: event['tool_response'] };
+      case 'Stop':
+        return { kind: 'release-session', session: textOf(event, 'session_id') };
+      default:
+        return NO_STEP;
+    }
+  },
+  answer: ({ effect, reason }) => ({
+    hookSpecificOutput: {
+      hookEventName: 'PreToolUse',
+      permissionDecision: effect,
+      permissionDecisionReason: reason,
+    },
+  }),
+};

@@ -1,0 +1,59 @@
+/**
+ * Ends a session where no process has kept its calls: they are in the ledger, by request keys (SPEC §8 rule 18) that are made of the session.
+ * A call whose key is a digest of its id cannot be told; it is released when it expires.
+ */
+
+import { NorthrootError } from '../../base/error.js';
+import { parseDigest } from '../../base/value/digest.js';
+import { isJsonObject, type JsonObject } from '../../base/json/value.js';
+import { LedgerView } from '../../log/read/ledger-view.js';
+import type { Gate } from '../gate.js';
+import { keyOfOrder } from '../request-key.js';
+
+/** The most open calls that are looked at: each record is read again. */
+const MAX_LOOKED_AT = 256;
+
+/**
+ * Releases the calls of a session that were allowed, by any process, and neither begun nor settled.
+ * @returns How many
+ * @throws NorthrootError as `Gate.release`
+ */
+export async function releaseSession(gate: Gate, session: string, signal: AbortSignal): Promise<number> {
+  const { ledger } = gate;
+  const open = new Map(
+    (await ledger.budget()).flatMap(({ unstarted }) => unstarted.map((action) => [action.eventId, action])),
+  );
+  if (open.size === 0) return 0;
+  const view = new LedgerView(ledger.path, { signal });
+  let count = 0;
+  for (const { eventId, principalId } of [...open.values()].slice(-MAX_LOOKED_AT)) {
+    signal.throwIfAborted();
+    const { event } = await view.findRecord(eventId);
+    const ref = refWithin(event, session);
+    if (ref === undefined) continue;
+    try {
+      const { recorded } = await gate.release({ ...ref, principal: principalId }, { signal });
+      if (recorded !== undefined) count += 1;
+    } catch (error) {
+      // Another process has ended it.
+      if (!(error instanceof NorthrootError && error.code === 'CALL_NOT_FOUND')) throw error;
+    }
+  }
+  return count;
+}
+
+/** How the gate names the call of an event, if it is of this session. */
+function refWithin(event: JsonObject, session: string): { ref: string; session?: string } | undefined {
+  const { authorization } = event;
+  const action = isJsonObject(authorization) ? authorization['action'] : undefined;
+  if (!isJsonObject(action)) return undefined;
+  const { request_key: key, tool_name: tool, tool_params_digest: params } = action;
+  if (typeof key !== 'string' || typeof tool !== 'string' || !isJsonObject(params)) return undefined;
+  if (key.startsWith(`${session}/`)) return { ref: key.slice(session.length + 1), session };
+  const [, order] = /^nth:[\w-]{43}\/(\d{1,7})$/.exec(key) ?? [];
+  if (order === undefined) return undefined;
+  const { alg, b64 } = params;
+  if (typeof alg !== 'string' || typeof b64 !== 'string') return undefined;
+  const base = { session, tool, digest: parseDigest(`${alg}:${b64}`) };
+  return keyOfOrder(base, Number(order)) === key ? { ref: key } : undefined;
+}

@@ -1,0 +1,53 @@
+/** Real coding agents under a budget of two calls, with scripted models: `npm run test:live`. Skipped, and said so, where they cannot run. */
+
+import { rmSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { CAN_ISOLATE, findObstacle, HOSTS, type LiveHost, LiveRun } from './run-host.js';
+
+const obstacle = findObstacle();
+if (obstacle !== undefined) console.warn(`skipped: ${obstacle}`);
+const COMMANDS = ['echo 1 > one.txt', 'echo 2 > two.txt', 'echo 3 > three.txt'];
+
+describe.skipIf(obstacle !== undefined).each(Object.keys(HOSTS) as LiveHost[])('%s', (host) => {
+  let live: LiveRun | undefined;
+  const start = (calls: number): LiveRun => (live = new LiveRun(host, calls));
+  afterEach(() => live?.remove());
+
+  it('runs two calls of three', async () => {
+    const run = start(2);
+    const { files, said } = await run.run(COMMANDS);
+    expect(files, said).toEqual(['one.txt', 'two.txt']);
+    expect(
+      run.records().map((each) => each.replace(/ ?(?:action )?\S*(?:Bash|shell)\S* ?/, ' ').trim()),
+    ).toEqual(['allow', 'success', 'allow', 'success', 'deny']);
+    expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
+  });
+
+  it('runs nothing without its ledger', async () => {
+    const run = start(9);
+    rmSync(run.ledger);
+    const { files, said } = await run.run(COMMANDS);
+    expect(files, said).toEqual([]);
+  });
+
+  it('runs what it would run without northroot, once that is taken out', async () => {
+    const run = start(0);
+    run.northroot('hook', 'uninstall', host);
+    const { files, said } = await run.run(COMMANDS);
+    expect(files, said).toEqual(['one.txt', 'three.txt', 'two.txt']);
+  });
+});
+
+describe.skipIf(obstacle !== undefined || !CAN_ISOLATE)('claude-code', () => {
+  it('shares one budget between two sessions', async () => {
+    const run = new LiveRun('claude-code', 3);
+    try {
+      const ends = await Promise.all([run.run(COMMANDS, 'one'), run.run(COMMANDS, 'two')]);
+      expect(ends.flatMap(({ files }) => files)).toHaveLength(3);
+      expect(run.records().filter((each) => each.includes('success'))).toHaveLength(3);
+      expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
+    } finally {
+      run.remove();
+    }
+  });
+});
