@@ -401,7 +401,7 @@ function elapsedSince(from: number, to: number): number {
 }
 
 /** The error's `code`, such as `ENOENT`, where an event may carry it. */
-function codeOf(outcome: GuardedOutcome): string {
+export function codeOf(outcome: GuardedOutcome): string {
   const error: unknown = outcome.kind === 'threw' ? outcome.error : undefined;
   if (typeof error !== 'object' || error === null) return 'ERROR';
   const { code } = error as { readonly code?: unknown };
