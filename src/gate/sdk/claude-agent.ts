@@ -146,7 +146,13 @@ function outcomeOf(event: Event): CallOutcome {
   if (name === 'PostToolUse' && fault === undefined) return { outcome: 'success', ...done };
   // How far a call came that was interrupted, nobody knows.
   if (event['is_interrupt'] === true) return { outcome: 'unknown', errorCode: 'INTERRUPTED', ...done };
-  return { outcome: 'failure', errorCode: fault ?? 'TOOL_ERROR', ...done };
+  return { outcome: 'failure', errorCode: fault ?? exitCodeOf(error), ...done };
+}
+
+/** Of a failed command the agent says so in words. */
+function exitCodeOf(error: unknown): string {
+  const [, code] = typeof error === 'string' ? (/^Exit code (\d{1,3})(?!\d)/.exec(error) ?? []) : [];
+  return code === undefined ? 'TOOL_ERROR' : `EXIT_${Number(code)}`;
 }
 
 /** A call that was denied has nothing to settle. */

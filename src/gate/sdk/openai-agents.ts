@@ -4,7 +4,7 @@
  * here.
  */
 
-import { checkString } from '../../base/options.js';
+import { checkString, describeValue } from '../../base/options.js';
 import {
   type CallGuardOptions,
   checkMethod,
@@ -25,21 +25,41 @@ export interface AgentToolOptions extends CallGuardOptions {
   readonly onDenied?: OnDenied | undefined;
 }
 
-/** What is used of the options of `tool()`, or of a tool that was made without it. */
-export interface AgentTool {
-  readonly name?: string | undefined;
-  readonly execute?: ((...args: never[]) => unknown) | undefined;
-  readonly invoke?: ((...args: never[]) => Promise<unknown>) | undefined;
-}
-
 type Run = (...args: unknown[]) => unknown;
 
 /**
- * Guards a tool: the options of `tool()` in their `execute`; a function tool, such as one of an MCP server, in its `invoke`. Of that one only
- * the error text that the SDK makes by itself is known for a failure: guard `execute` where you can.
- * @throws TypeError for what has neither, or no name
+ * Guards the `execute` of a tool.
+ * @param name - The tool's
+ * @throws TypeError for a malformed argument
  * @example
- * const read = tool(guardTool(ledger, { name: 'read', description, parameters, execute }));
+ * const read = tool({ name: 'read', description, parameters, execute: guardExecute(ledger, 'read', execute) });
+ */
+export function guardExecute<F extends (...args: never[]) => unknown>(
+  ledger: GuardingLedger,
+  name: string,
+  execute: F,
+  options: AgentToolOptions = {},
+): F {
+  checkMethod('guardExecute', 'a ledger', ledger, 'guard');
+  checkString('guardExecute', 'name', name);
+  if (typeof execute !== 'function')
+    throw new TypeError(`guardExecute: expected a function, found ${describeValue(execute)}`);
+  const run = execute as unknown as Run;
+  const guarded: Run = (input, context, details) =>
+    guardResult(ledger, name, input, details, () => run(input, context, details), options);
+  return guarded as unknown as F;
+}
+
+/** What is used of a function tool. */
+export interface AgentTool {
+  readonly name: string;
+  readonly invoke: (...args: never[]) => Promise<unknown>;
+}
+
+/**
+ * Guards a function tool that was made elsewhere, such as one of an MCP server. What it throws has become a text by then: only the text that
+ * the SDK makes by itself is known for a failure. Where you can, use {@link guardExecute}.
+ * @throws TypeError for what is no function tool
  */
 export function guardTool<T extends AgentTool>(
   ledger: GuardingLedger,
@@ -47,25 +67,15 @@ export function guardTool<T extends AgentTool>(
   options: AgentToolOptions = {},
 ): T {
   checkMethod('guardTool', 'a ledger', ledger, 'guard');
-  const { execute, invoke } = tool as { readonly execute?: unknown; readonly invoke?: unknown } as {
-    readonly execute?: Run;
-    readonly invoke?: Run;
-  };
-  const name = tool.name ?? execute?.name;
-  checkString('guardTool', 'name', name);
-  if (typeof execute === 'function') {
-    const guarded: Run = (input, ...rest) =>
-      guardResult(ledger, name, input, rest[1], () => execute.call(tool, input, ...rest), options);
-    return { ...tool, execute: guarded };
-  }
   checkMethod('guardTool', 'a tool', tool, 'invoke');
-  const guarded: Run = (context, input, ...rest) =>
+  const invoke = tool.invoke as unknown as Run;
+  const guarded: Run = (context, input, details) =>
     guardResult(
       ledger,
-      name,
+      tool.name,
       parse(input),
-      rest[0],
-      () => invoke?.call(tool, context, input, ...rest),
+      details,
+      () => invoke.call(tool, context, input, details),
       options,
     );
   return { ...tool, invoke: guarded };

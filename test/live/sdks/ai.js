@@ -5,7 +5,9 @@ import { guardApproval, guardModel, guardTools } from 'northroot/ai';
 import { Gate } from 'northroot/gate';
 
 const name = process.argv[2];
-const { generateText, streamText, stepCountIs, tool, jsonSchema, simulateReadableStream } = await import(name);
+const { generateText, streamText, stepCountIs, tool, jsonSchema, simulateReadableStream } = await import(
+  name
+);
 const kit = await import(`${name}/test`);
 const Model = kit.MockLanguageModelV4 ?? kit.MockLanguageModelV3;
 const simulate = simulateReadableStream ?? kit.simulateReadableStream;
@@ -44,13 +46,21 @@ function scripted(...answers) {
             ]
           : [part],
       );
-      const chunks = [{ type: 'stream-start', warnings: [] }, ...parts, { type: 'finish', finishReason, usage }];
+      const chunks = [
+        { type: 'stream-start', warnings: [] },
+        ...parts,
+        { type: 'finish', finishReason, usage },
+      ];
       return { stream: simulate({ chunks, initialDelayInMs: null, chunkDelayInMs: null }) };
     },
   });
 }
 const text = answer([{ type: 'text', text: 'done' }], 'stop');
-const calls = (...ids) => answer(ids.map((id) => call(...[id].flat())), 'tool-calls');
+const calls = (...ids) =>
+  answer(
+    ids.map((id) => call(...[id].flat())),
+    'tool-calls',
+  );
 const inputSchema = jsonSchema({ type: 'object', properties: { path: { type: 'string' } } });
 
 let ran = 0;

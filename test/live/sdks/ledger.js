@@ -35,7 +35,8 @@ export async function tell(ledger, found) {
         const used = event.meter_used.map(({ unit }) => unit).filter((unit) => unit !== 'time.ms');
         return [[tool, outcome, code ?? '', used.join(' '), output === undefined ? '' : 'digest'].join('|')];
       }
-      if (event.decision === 'deny') return [`${event.authorization.action.tool_name}|deny|${event.decision_code}`];
+      if (event.decision === 'deny')
+        return [`${event.authorization.action.tool_name}|deny|${event.decision_code}`];
       return [];
     });
   const { verdict } = await verifyLedger(ledger.path);
