@@ -63,11 +63,12 @@ export function guardApproval(gate: Gate, options: ApprovalOptions = {}): Guarde
       toolOutput,
     }) => {
       const { type, error, output } = toolOutput as { type?: unknown; error?: unknown; output?: unknown };
-      const failed = type === 'tool-error' ? codeOf({ kind: 'threw', error }) : mcpFault(output);
-      const done: CallOutcome =
-        failed === undefined
-          ? { outcome: 'success', durationMs, ...defined({ outputDigest: tryDigest(output) }) }
-          : { outcome: 'failure', durationMs, errorCode: failed };
+      const errorCode = type === 'tool-error' ? codeOf({ kind: 'threw', error }) : mcpFault(output);
+      const done: CallOutcome = {
+        outcome: errorCode === undefined ? 'success' : 'failure',
+        durationMs,
+        ...defined({ errorCode, outputDigest: tryDigest(output) }),
+      };
       try {
         await gate.settle({ ref, ...ofCall }, done);
       } catch (cause) {

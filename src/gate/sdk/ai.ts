@@ -23,11 +23,6 @@ export { guardModel, type AiModel } from './ai-model.js';
 export type { CallGuardOptions, GuardingLedger } from './shared.js';
 export type { ModelGuardOptions, StatedUsage } from './usage.js';
 
-/** What is used of a tool. One without `execute` is run elsewhere. */
-export interface AiTool {
-  readonly execute?: ((input: never, options: never) => unknown) | undefined;
-}
-
 interface Execution {
   readonly abortSignal?: AbortSignal | undefined;
 }
@@ -41,7 +36,7 @@ type Execute = (input: unknown, how?: Execution) => unknown;
  * @example
  * const tools = guardTools(ledger, { read, write }, { reserve: { usd: '0.10' } });
  */
-export function guardTools<T extends Readonly<Record<string, AiTool>>>(
+export function guardTools<T extends Readonly<Record<string, object>>>(
   ledger: GuardingLedger,
   tools: T,
   options: CallGuardOptions = {},
@@ -52,7 +47,7 @@ export function guardTools<T extends Readonly<Record<string, AiTool>>>(
   return Object.fromEntries(
     Object.entries(tools).map(([name, tool]) => [
       name,
-      typeof tool.execute === 'function'
+      'execute' in tool && typeof tool.execute === 'function'
         ? overriding(tool, { execute: guardExecute(ledger, name, tool.execute as Execute, options) })
         : tool,
     ]),

@@ -52,7 +52,7 @@ class Fault extends Error {
 }
 
 /**
- * Guards one call. A result that is an error is recorded as a failure and returned; of any other result the digest is recorded.
+ * Guards one call, and records the digest of its result. One that is an error is recorded as a failure, charged as any result, and returned.
  * @throws as `LiveLedger.guard`
  */
 export async function guardCall<T>(
@@ -69,9 +69,9 @@ export async function guardCall<T>(
       async (context) => {
         const value = await run(context);
         const { output, fault } = read(value, context);
-        if (fault !== undefined) throw new Fault(fault, value);
         const digest = tryDigest(output);
         if (digest !== undefined) context.setOutputDigest(digest);
+        if (fault !== undefined) throw new Fault(fault, value);
         return value;
       },
       { ...options, signal },

@@ -80,7 +80,7 @@ export interface GuardOptions extends ExecutionDetails {
   readonly ttlMs?: number | undefined;
   /**
    * What happens to an unmetered reservation when the function has returned or was aborted: `charge` records it as estimated use, `release`
-   * states 0. Default `charge`. A function that throws releases it.
+   * states 0. Default `charge`. A function that throws releases it, unless it had set the digest of an output.
    */
   readonly unmetered?: Unmetered | undefined;
   /**
@@ -360,9 +360,9 @@ export class Guard<T> {
       return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
     const ending =
       outcome.kind === 'returned'
-        ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)
+        ? ({ outcome: 'success' } as const)
         : ({ outcome: 'failure', errorCode: codeOf(outcome) } as const);
-    const done = { ...stated, startedAt, endedAt, meterUsed, ...ending };
+    const done = { ...stated, startedAt, endedAt, meterUsed, ...ending, ...defined({ outputDigest }) };
     return { outcome, event: draftExecution(permission, stateReserved(permission, done, rest)) };
   }
 
