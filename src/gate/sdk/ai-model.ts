@@ -40,6 +40,7 @@ export function guardModel<M extends AiModel>(
   const { provider: source, modelId } = model;
   const [provider = ''] = source.split('.');
   const { priceOf, ...guarding } = options;
+  void priceOf;
   const callOf = ({ abortSignal: signal, headers, ...params }: CallOptions) => {
     void headers;
     return { tool: modelToolName(modelId, provider), params, signal };

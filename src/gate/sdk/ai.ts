@@ -13,7 +13,6 @@ import {
   guardCall,
   type GuardingLedger,
   mcpFault,
-  overriding,
   toJson,
   tryDigest,
 } from './shared.js';
@@ -48,10 +47,15 @@ export function guardTools<T extends Readonly<Record<string, object>>>(
     Object.entries(tools).map(([name, tool]) => [
       name,
       'execute' in tool && typeof tool.execute === 'function'
-        ? overriding(tool, { execute: guardExecute(ledger, name, tool.execute as Execute, options) })
+        ? copyWith(tool, { execute: guardExecute(ledger, name, tool.execute as Execute, options) })
         : tool,
     ]),
   ) as T;
+}
+
+/** A tool is data: its schema may be a function with members, which no method is. */
+function copyWith(tool: object, members: object): object {
+  return Object.assign(Object.create(Object.getPrototypeOf(tool) as object | null) as object, tool, members);
 }
 
 function guardExecute(

@@ -35,6 +35,7 @@ export function guardModel<M extends AgentModel>(
   checkString('guardModel', 'name', name);
   checkMethod('guardModel', 'a model', model, 'getResponse');
   const { priceOf, ...guarding } = options;
+  void priceOf;
   const callOf = ({ signal, tracing, ...params }: Request) => {
     void tracing;
     return { tool: modelToolName(name), params, signal };

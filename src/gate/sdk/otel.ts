@@ -121,7 +121,8 @@ export class EvidenceProcessor {
     const { status, attributes, duration } = span;
     const [seconds, nanoseconds] = duration;
     const failed = status.code === STATUS_ERROR;
-    const kind = String(attributes['error.type'] ?? '').toUpperCase();
+    const type = attributes['error.type'];
+    const kind = typeof type === 'string' ? type.toUpperCase() : '';
     try {
       const { principal } = this.#options;
       await this.#gate.settle(

@@ -170,7 +170,8 @@ export function overriding<T extends object>(target: T, members: object): T {
     get: (object, name): unknown => {
       if (Object.hasOwn(members, name)) return (members as Record<string | symbol, unknown>)[name];
       const value: unknown = Reflect.get(object, name, object);
-      return typeof value === 'function' ? (value.bind(object) as unknown) : value;
+      const isMethod = typeof value === 'function' && !Object.hasOwn(object, name);
+      return isMethod ? ((value as () => unknown).bind(object)) : value;
     },
   });
 }

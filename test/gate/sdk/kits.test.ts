@@ -29,6 +29,16 @@ describe('ai', () => {
     expect(() => guardTools({} as never, tools)).toThrow(TypeError);
   });
 
+  it('leaves all of a tool but its execute as it is', async () => {
+    const { ledger } = await openFor('read', { calls: 1 });
+    const inputSchema = Object.assign(() => 1, { '~standard': { vendor: 'a' } });
+    const own = Object.freeze({ inputSchema, execute: async () => 1 });
+    const { read } = guardTools(ledger, { read: own });
+    expect(read.inputSchema).toBe(inputSchema);
+    expect({ ...read, execute: own.execute }).toEqual(own);
+    expect(await read.execute()).toBe(1);
+  });
+
   it('digests parameters that are no JSON, and runs nothing whose parameters cannot be', async () => {
     const { place, ledger } = await openFor('read', { calls: 9 });
     let ran = 0;
