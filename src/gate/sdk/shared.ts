@@ -171,7 +171,7 @@ export function overriding<T extends object>(target: T, members: object): T {
       if (Object.hasOwn(members, name)) return (members as Record<string | symbol, unknown>)[name];
       const value: unknown = Reflect.get(object, name, object);
       const isMethod = typeof value === 'function' && !Object.hasOwn(object, name);
-      return isMethod ? ((value as () => unknown).bind(object)) : value;
+      return isMethod ? (value as () => unknown).bind(object) : value;
     },
   });
 }
