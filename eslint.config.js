@@ -21,7 +21,7 @@ const nodesOwn = [
     'src/format/signature/signer.ts',
     'src/format/signature/node-backend.ts',
   ],
-  'src/base/platform/{node,buffer}.ts',
+  'src/base/platform/{node,buffer,serve-http}.ts',
   'src/fast/blocks/worker.ts',
   'src/rules/verify/saved-state.ts',
 ];

@@ -63,7 +63,7 @@ export {
   type ApprovalOptions,
   type PendingApproval,
 } from '../log/policy/approve.js';
-export { type KnownCall } from '../log/policy/known-answer.js';
+export { type FoundCall, type KnownCall } from '../log/policy/known-answer.js';
 export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
 export { type DelegateOptions } from '../log/policy/delegate.js';
 export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';

@@ -74,6 +74,14 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot budget ledger.jsonl',
     'northroot budget ledger.jsonl --grant 4 --at 2026-03-01T12:00:00Z --format json',
   ],
+  'prices import': [
+    'northroot prices import model_prices_and_context_window.json --out prices.json',
+    "northroot prices import data.json --from genai-prices --as-of 2026-03-01 --model 'claude-*' --out prices.json",
+  ],
+  'prices show': ['northroot prices show prices.json claude-sonnet-4-5 --provider anthropic'],
+  'prices cost': [
+    'northroot prices cost prices.json claude-sonnet-4-5 --input 1000 --output 100 --cache-read 200',
+  ],
   why: ['northroot why ledger.jsonl 17', 'northroot why ledger.jsonl sha-256:6QJw61M4h8'],
   verify: [
     'northroot verify ledger.jsonl',
@@ -146,6 +154,19 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   tiles: ['northroot tiles ledger.jsonl --out public/'],
   witness: [
     "northroot witness --key witness.pem --name witness.example/w1 --state state/ --log 'example.com/log+530d903a+AekyWA4…'",
+  ],
+  serve: [
+    'northroot serve ledger.jsonl --principal agent:a1',
+    'northroot serve ledger.jsonl --tokens tokens.json --listen 127.0.0.1:8788 --approver-key human:olga=olga.pem',
+    'northroot serve ledger.jsonl --principal agent:a1 --opa http://127.0.0.1:8181/v1/data/agents/allow --shadow',
+  ],
+  'gate status': [
+    'northroot gate status ledger.jsonl -f',
+    'northroot gate status ledger.jsonl --format json',
+  ],
+  'gate token': [
+    "northroot gate token tokens.json ci --principal 'agent:ci*' --tool 'fs.*'",
+    'northroot gate token tokens.json olga --principal human:olga --may approve --may read',
   ],
   canonicalize: ['northroot canonicalize draft.json', `echo '{"b":1,"a":1e2}' | northroot canonicalize`],
   digest: ['northroot digest report.pdf', `echo '"nightly release"' | northroot digest --json`],

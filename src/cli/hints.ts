@@ -53,6 +53,9 @@ const HINTS: Readonly<Record<string, Hint>> = {
   START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
   TOOL_MISMATCH: 'name that tool with --tool, or leave --tool out',
   TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
+  // Prices
+  MODEL_AMBIGUOUS: ({ hint }) => join(hint, 'as in --provider NAME'),
+  PRICES_INVALID: 'northroot schema prices shows the form of a price file; northroot prices import makes one',
   // Checkpoints, proofs, trust
   CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',
   FORKED: ({ hint }) => join(hint, 'northroot diff LEDGER COPY names the first record that differs'),

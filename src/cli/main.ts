@@ -30,6 +30,7 @@ import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
 import { addIndex } from './commands/ledger-index.js';
 import { addLog } from './commands/log.js';
+import { addPrices } from './commands/prices.js';
 import { addProve } from './commands/prove.js';
 import { addReconcile } from './commands/reconcile.js';
 import { addRecord } from './commands/record.js';
@@ -63,7 +64,16 @@ const REFERENCE = 'Values and reference:';
 /** The commands as the help groups them. */
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
-  'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAbandon, addAdjust, addBudget, addWhy],
+  'Grants and budgets:': [
+    addGrant,
+    addAuthorize,
+    addRecord,
+    addAbandon,
+    addAdjust,
+    addBudget,
+    addPrices,
+    addWhy,
+  ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
   'In the path of calls:': [addServe, addGate],
   'Verifying and reading:': [

@@ -9,7 +9,7 @@ import { defined } from '../base/defined.js';
 import { NorthrootError } from '../base/error.js';
 import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
 import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
-import { type Digest, isDigest, parseDigest, sha256Digest } from '../base/value/digest.js';
+import { type Digest, formatDigest, isDigest, parseDigest, sha256Digest } from '../base/value/digest.js';
 import { type AmountsByUnit, type Meter, meters, type MeterVector } from '../base/value/meter.js';
 import { compareTimestamps, formatInstant, parseTimestamp } from '../base/value/timestamp.js';
 import type { MeterBasis, MeterDecimals, ResourceRef } from '../format/schema/generated/types.js';
@@ -26,9 +26,11 @@ import type { DecidingBound } from '../log/policy/deciding-bound.js';
 import type { Advice, PolicyCheck } from '../log/policy/evaluator.js';
 import type { KnownCall } from '../log/policy/known-answer.js';
 import {
+  draftExecution,
   type ExecutionDetails,
   type ExecutionOutcome,
   measuredBases,
+  type Permission,
   raiseMeters,
   stateReserved,
   type Unmetered,
@@ -38,8 +40,8 @@ import type { Appended } from '../log/writer/ledger.js';
 import type { AskOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
-import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './adviser.js';
-import { keyOfCall, keyOfOrder, keyOfRef, MAX_ORDER } from './request-key.js';
+import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
+import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
 
 /**
  * How complete the way is by which calls come: `hook`, what a host's hooks report; `proxy`, all that passes a wire; `sdk`, what a program
@@ -166,8 +168,17 @@ export interface OpenCall {
   readonly expires: string | undefined;
 }
 
+/** A call about which the advisers were asked. */
+interface Prepared {
+  readonly principal: string;
+  readonly advised: Advised;
+  readonly request: LiveRequest & { readonly meters: MeterVector };
+}
+
 interface Kept extends OpenCall {
   readonly requestKey: string;
+  readonly paramsDigest: string;
+  readonly intentDigest: string;
   readonly reserved: MeterVector;
   /** By the monotonic clock. */
   readonly endsAt: number;
@@ -196,14 +207,6 @@ const CALL_TYPES: OptionTypes<GateCall> = {
   coverage: 'string',
 };
 
-const NAME_TYPES: OptionTypes<CallName> = {
-  ref: 'string',
-  session: 'string',
-  principal: 'string',
-  tool: 'string',
-  params: 'any',
-};
-
 const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   outcome: 'string',
   used: 'object',
@@ -211,6 +214,7 @@ const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   meterBasisByUnit: 'object',
   modelId: 'string',
   provider: 'string',
+  pricingSnapshotDigest: 'object',
   output: 'any',
   outputDigest: 'object',
   errorCode: 'string',
@@ -227,6 +231,10 @@ const WAIT_TYPES: OptionTypes<WaitOptions> = {
 const COVERAGES: readonly string[] = ['hook', 'proxy', 'sdk', 'kernel'];
 const DEFAULT_TTL_MS = 15 * 60_000;
 const SWEEP_MS = 30_000;
+/** How long after its end a call that was not begun may still be reported here. */
+const LATE_MS = 3_600_000;
+/** The most denials that are remembered. */
+const MAX_DENIED = 1_000;
 const NANOSECONDS_PER_MS = 1_000_000n;
 const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 
@@ -240,6 +248,9 @@ export class Gate {
   readonly #open = new Map<string, Kept>();
   /** Calls that are being decided, likewise. */
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
+  /** The last denials, likewise: a repeated call gets the same answer. */
+  readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
+  readonly #closing = new AbortController();
   #sweeper: NodeJS.Timeout | undefined;
 
   /** @throws TypeError, RangeError naming the malformed option */
@@ -292,15 +303,17 @@ export class Gate {
     if (call.ref === undefined) return this.#decideInOrder(call, principal, digest, options);
     const requestKey = keyOfCall(call.session, call.ref);
     const name = nameOf(principal, requestKey);
-    const same = this.#deciding.get(name);
+    const same = this.#deciding.get(name) ?? this.#denied.get(name);
     if (same !== undefined) {
       if (same.asked !== asked) throw conflict(call.ref);
-      return { ...(await same.answer), isRepeated: true };
+      return { ...('decision' in same ? same.decision : await same.answer), isRepeated: true };
     }
-    const answer = this.#decide(call, principal, requestKey, call.ref, options);
+    const answer = this.#decide(call, principal, requestKey, call.ref, this.#untilClosed(options));
     this.#deciding.set(name, { asked, answer });
     try {
-      return await answer;
+      const decision = await answer;
+      if (decision.effect === 'deny') this.#remember(name, asked, decision);
+      return decision;
     } finally {
       this.#deciding.delete(name);
     }
@@ -370,7 +383,7 @@ export class Gate {
 
   /** The calls that this gate has allowed and that are not settled, oldest first. Others' are in `ledger.budget()`. */
   listOpen(session?: string): OpenCall[] {
-    const open = [...this.#open.values()].map(({ requestKey, reserved, endsAt, ...call }) => call);
+    const open = [...this.#open.values()].map(toOpenCall);
     return session === undefined ? open : open.filter((call) => call.session === session);
   }
 
@@ -386,7 +399,8 @@ export class Gate {
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
     const now = performance.now();
     for (const kept of [...this.#open.values()]) {
-      if (kept.endsAt > now) continue;
+      // What was not begun is released by the ledger; it may still be reported.
+      if (kept.endsAt + (kept.start === undefined ? LATE_MS : 0) > now) continue;
       if (kept.start !== undefined) await this.#release(kept, options);
       this.#forget(kept);
     }
@@ -396,12 +410,26 @@ export class Gate {
   /** Waits for what is being decided, and closes the ledger. Open calls stay open: another gate can settle them. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#closing.abort(new NorthrootError('GATE_CLOSED', 'the gate was closed'));
     await Promise.allSettled([...this.#deciding.values()].map(({ answer }) => answer));
     await this.ledger.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #remember(name: string, asked: string, decision: GateDecision): void {
+    this.#denied.set(name, { asked, decision });
+    const [oldest] = this.#denied.keys();
+    if (this.#denied.size > MAX_DENIED && oldest !== undefined) this.#denied.delete(oldest);
+  }
+
+  /** Closing ends the wait for approvals. */
+  #untilClosed(options: WaitOptions): WaitOptions {
+    if (!(options.waitMs !== undefined && options.waitMs > 0)) return options;
+    const signals = options.signal === undefined ? [] : [options.signal];
+    return { ...options, signal: AbortSignal.any([...signals, this.#closing.signal]) };
   }
 
   /** Calls without an id have one by their order among the same ones. */
@@ -416,7 +444,7 @@ export class Gate {
       const ref = keyOfOrder(base, order);
       const name = nameOf(principal, ref);
       if (this.#deciding.has(name)) continue;
-      const answer = this.#decide(call, principal, ref, ref, options);
+      const answer = this.#decide(call, principal, ref, ref, this.#untilClosed(options), 1);
       this.#deciding.set(name, { asked: '', answer });
       try {
         const decision = await answer;
@@ -436,8 +464,8 @@ export class Gate {
     const isTaken = async (order: number): Promise<boolean> => {
       const ref = keyOfOrder(base, order);
       if (this.#open.has(nameOf(principal, ref))) return true;
-      const { open, spent } = await this.ledger.findCall(principal, ref);
-      return open !== undefined || spent !== undefined;
+      const { open, spent, released } = await this.ledger.findCall(principal, ref);
+      return (open ?? spent ?? released) !== undefined;
     };
     let [low, high] = [0, 1];
     while (high < MAX_ORDER && (await isTaken(high))) [low, high] = [high, high * 2];
@@ -455,12 +483,30 @@ export class Gate {
     requestKey: string,
     ref: string,
     options: WaitOptions,
+    tries = MAX_TRIES,
+  ): Promise<GateDecision> {
+    const prepared = await this.#prepare({ ...call, principal }, options);
+    for (let count = 1; ; count += 1) {
+      const key = keyOfTry(requestKey, count);
+      const decision = await this.#decideOnce(call, prepared, key, ref, options);
+      const mayTryAgain = decision.code === 'AUTHORIZATION_REUSED' && decision.isRepeated && count < tries;
+      // A released call that is asked for again has another key (SPEC §8 rule 18).
+      if (!mayTryAgain || (await this.ledger.findCall(principal, key)).released === undefined)
+        return decision;
+    }
+  }
+
+  async #decideOnce(
+    call: GateCall,
+    { principal, advised, request }: Prepared,
+    requestKey: string,
+    ref: string,
+    options: WaitOptions,
   ): Promise<GateDecision> {
     const { session } = call;
     const { shadow = false, ttlMs: usual = DEFAULT_TTL_MS } = this.#options;
     const { ttlMs = usual } = call;
-    const { advised, request } = await this.#prepare({ ...call, principal }, options);
-    const { paramsDigest, meters: reserved, toolName } = request;
+    const { paramsDigest, intentDigest, meters: reserved, toolName } = request;
     const start = call.start === false ? undefined : { meterUsed: [ONE_CALL] };
     const decision = await this.ledger.authorize(
       { ...request, principalId: principal, ttlMs, requestKey },
@@ -481,6 +527,8 @@ export class Gate {
       start: known?.start ?? begun,
       principalId: principal,
       toolName,
+      paramsDigest: formatDigest(paramsDigest),
+      intentDigest: formatDigest(intentDigest),
     });
     if (start !== undefined && kept.start === undefined) {
       await this.#release(kept, {}).catch(() => undefined);
@@ -508,14 +556,7 @@ export class Gate {
   }
 
   /** Asks the advisers, and makes the request for the grants. */
-  async #prepare(
-    call: GateCall,
-    { signal }: AskOptions,
-  ): Promise<{
-    principal: string;
-    advised: Advised;
-    request: LiveRequest & { readonly meters: MeterVector };
-  }> {
+  async #prepare(call: GateCall, { signal }: AskOptions): Promise<Prepared> {
     checkOptions('decide', call, CALL_TYPES);
     checkString('decide', 'tool', call.tool);
     checkCoverage(call.coverage);
@@ -529,7 +570,9 @@ export class Gate {
       { principalId: principal, toolName: tool, params: call.params, reserve, resources, session },
       signal,
     );
-    const paramsDigest = advised.isRewritten ? sha256Digest(canonicalBytesWithout(advised.params)) : asked;
+    // In shadow the call runs as it is.
+    const isRewritten = advised.isRewritten && this.#options.shadow !== true;
+    const paramsDigest = isRewritten ? sha256Digest(canonicalBytesWithout(advised.params)) : asked;
     const request = {
       toolName: tool,
       paramsDigest,
@@ -539,7 +582,7 @@ export class Gate {
       advice: this.#adviceOf(advised, asked, call),
       ...defined({ grantId, userIntentDigest }),
     };
-    return { principal, advised, request };
+    return { principal, advised: { ...advised, isRewritten }, request };
   }
 
   #toDenial(
@@ -587,11 +630,13 @@ export class Gate {
       authorizationId,
       principalId,
       toolName,
+      paramsDigest,
+      intentDigest,
       allowedAt,
       expiresAt,
       reserved,
       start,
-    }: Omit<KnownCall, 'paramsDigest'>,
+    }: KnownCall,
   ): Kept {
     const kept: Kept = {
       ref,
@@ -603,6 +648,8 @@ export class Gate {
       since: start?.startedAt ?? allowedAt,
       expires: expiresAt,
       requestKey,
+      paramsDigest,
+      intentDigest,
       reserved,
       endsAt: performance.now() + ttlMs,
     };
@@ -628,20 +675,25 @@ export class Gate {
     options: AskOptions,
   ): Promise<{ readonly kept?: Kept; readonly authorization: string } | undefined> {
     const name: CallName = typeof call === 'string' ? { ref: call } : call;
-    checkOptions('call', name, NAME_TYPES);
+    // A whole call may be given.
+    checkOptions<CallName>('call', name, CALL_TYPES);
     const principal = this.#principalOf(name);
     const requestKey =
       name.ref === undefined ? await this.#oldest(principal, name) : keyOfRef(name.session, name.ref);
-    const kept = requestKey === undefined ? undefined : this.#open.get(nameOf(principal, requestKey));
-    if (kept !== undefined) return { kept, authorization: kept.authorization };
-    const { open, spent } =
-      requestKey === undefined ? {} : await this.ledger.findCall(principal, requestKey, options);
-    if (open !== undefined && requestKey !== undefined) {
-      const ref = name.ref ?? requestKey;
-      const found = this.#keep(ref, name.session, requestKey, DEFAULT_TTL_MS, open);
-      return { kept: found, authorization: found.authorization };
+    let used: string | undefined;
+    for (let count = 1; requestKey !== undefined && count <= MAX_TRIES; count += 1) {
+      const key = keyOfTry(requestKey, count);
+      const kept = this.#open.get(nameOf(principal, key));
+      if (kept !== undefined) return { kept, authorization: kept.authorization };
+      const { open, spent, released } = await this.ledger.findCall(principal, key, options);
+      if (open !== undefined) {
+        const found = this.#keep(name.ref ?? requestKey, name.session, key, DEFAULT_TTL_MS, open);
+        return { kept: found, authorization: found.authorization };
+      }
+      used = spent ?? released ?? used;
+      if (released === undefined) break;
     }
-    if (spent !== undefined) return { authorization: spent };
+    if (used !== undefined) return { authorization: used };
     if (this.#options.shadow === true) return undefined;
     throw new NorthrootError(
       'CALL_NOT_FOUND',
@@ -669,9 +721,18 @@ export class Gate {
     return oldest;
   }
 
-  #record(kept: Kept, outcome: ExecutionOutcome, options: AskOptions): Promise<Appended> {
+  /** Undefined where it was settled before. */
+  async #record(kept: Kept, outcome: ExecutionOutcome, options: AskOptions): Promise<Appended | undefined> {
     const start = kept.start === undefined ? {} : { start: kept.start };
-    return this.ledger.record(kept.authorization, { ...outcome, ...start }, options);
+    try {
+      return await this.ledger.record(kept.authorization, { ...outcome, ...start }, options);
+    } catch (error) {
+      if (!(error instanceof NorthrootError) || error.code !== 'AUTHORIZATION_REUSED') throw error;
+    }
+    const { released } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    if (released === undefined) return undefined;
+    // It ran after its reservation was given back: the ledger says so.
+    return this.ledger.append({ event: draftExecution(toPermission(kept), outcome) }, options);
   }
 
   #release(kept: Kept, options: AskOptions): Promise<Appended> {
@@ -683,6 +744,24 @@ export class Gate {
     if (principal === undefined) throw new TypeError('expected principal, of the call or of the ledger');
     return principal;
   }
+}
+
+function toPermission(kept: Kept): Permission {
+  return {
+    kind: 'action',
+    authorizationId: kept.authorization,
+    principalId: kept.principal,
+    toolName: kept.tool,
+    intentDigest: parseDigest(kept.intentDigest),
+    paramsDigest: parseDigest(kept.paramsDigest),
+    reserved: kept.reserved,
+    startId: kept.start,
+    started: undefined,
+  };
+}
+
+function toOpenCall({ ref, session, principal, tool, authorization, start, since, expires }: Kept): OpenCall {
+  return { ref, session, principal, tool, authorization, start, since, expires };
 }
 
 /** The most calls without an id that are looked at to find the oldest. */
@@ -702,7 +781,8 @@ const REFUSALS: ReadonlySet<string> = new Set([
 ]);
 
 function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
-  const { outcome, errorCode, output, unmetered, durationMs, meterBasis, modelId, provider } = done;
+  const { outcome, errorCode, output, unmetered, durationMs } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
   const since = parseTimestamp(kept.since);
   const end = parseTimestamp(endedAt);
@@ -723,7 +803,7 @@ function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: str
       meterUsed,
       outcome,
       ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
-      ...defined({ outputDigest, meterBasis: basis, modelId, provider }),
+      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
       meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
     },
     { unmetered: unmetered ?? 'charge' },

@@ -4,23 +4,33 @@ import { sha256Base64url } from '../base/bytes/sha256.js';
 import { canonicalBytes } from '../base/json/canonicalize.js';
 import type { Digest } from '../base/value/digest.js';
 
-const KEY = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
-/** Keys that this file makes. */
-const MADE = /^(?:ref:|nth:)/;
+/** Without what separates parts, and with room for the number of a further try. */
+const PLAIN = /^[A-Za-z0-9._+=@-]{1,120}$/;
+const MAX_PLAIN = 120;
+/** What keys that this file makes begin with. */
+const MADE: readonly string[] = ['ref', 'nth'];
 const IN_ORDER = /^nth:[A-Za-z0-9_-]{43}\/[1-9]\d{0,6}$/;
+
+/** How often a call can be asked for again after it was released. */
+export const MAX_TRIES = 16;
 
 /** The most calls without an id that are the same. */
 export const MAX_ORDER = 1_000_000;
 
 /**
- * The key of a call by its id: `SESSION/ID`, or `ID` without a session. What no key may have, or what could be another's, is digested.
+ * The key of a call by its id: `SESSION:ID`, or `ID` without a session. What no key may have, or what could be another's, is digested.
  */
 export function keyOfCall(session: string | undefined, ref: string): string {
-  const isPlain = KEY.test(ref) && !MADE.test(ref) && !ref.includes('/');
+  const isPlain = PLAIN.test(ref);
   if (isPlain && session === undefined) return ref;
-  const isWhole = isPlain && session !== undefined && !session.includes('/') && !MADE.test(session);
-  if (isWhole && KEY.test(`${session}/${ref}`)) return `${session}/${ref}`;
+  const isWhole = isPlain && session !== undefined && PLAIN.test(session) && !MADE.includes(session);
+  if (isWhole && session.length + ref.length < MAX_PLAIN) return `${session}:${ref}`;
   return `ref:${sha256Base64url(canonicalBytes([session ?? null, ref]))}`;
+}
+
+/** The key of a further try, after the ones before were released. */
+export function keyOfTry(key: string, count: number): string {
+  return count === 1 ? key : `${key}/${count}`;
 }
 
 /** The key of a call to settle: one that has no id is named by the key that it was given. */

@@ -8,11 +8,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { peakOverlap } from '../../src/rules/bounds/timeline.js';
-import type { AnyEvent } from '../../src/format/event/build.js';
+import { type AnyEvent, buildEvent } from '../../src/format/event/build.js';
 import { identifyPayload, payloadOf } from '../../src/format/event/identity.js';
 import { bytesSource } from '../bytes-source.js';
 import { canonicalText } from '../../src/base/json/canonicalize.js';
 import { listGrants, listOpenAuthorizations } from '../../src/rules/report/accounts.js';
+import { meters } from '../../src/base/value/meter.js';
 import type { Quantity } from '../../src/base/value/quantity.js';
 import { formatInstant, parseTimestamp } from '../../src/base/value/timestamp.js';
 import { runVerification } from '../../src/rules/verify/run-verification.js';
@@ -438,5 +439,102 @@ describe('amounts', () => {
     expect(peakOverlap(timeline, -ALWAYS, ALWAYS).d.toString().length).toBeLessThanOrEqual(400);
     // Ten of them fit into a window, and no window holds both halves of the ledger.
     expect(listGrants(state)).toMatchObject([{ executions: state.records - 1 }]);
+  });
+});
+
+describe('approvals', () => {
+  const caps = meters({ usd: 10n ** 12n });
+  const rule = { tools: ['*'], approvers: ['human:*'] };
+  const grantWith = (approvals: readonly object[], parent?: AnyEvent): AnyEvent =>
+    makeGrant({}, undefined, {
+      authorization: {
+        kind: 'grant',
+        bounds: { allowed_tools: ['*'], meter_caps: caps, approvals },
+        ...(parent && { grant_event_id: parent.event_id }),
+      },
+    });
+  const grant = grantWith([rule]);
+  const answer = (decision: string): AnyEvent =>
+    buildEvent({
+      event_type: 'approval',
+      occurred_at: NOON,
+      principal_id: 'human:ada',
+      grant_event_id: grant.event_id,
+      decision,
+      decision_code: 'N',
+      tool_name: 'fs.read',
+      tool_params_digest: LINK,
+      ...(decision === 'approve' && { meter_limit: meters({ usd: 1n }) }),
+    });
+  /** Of another call each, or all of one. */
+  const answers = (decision: string, isOne = false): ((n: number) => { text: string; id: string }) => {
+    const template = new Template(answer(decision), { decision_code: NUMBER }, [NUMBER, LINK.b64]);
+    return (n) => template.line(`N${n}`, digestOf(isOne ? 'params' : String(n)).b64);
+  };
+
+  test.each([
+    ['each of another call', 'approve', false],
+    ['all of one call', 'approve', true],
+    ['rejects, each of another call', 'reject', false],
+  ])('that nobody uses: %s', (_, decision, isOne) => {
+    const { findings } = expectLinear({ size: 20_000, full: 200_000, bytesPerEvent: 400 }, function* (size) {
+      yield canonicalText(grant);
+      const make = answers(decision, isOne);
+      for (let n = 0; n < size; n += 1) yield make(n).text;
+    });
+    expect(findings).toBe(0);
+  });
+
+  test('that calls wait for', () => {
+    const { findings, state } = expectLinear(
+      { size: 20_000, full: 200_000, bytesPerEvent: 600 },
+      function* (size) {
+        yield canonicalText(grant);
+        const asked = makeAction(
+          grant,
+          { usd: 1n },
+          { decision: 'deny', decision_code: 'APPROVAL_REQUIRED' },
+        );
+        const authorization = JSON.parse(
+          JSON.stringify(asked.authorization).replace(digestOf('params').b64, LINK.b64),
+        ) as object;
+        const template = new Template(asked, { authorization, policy_id: NUMBER }, [NUMBER, LINK.b64]);
+        for (let n = 0; n < size; n += 1) yield template.line(n, digestOf(String(n)).b64).text;
+      },
+    );
+    expect(findings).toBe(0);
+    expect([...state.links.awaiting.values()]).toHaveLength(state.records - 1);
+  });
+
+  test('that are used up, with their actions executed', () => {
+    const { findings } = expectLinear({ size: 20_000, full: 200_000, bytesPerEvent: 250 }, function* (size) {
+      yield canonicalText(grant);
+      const make = answers('approve', true);
+      const named = { approval_event_ids: [digestOf('approval')] };
+      const action = numberedBy(makeAction(grant, {}, {}, 'fs.read', named), digestOf('approval').b64);
+      const execution = numberedBy(makeExecution(LINK), LINK.b64);
+      for (let n = 0; n < size / 3; n += 1) {
+        const given = make(n);
+        yield given.text;
+        const asked = action.line(n, given.id);
+        yield asked.text;
+        yield execution.line(n, asked.id).text;
+      }
+    });
+    expect(findings).toBe(0);
+  });
+
+  test('that 512 rules of 32 grants, one under the other, do not ask for', () => {
+    const rules = (n: number): object[] =>
+      Array.from({ length: 16 }, (_, i) => ({ tools: [`t${n}.${i}`], approvers: [`human:u${n}.${i}`] }));
+    const { findings } = expectLinear({ size: 640, full: 12_800, bytesPerEvent: 10_000 }, function* (size) {
+      for (let n = 0; n < size; n += 64) {
+        const chain: AnyEvent[] = [];
+        for (let depth = 0; depth < 32; depth += 1) chain.push(grantWith(rules(n + depth), chain.at(-1)));
+        for (const each of chain) yield canonicalText(each);
+        yield* repeat(makeAction(chain.at(-1)), 32);
+      }
+    });
+    expect(findings).toBe(0);
   });
 });

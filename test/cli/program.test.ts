@@ -15,6 +15,7 @@ const { version } = parse<{ version: string }>(
 );
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   key: ['show', 'list', 'add', 'revoke'],
+  prices: ['import', 'show', 'cost'],
   trust: ['init', 'show'],
 };
 const help = expectOk(shop.run(['--help']));
@@ -126,13 +127,14 @@ const SAMPLES: Readonly<Record<string, string>> = {
   size: '64KiB',
   text: 'rotation',
   time: '2026-03-01',
+  tokens: '1',
   type: 'x.note',
   url: 'http://127.0.0.1:8787/w1',
   vkey,
   zone: 'Europe/Vienna',
 };
 
-/** The commands, those within `key` and `trust` instead of these. */
+/** The commands, those within `key`, `prices` and `trust` instead of these. */
 const PATHS = COMMANDS.flatMap((name) => {
   const subs = SUBCOMMANDS[name];
   return subs === undefined ? [[name]] : subs.map((sub) => [name, sub]);
@@ -156,7 +158,7 @@ describe.each(PATHS)('the help of %s', (...words) => {
     const flags: string[][] = [];
     for (const entry of options.split(/\n(?= {2}-)/)) {
       const flat = entry.replace(/\s+/g, ' ');
-      const [, flag, value] = /(--[a-z-]+)(?: <([a-z.=/]+)>)?/.exec(flat) ?? [];
+      const [, flag, value] = /(--[a-z0-9-]+)(?: <([a-z.=/]+)>)?/.exec(flat) ?? [];
       const choice = /choices: "([^"]+)"/.exec(flat)?.[1];
       if (flag === undefined || flag === '--help') continue;
       const sample = value === undefined ? [] : [choice ?? SAMPLES[value]];

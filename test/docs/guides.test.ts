@@ -13,8 +13,10 @@ const RUN = [
   'budget.md',
   'ci.md',
   'find-a-break.md',
+  'gate.md',
   'guard.md',
   'import.md',
+  'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
 

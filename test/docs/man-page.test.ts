@@ -63,7 +63,7 @@ it('every command has examples, of options that it takes', () => {
       expect([example, at >= 0]).toEqual([example, true]);
       // What is after -- or a pipe is another command.
       const [own = ''] = example.slice(at).split(/ -- | \| /);
-      for (const [, flag] of own.matchAll(/ (--?[a-z][a-z-]*)/g))
+      for (const [, flag] of own.matchAll(/ (--?[a-z][a-z0-9-]*)/g))
         expect([example, known.includes(flag)]).toEqual([example, true]);
     }
   }

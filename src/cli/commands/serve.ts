@@ -5,6 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { fromDist } from '../../base/dist.js';
+import { NorthrootError } from '../../base/error.js';
+import type { Adviser } from '../../gate/advisers/adviser.js';
+import { cedarAdviser, type CedarModule } from '../../gate/advisers/cedar.js';
+import { authZenAdviser, opaAdviser } from '../../gate/advisers/http.js';
 import { Gate, type GateOptions } from '../../gate/gate.js';
 import type { ServiceEvent } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
@@ -25,6 +29,9 @@ interface ServeCommandOptions extends DecidingChoice {
   readonly listen?: { readonly host: string; readonly port: number };
   readonly tokens?: string;
   readonly approverKey?: string[];
+  readonly cedar?: string;
+  readonly opa?: string;
+  readonly authzen?: string;
   readonly shadow?: boolean;
   readonly ttl?: number;
   readonly publicUrl?: string;
@@ -37,6 +44,7 @@ export function socketPathOf(ledger: string): string {
 }
 
 const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
+const MAX_POLICIES_BYTES = 4 * 1024 * 1024;
 const MAX_OPENAPI_BYTES = 1024 * 1024;
 
 const NOTES = `
@@ -64,6 +72,12 @@ export function addServe(program: Command, run: Run): void {
       'sign approvals of this principal with this private key; may be given again',
       collect,
     )
+    .option('--cedar <file>', 'ask these Cedar policies first; needs the package @cedar-policy/cedar-wasm')
+    .option(
+      '--opa <url>',
+      'ask this rule of Open Policy Agent first, such as http://127.0.0.1:8181/v1/data/agents/allow',
+    )
+    .option('--authzen <url>', 'ask this AuthZEN evaluation endpoint first')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <time>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
@@ -117,13 +131,49 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
   const { terminal } = context;
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
-  const own: GateOptions = { coverage: 'sdk', shadow: options.shadow, ttlMs: options.ttl };
+  const advisers = await advisersOf(options);
+  const own: GateOptions = { advisers, coverage: 'sdk', shadow: options.shadow, ttlMs: options.ttl };
   return Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
     honourImported: options.honourImported,
     ...defined({ trust, principalId: options.principal }),
     ...own,
   });
+}
+
+/** In this order. Each may deny; the grants decide last. */
+async function advisersOf({ cedar, opa, authzen }: ServeCommandOptions): Promise<Adviser[]> {
+  const advisers: Adviser[] = [];
+  if (cedar !== undefined) {
+    const policies = Buffer.from(await readSmallFile(cedar, MAX_POLICIES_BYTES)).toString('utf8');
+    advisers.push(cedarAdviser(await loadCedar(), { policies }));
+  }
+  for (const [flag, url, make] of [
+    ['--opa', opa, opaAdviser],
+    ['--authzen', authzen, authZenAdviser],
+  ] as const) {
+    if (url === undefined) continue;
+    try {
+      advisers.push(make({ url }));
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      throw usageError(`${flag}: expected an http URL, found ${printable(url, 80)}`);
+    }
+  }
+  return advisers;
+}
+
+async function loadCedar(): Promise<CedarModule> {
+  const name = '@cedar-policy/cedar-wasm/nodejs';
+  try {
+    const loaded = (await import(name)) as CedarModule & { readonly default?: CedarModule };
+    return loaded.default ?? loaded;
+  } catch (error) {
+    throw new NorthrootError('PACKAGE_MISSING', 'the package @cedar-policy/cedar-wasm cannot be loaded', {
+      cause: error,
+      hint: 'install it beside northroot: npm install @cedar-policy/cedar-wasm',
+    });
+  }
 }
 
 async function openAs(

@@ -46,8 +46,10 @@ export async function answerAuthZen(
   for (const each of evaluations) {
     const own = isJsonObject(each) ? each : {};
     const whole = Object.fromEntries(
-      Object.entries({ ...defaults, ...own }).filter(([, value]) => value !== undefined),
-    ) as JsonObject;
+      Object.entries({ ...defaults, ...own }).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    );
     const answer = await evaluate(gate, whole, bearer, signal).catch(failed);
     answers.push(answer);
     if (semantic === 'deny_on_first_deny' && !answer.decision) break;
@@ -79,7 +81,7 @@ function failed(error: unknown): Evaluation {
     error instanceof NorthrootError || error instanceof TypeError || error instanceof RangeError;
   const code = error instanceof NorthrootError ? error.code : isKnown ? 'USAGE' : 'INTERNAL_ERROR';
   const status = code === 'NOT_ALLOWED' ? 403 : isKnown ? 400 : 500;
-  const message = isKnown ? printable((error as Error).message, 500) : 'something went wrong here';
+  const message = isKnown ? printable(error.message, 500) : 'something went wrong here';
   return { decision: false, context: { error: { status, message }, code } };
 }
 

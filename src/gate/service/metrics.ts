@@ -7,21 +7,23 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** The most label sets of one name; further ones count as `other`. */
 const MAX_SERIES = 1_000;
 
-const HELP: Readonly<Record<string, string>> = {
+const HELP = {
   northroot_decisions_total: 'Decisions, by effect and code.',
   northroot_settled_total: 'Settled calls, by outcome.',
   northroot_requests_total: 'HTTP requests, by route and status.',
-};
+} as const;
+
+type Counter = keyof typeof HELP;
 
 export class Metrics {
-  readonly #counters = new Map<string, Map<string, number>>();
+  readonly #counters = new Map<Counter, Map<string, number>>();
   readonly #buckets = BUCKETS.map(() => 0);
   #seconds = 0;
   #decided = 0;
 
-  count(name: keyof typeof HELP & string, labels: Labels): void {
+  count(name: Counter, labels: Labels): void {
     let series = this.#counters.get(name);
-    if (series === undefined) this.#counters.set(name, (series = new Map()));
+    if (series === undefined) this.#counters.set(name, (series = new Map<string, number>()));
     const own = format(labels);
     const key =
       series.has(own) || series.size < MAX_SERIES

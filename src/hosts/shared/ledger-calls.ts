@@ -11,6 +11,7 @@ import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { notStated } from './claims.js';
+import { isUsedUp } from '../../rules/verify/event-index.js';
 
 /** A record of a ledger that is about one call: an action, or an execution. */
 export interface LedgerEntry {
@@ -101,7 +102,7 @@ function ofAction(event: AuthorizationEvent): Part {
 function ofExecution(event: ExecutionEvent, state: VerifyState, verdict: EventVerdict): Part {
   const id = event.auth_event_id.b64;
   const known = state.links.actions.get(id) ?? state.links.grants.get(id);
-  const isSpent = known === undefined && state.events.find(id)?.kind === 'spent';
+  const isSpent = known === undefined && isUsedUp(state.events.find(id)?.kind);
   const didNothing = verdict === 'denied' || hasFormOfRelease(event);
   return {
     kind: 'execution',

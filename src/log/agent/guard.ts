@@ -33,6 +33,7 @@ import {
 import type { StartedExecution } from '../policy/start.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
 import { DeniedError, type GuardedOutcome, UnrecordedExecutionError, ViolationError } from './errors.js';
+import { type CallPricing, MODEL_USAGE_INVALID } from './model-usage.js';
 import { UsageMeter } from './usage-meter.js';
 
 /** A request to a {@link LiveLedger}. */
@@ -46,7 +47,7 @@ export interface GuardContext {
   /** Aborts with the guard's own signal, or when the ledger is closed by a signal. */
   readonly signal: AbortSignal;
   /** Reports use. `calls` and `time.ms` are measured, and can only be raised. */
-  readonly meter: Pick<UsageMeter, 'add' | 'read'>;
+  readonly meter: Pick<UsageMeter, 'add' | 'addUsage' | 'read'>;
   readonly decision: RecordedDecision;
   /** The start that the execution will settle, `sha-256:…`. */
   readonly startId: string;
@@ -94,6 +95,8 @@ export interface GuardOptions extends ExecutionDetails {
    * (`NORTHROOT_UNMETERED`).
    */
   readonly onMeterProblem?: ((message: string) => void) | undefined;
+  /** What `meter.addUsage` prices calls of models by. Default: the ledger's `prices`. */
+  readonly prices?: CallPricing | undefined;
   /** Aborting ends the wait, and notifies the function. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -121,6 +124,7 @@ interface GuardParts {
     options: Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>,
   ) => Promise<BegunDecision>;
   readonly ledger: Ledger;
+  readonly prices: CallPricing | undefined;
   readonly now: () => string;
   readonly ticks: () => number;
 }
@@ -146,6 +150,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   unmetered: 'string',
   onViolation: 'any',
   onMeterProblem: 'function',
+  prices: 'object',
   signal: 'signal',
   approval: 'string',
   approvalWaitMs: 'number',
@@ -321,9 +326,9 @@ export class Guard<T> {
     const { run, options } = this.#call;
     const { ticks } = this.#parts;
     const { signal } = this.#abort;
-    const meter = new UsageMeter();
+    const meter = new UsageMeter(options.prices ?? this.#parts.prices);
     let outputDigest: Digest | undefined;
-    let details = detailsOf(options);
+    let details: ExecutionDetails = {};
     const context: GuardContext = {
       signal,
       meter,
@@ -348,14 +353,18 @@ export class Guard<T> {
     meter.close();
     const said = meter.read();
     this.#reportProblems(meter.problems);
+    details = { ...detailsOf(options), ...defined(meter.details), ...details };
     // Amounts that only the guard measured have a known basis.
-    if (said.length === 0) details = { ...details, meterBasis: details.meterBasis ?? 'measured' };
+    if (said.every(({ unit }) => Object.hasOwn(meter.bases, unit)))
+      details = { ...details, meterBasis: details.meterBasis ?? 'measured' };
     const endedAt = formatInstant(parseTimestamp(startedAt) + BigInt(elapsed) * NANOSECONDS_PER_MS);
     const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: String(elapsed) } };
     const measured = [ONE_CALL, time];
     const meterUsed = raiseMeters(measured, said);
-    const stated = { ...details, meterBasisByUnit: measuredBases(details.meterBasis, measured, meterUsed) };
-    const rest = { unmetered: options.unmetered ?? 'charge', unsure: meter.unsure };
+    const meterBasisByUnit = { ...measuredBases(details.meterBasis, measured, meterUsed), ...meter.bases };
+    const stated = { ...details, meterBasisByUnit };
+    const unsure = isUnread(outcome) ? new Set(permission.reserved.map(({ unit }) => unit)) : meter.unsure;
+    const rest = { unmetered: options.unmetered ?? 'charge', unsure };
     if (outcome.kind !== 'returned' && signal.aborted)
       return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
     const ending =
@@ -390,14 +399,19 @@ function worstFirst(a: Finding, b: Finding): number {
   return CLASSES.indexOf(a.class) - CLASSES.indexOf(b.class);
 }
 
-function detailsOf({ meterBasis, modelId, provider }: GuardOptions): ExecutionDetails {
-  return { meterBasis, modelId, provider };
+function detailsOf({ meterBasis, modelId, provider, pricingSnapshotDigest }: GuardOptions): ExecutionDetails {
+  return { meterBasis, modelId, provider, pricingSnapshotDigest };
 }
 
 /** Whole milliseconds; 0 for a broken clock, since the execution MUST be recorded all the same. */
 function elapsedSince(from: number, to: number): number {
   const elapsed = Math.ceil(to - from);
   return Number.isSafeInteger(elapsed) && elapsed > 0 ? elapsed : 0;
+}
+
+/** Whether a call was made whose usage could not be read: its failure is not free. */
+function isUnread(outcome: GuardedOutcome): boolean {
+  return outcome.kind === 'threw' && codeOf(outcome) === MODEL_USAGE_INVALID;
 }
 
 /** The error's `code`, such as `ENOENT`, where an event may carry it. */

@@ -20,7 +20,6 @@ import {
   authorizeAndStart,
   type AuthorizeOptions,
   type BegunDecision,
-  type RecordedDecision,
 } from '../policy/authorize.js';
 import {
   type ApprovalOptions,
@@ -29,7 +28,7 @@ import {
   type PendingApproval,
 } from '../policy/approve.js';
 import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
-import { findCall, type KnownCall } from '../policy/known-answer.js';
+import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
@@ -57,12 +56,15 @@ import { LEDGER_OPTIONS } from '../writer/options.js';
 import type { WatchedRecords, WatchOptions } from '../writer/watch.js';
 import type { AskOptions } from '../writer/withdrawal.js';
 import { type Budget, findBudget, listBudgets } from './budget.js';
+import type { CallPricing } from './model-usage.js';
 import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from './guard.js';
 
 /** As of `Ledger.open`. `strict` is on by default. */
 export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {
   /** Default: the ledger's own grants (`GrantEvaluator`). */
   readonly policy?: AuthorizeOptions['policy'] | undefined;
+  /** What guards price calls of models by. */
+  readonly prices?: CallPricing | undefined;
   /** The clock for durations, in milliseconds. Default: `performance.now`, which is monotonic. */
   readonly ticks?: (() => number) | undefined;
 }
@@ -114,6 +116,7 @@ void [decides, stopsAtRefusal];
 const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = {
   ...OF_LEDGER,
   policy: 'function',
+  prices: 'object',
   ticks: 'function',
   honourImported: 'array',
 };
@@ -267,10 +270,10 @@ export class LiveLedger {
     options: LiveLedgerOptions,
     grantId?: string,
   ): Promise<LiveLedger> {
-    const { policy, ticks, honourImported, ...ofLedger } = options;
+    const { policy, prices, ticks, honourImported, ...ofLedger } = options;
     const ledger = await Ledger.open(place, { strict: true, ...ofLedger, decides: true });
     const own = typeof place === 'string' ? place : undefined;
-    return new LiveLedger(ledger, { ...ofLedger, policy, ticks, honourImported }, own, grantId);
+    return new LiveLedger(ledger, { ...ofLedger, policy, prices, ticks, honourImported }, own, grantId);
   }
 
   /**
@@ -354,13 +357,10 @@ export class LiveLedger {
 
   /**
    * The call that a principal was allowed under a request key, other writers' records included.
-   * @returns `open`, if it can still be executed, released or settled; `spent`, the action (`sha-256:…`) that was; neither for an unknown key
+   * @returns `open`, if it can still be executed, released or settled; else the action that was `spent` or `released`; nothing for an
+   *   unknown key
    */
-  async findCall(
-    principalId: string,
-    requestKey: string,
-    options: AskOptions = {},
-  ): Promise<{ readonly open?: KnownCall; readonly spent?: string }> {
+  async findCall(principalId: string, requestKey: string, options: AskOptions = {}): Promise<FoundCall> {
     this.#assertOpen();
     checkString('findCall', 'principalId', principalId);
     checkString('findCall', 'requestKey', requestKey);
@@ -395,8 +395,9 @@ export class LiveLedger {
     checkOptions('record', done, DONE_TYPES);
     checkOptions('record: options', options, ASK_TYPES);
     const { toolName, start, ...outcome } = done;
-    const { startedAt, endedAt, errorCode, meterUsed, meterBasis, modelId, provider } = outcome;
-    checkDetails('record', { meterBasis, modelId, provider });
+    const { startedAt, endedAt, errorCode, meterUsed } = outcome;
+    const { meterBasis, modelId, provider, pricingSnapshotDigest } = outcome;
+    checkDetails('record', { meterBasis, modelId, provider, pricingSnapshotDigest });
     for (const [name, value] of Object.entries({ startedAt, endedAt, outcome: outcome.outcome })) {
       checkString('record', name, value);
     }
@@ -423,8 +424,7 @@ export class LiveLedger {
     this.#assertOpen();
     checkString('abandon', 'authorizationId', authorizationId);
     checkOptions('abandon', options, ABANDON_TYPES);
-    const { start = true as const, meterUsed = [], signal, meterBasis, modelId, provider } = options;
-    const details = { meterBasis, modelId, provider };
+    const { start = true as const, meterUsed = [], signal, ...details } = options;
     checkDetails('abandon', details);
     const makes = (state: VerifyState, id: string): Entry => {
       const request = { now: this.#now(), start, meterUsed, ...details };
@@ -511,6 +511,7 @@ export class LiveLedger {
         begin: (request, start, how) =>
           authorizeAndStart(this.#ledger, this.#toRequest(request), start, this.#toHow(how)),
         ledger: this.#ledger,
+        prices: this.#options.prices,
         now: () => this.#now(),
         ticks: this.#options.ticks ?? (() => performance.now()),
       },

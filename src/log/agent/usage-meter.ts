@@ -4,6 +4,9 @@ import { printable } from '../../base/bytes/printable.js';
 import { type AmountsByUnit, MAX_METERS, type Meter, meters } from '../../base/value/meter.js';
 import { fromRational, type Quantity, toRational } from '../../base/value/quantity.js';
 import { addRationals, type Rational } from '../../base/value/rational.js';
+import type { MeterBasis } from '../../format/schema/generated/types.js';
+import type { ExecutionDetails } from '../policy/record.js';
+import type { CallPricing, ModelCall } from './model-usage.js';
 
 /** Units that are always measured. */
 const MEASURED = ['calls', 'time.ms'];
@@ -14,7 +17,15 @@ export class UsageMeter {
   readonly #sums = new Map<string, Rational>();
   readonly #problems: string[] = [];
   readonly #unsure = new Set<string>();
+  readonly #bases: Record<string, MeterBasis> = {};
+  readonly #pricing: CallPricing | undefined;
+  #details: ExecutionDetails = {};
   #isClosed = false;
+
+  /** @param pricing - What {@link UsageMeter.addUsage} prices calls by */
+  constructor(pricing?: CallPricing) {
+    this.#pricing = pricing;
+  }
 
   /**
    * Adds use: `meter.add('usd', '0.25')`. The work is done by then, so a bad amount does not throw: it is reported, and the unit's
@@ -32,7 +43,40 @@ export class UsageMeter {
     for (const [unit, each] of Object.entries(amounts ?? {})) this.#addOne(unit, each);
   }
 
-  #addOne(unit: string, amount: unknown): void {
+  /**
+   * Adds what a call of a model used, its tokens as reported and its price in `usd` as estimated; and names the model, its provider and the
+   * price file in the execution (of several calls, those of the last). What cannot be priced is not free: its reservation is charged, also
+   * where the error is caught.
+   * @throws NorthrootError `MODEL_UNKNOWN`, `MODEL_AMBIGUOUS`, `PRICE_UNKNOWN`; TypeError, RangeError for a malformed call, for a guard without
+   *   `prices`, and when the use is already recorded
+   */
+  addUsage(call: ModelCall): void {
+    if (this.#isClosed) throw new TypeError('the use is recorded already');
+    const pricing = this.#pricing;
+    if (pricing === undefined) {
+      this.#unsure.add(USD);
+      throw new TypeError('addUsage: expected prices, of the guard or of the ledger');
+    }
+    let unsure = pricing.units;
+    try {
+      for (const { unit, amount } of pricing.count(call)) this.#addOne(unit, amount, 'reported');
+      const { model: modelId, provider } = call;
+      this.#details = { ...this.#details, modelId, provider };
+      unsure = [USD];
+      const priced = pricing.charge(call);
+      this.#addOne(priced.usd.unit, priced.usd.amount, 'estimated');
+      const { pricingSnapshotDigest } = priced;
+      this.#details = { ...this.#details, provider: priced.provider, pricingSnapshotDigest };
+    } catch (error) {
+      for (const unit of unsure) this.#unsure.add(unit);
+      this.#tell(
+        `a call of a model was not metered: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      throw error;
+    }
+  }
+
+  #addOne(unit: string, amount: unknown, basis?: MeterBasis): void {
     try {
       const exact = (typeof amount === 'number' ? decimalOf(amount) : amount) as string;
       const [meter] = meters({ [unit]: exact }) as [Meter];
@@ -45,12 +89,16 @@ export class UsageMeter {
       for (const each of MEASURED) units.delete(each);
       if (units.size > MAX_UNITS) throw new RangeError(`expected at most ${MAX_UNITS} units`);
       this.#sums.set(unit, sum);
+      if (basis !== undefined) this.#bases[unit] = basis;
     } catch (error) {
       if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
       this.#unsure.add(unit);
-      if (this.#problems.length < MAX_PROBLEMS)
-        this.#problems.push(`an amount of ${printable(unit, 80)} was not metered: ${error.message}`);
+      this.#tell(`an amount of ${printable(unit, 80)} was not metered: ${error.message}`);
     }
+  }
+
+  #tell(problem: string): void {
+    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(problem);
   }
 
   /** The sums, ordered by unit. */
@@ -70,12 +118,23 @@ export class UsageMeter {
     return this.#unsure;
   }
 
+  /** The basis of each unit that {@link UsageMeter.addUsage} added to. */
+  get bases(): Readonly<Record<string, MeterBasis>> {
+    return this.#bases;
+  }
+
+  /** What {@link UsageMeter.addUsage} knows of the execution. */
+  get details(): ExecutionDetails {
+    return this.#details;
+  }
+
   close(): void {
     this.#isClosed = true;
   }
 }
 
 const MAX_PROBLEMS = 100;
+const USD = 'usd';
 const MAX_DECIMALS = 38;
 const EXPONENT_FORM = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/;
 

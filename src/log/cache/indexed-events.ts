@@ -93,13 +93,13 @@ export class IndexedEvents extends EventIndex {
     return number;
   }
 
-  override spend(id: string, grant: number): void {
+  override spend(id: string, grant: number, kind?: 'spent' | 'released'): void {
     if (this.find(id) === undefined) throw new RangeError('the event is not in the index');
-    super.spend(id, grant);
+    super.spend(id, grant, kind);
   }
 
-  override spendNumber(number: number, grant: number): void {
-    super.spendNumber(number, grant);
+  override spendNumber(number: number, grant: number, kind?: 'spent' | 'released'): void {
+    super.spendNumber(number, grant, kind);
     this.#changed.add(number);
   }
 

@@ -28,18 +28,11 @@ import {
   type RingKey,
   type SavedKey,
 } from '../../rules/trust/keyring.js';
+import type { CallEntry, RejectEntry, RequestedApproval } from '../../rules/verify/approval-tables.js';
 import { touchUnsealed } from '../../rules/verify/checkpoints.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
-import type {
-  Links,
-  PendingLink,
-  CallEntry,
-  RejectEntry,
-  RequestedApproval,
-  RequestEntry,
-  RevocationList,
-} from '../../rules/verify/links.js';
+import type { Links, PendingLink, RequestEntry, RevocationList } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
@@ -63,7 +56,7 @@ import {
   TrackedMap,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 7';
+const FORMAT = 'northroot-index 8';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** The most events kept in memory between writes. */

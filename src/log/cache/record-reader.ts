@@ -38,6 +38,7 @@ import {
   type RecordForm,
 } from './record-entries.js';
 import { type Entries, isCount } from './tables.js';
+import { isUsedUp } from '../../rules/verify/event-index.js';
 
 /** A grant above an event, with its accounts before and after it. */
 interface AccountsAround {
@@ -159,7 +160,7 @@ export class RecordReader {
   executionsOf(eventId: string): NamingRecords {
     const naming = this.#naming('x', eventId);
     const { kind } = this.#state.events.find(fromDigestText(eventId)) ?? {};
-    if (kind === 'spent' && naming.total === 0) throw new IndexFault('the entry of an execution is missing');
+    if (isUsedUp(kind) && naming.total === 0) throw new IndexFault('the entry of an execution is missing');
     return naming;
   }
 

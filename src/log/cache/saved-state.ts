@@ -24,14 +24,9 @@ import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import type { SavedNode } from '../../rules/bounds/timeline-node.js';
 import { Keyring, type SavedKey } from '../../rules/trust/keyring.js';
 import type { WitnessPolicy } from '../../rules/trust/witness-policy.js';
+import type { CallEntry, RejectEntry, RequestedApproval } from '../../rules/verify/approval-tables.js';
 import { EventIndex, type EventIndexData } from '../../rules/verify/event-index.js';
-import type {
-  CallEntry,
-  PendingLink,
-  RejectEntry,
-  RequestedApproval,
-  RequestEntry,
-} from '../../rules/verify/links.js';
+import type { PendingLink, RequestEntry } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import {
   type ActionForm,
@@ -45,6 +40,7 @@ import {
   saveHead,
 } from '../../rules/verify/state-form.js';
 import { type SignerTally, startVerification, type VerifyState } from '../../rules/verify/state.js';
+import type { Table } from '../../rules/verify/table.js';
 import type { SavedVerification, VerifiedPrefix } from '../../rules/verify/verified-prefix.js';
 import { readWholeFile } from '../fs/file-system.js';
 
@@ -52,7 +48,7 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Incremented for each change of the form within a version. */
-const FORM = 7;
+const FORM = 8;
 const DIGEST_LENGTH = 43;
 const ID_BYTES = 32;
 /** Ids are compared as 32-bit words. */
@@ -111,13 +107,13 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     actions: [...links.actions.values()].map(saveAction),
     starts: links.starts,
     expiring: links.expiring,
-    requests: links.requests as unknown as ReadonlyMap<string, RequestEntry>,
+    requests: mapOf(links.requests),
     approvals: [...links.approvals.values()],
-    approved: links.approved as unknown as ReadonlyMap<string, Approved>,
-    rejects: links.rejects as unknown as ReadonlyMap<string, RejectEntry>,
+    approved: mapOf(links.approved),
+    rejects: mapOf(links.rejects),
     revocations: [...links.revocations],
-    calls: links.calls as unknown as ReadonlyMap<string, CallEntry>,
-    awaiting: links.awaiting as unknown as ReadonlyMap<string, RequestedApproval>,
+    calls: mapOf(links.calls),
+    awaiting: mapOf(links.awaiting),
     pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
     unsealed: seals.unsealed,
@@ -138,6 +134,11 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
   }
   bytes.write(headerOf(sha256Base64url(bytes.subarray(begin))), 'latin1');
   return bytes;
+}
+
+/** @param table - One in memory, which lists its entries. */
+function mapOf<V>(table: Table<string, V>): ReadonlyMap<string, V> {
+  return new Map(table as unknown as Iterable<[string, V]>);
 }
 
 function headerOf(digest: string): string {

@@ -11,10 +11,11 @@ import type { Draft } from '../../format/event/build.js';
 import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
 import { type Action, type Amounts, type Grant, grantChain } from '../../rules/bounds/grant.js';
-import { callName, type RequestedApproval } from '../../rules/verify/links.js';
+import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, findReject } from './choose-approvals.js';
 import { OptionReader } from './option-problems.js';
+import { isUsedUp } from '../../rules/verify/event-index.js';
 
 /** An answer to a request. */
 export interface ApprovalOptions {
@@ -189,7 +190,7 @@ function findRequest(state: VerifyState, wanted: string): Action & { readonly gr
     throw refuse('REQUEST_AMBIGUOUS', `${shown} names ${named.length} events`, 'give more of the id');
   const id = fromDigestText(event.eventId);
   const action = actions.get(id);
-  if (event.kind === 'spent' || action?.decision === 'allow')
+  if (isUsedUp(event.kind) || action?.decision === 'allow')
     throw refuse('REQUEST_ALLOWED', `${event.eventId} was allowed already`);
   if (action?.grant === undefined || grants.get(id) !== undefined)
     throw refuse('AUTH_NOT_AN_AUTHORIZATION', `${event.eventId} is not an action under a grant`);

@@ -112,7 +112,8 @@ interface DecidingOptions extends AuthorizeOptions {
 }
 
 const POLL_MS = 250;
-const MAX_WAIT_MS = 2 ** 31 - 1;
+/** The longest of a timer: 2^31 − 1. */
+const MAX_WAIT_MS = 2_147_483_647;
 
 async function decideOrWait(
   ledger: Ledger,
@@ -127,7 +128,7 @@ async function decideOrWait(
   onApprovalNeeded?.(decision);
   const until = performance.now() + waitMs;
   for (let left = waitMs; left > 0; left = until - performance.now()) {
-    await setTimeout(Math.min(POLL_MS, left), undefined, { ...(signal && { signal }) });
+    await pause(Math.min(POLL_MS, left), signal);
     const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
       lookAgain(state, request, decision, options);
     const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
@@ -137,6 +138,12 @@ async function decideOrWait(
       : { ...seen, recorded: decision.recorded };
   }
   return decision;
+}
+
+/** @throws the signal's reason */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await setTimeout(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined);
+  signal?.throwIfAborted();
 }
 
 /** Whether a call that waits for approval would be decided otherwise now. */

@@ -13,7 +13,7 @@ import {
 } from '../../rules/bounds/approval.js';
 import { type Action, type ApprovalRule, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { APPROVAL_REQUIRED, approvalsFor, isWithdrawn } from '../../rules/verify/approvals.js';
-import { callName } from '../../rules/verify/links.js';
+import { callName } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Denial } from './deciding-bound.js';
 

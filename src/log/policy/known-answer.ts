@@ -65,6 +65,15 @@ export function findKnownAnswer(
   return answer(state, request, same, honoured);
 }
 
+/** What became of a call. At most one member is there. */
+export interface FoundCall {
+  readonly open?: KnownCall;
+  /** The action that was executed, `sha-256:…`. */
+  readonly spent?: string;
+  /** The action that was released, `sha-256:…`. */
+  readonly released?: string;
+}
+
 /** A call that was allowed under a request key. */
 export interface KnownCall {
   /** The action, `sha-256:…`. */
@@ -73,6 +82,8 @@ export interface KnownCall {
   readonly toolName: string;
   /** `sha-256:…` */
   readonly paramsDigest: string;
+  /** `sha-256:…` */
+  readonly intentDigest: string;
   /** When it was allowed. */
   readonly allowedAt: string;
   /** Until when it may be begun. */
@@ -83,13 +94,9 @@ export interface KnownCall {
 }
 
 /**
- * The open call of a principal under a request key. `spent` is one that was executed or released, `sha-256:…`.
+ * The call of a principal under a request key: the open one; or one that was executed (`spent`) or released, `sha-256:…`; or none.
  */
-export function findCall(
-  state: VerifyState,
-  principalId: string,
-  requestKey: string,
-): { readonly open?: KnownCall; readonly spent?: string } {
+export function findCall(state: VerifyState, principalId: string, requestKey: string): FoundCall {
   const { grants, actions, requests } = state.links;
   const names = new Set(
     [...grants.allowedTo(principalId), undefined].map((grant) => requestName(principalId, grant, requestKey)),
@@ -98,7 +105,7 @@ export function findCall(
   for (const id of ids) {
     const action = actions.get(id);
     if (action === undefined) continue;
-    const { toolName, params, occurredAt, expiresAt } = action;
+    const { toolName, params, intent, occurredAt, expiresAt } = action;
     const start = findOpenStart(state, id);
     return {
       open: {
@@ -106,6 +113,7 @@ export function findCall(
         principalId,
         toolName,
         paramsDigest: params,
+        intentDigest: intent,
         allowedAt: occurredAt,
         expiresAt,
         reserved: reservedBy(action),
@@ -113,8 +121,10 @@ export function findCall(
       },
     };
   }
-  const [spent] = ids;
-  return spent === undefined ? {} : { spent: toDigestText(spent) };
+  const [used] = ids;
+  if (used === undefined) return {};
+  const isReleased = state.events.find(used)?.kind === 'released';
+  return isReleased ? { released: toDigestText(used) } : { spent: toDigestText(used) };
 }
 
 function answer(
@@ -134,7 +144,7 @@ function answer(
           {
             code: 'AUTHORIZATION_REUSED',
             expected: 'an action that is open',
-            actual: `${eventId}, executed`,
+            actual: `${eventId}, ${event.kind === 'released' ? 'released' : 'executed'}`,
           } as const,
         ]
       : judgeBeginning(action, request.now, honoured);

@@ -4,7 +4,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { type Digest, fromDigestText, parseDigest } from '../../base/value/digest.js';
+import { type Digest, fromDigestText, isDigest, parseDigest } from '../../base/value/digest.js';
 import { formatRational } from '../../base/value/format-rational.js';
 import { MAX_METERS, type Meter, type MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, toRational } from '../../base/value/quantity.js';
@@ -19,7 +19,7 @@ import { judgeExecution } from '../../rules/bounds/judge.js';
 import { judgeTakeover, type OpenStart, withStarted } from '../../rules/bounds/started.js';
 import { approvalsOf } from '../../rules/verify/approvals.js';
 import { listRunning } from '../../rules/report/accounts.js';
-import type { EventMatch } from '../../rules/verify/event-index.js';
+import { type EventMatch, isUsedUp } from '../../rules/verify/event-index.js';
 import { findStartOf, MAX_OPEN_STARTS } from '../../rules/verify/starts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
@@ -80,12 +80,15 @@ export interface ExecutionDetails {
   readonly modelId?: string | undefined;
   /** The provider of tool or model: 1 to 256 characters. */
   readonly provider?: string | undefined;
+  /** Of the price list that `usd` was estimated by. */
+  readonly pricingSnapshotDigest?: Digest | undefined;
 }
 
 export const DETAIL_TYPES: OptionTypes<ExecutionDetails> = {
   meterBasis: 'string',
   modelId: 'string',
   provider: 'string',
+  pricingSnapshotDigest: 'object',
 };
 const METER_BASES: readonly string[] = ['measured', 'reported', 'estimated', 'billed'];
 const MAX_DETAIL_LENGTH = 256;
@@ -93,7 +96,9 @@ const MAX_DETAIL_LENGTH = 256;
 /** Refuses malformed details before work begins, as its execution could not be recorded. @throws TypeError, RangeError naming the option */
 export function checkDetails(where: string, details: ExecutionDetails): void {
   checkOptions(where, details, DETAIL_TYPES);
-  const { meterBasis, modelId, provider } = details;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest } = details;
+  if (pricingSnapshotDigest !== undefined && !isDigest(pricingSnapshotDigest))
+    throw new TypeError(`${where}: pricingSnapshotDigest: expected a digest`);
   if (meterBasis !== undefined && !METER_BASES.includes(meterBasis))
     throw new RangeError(`${where}: meterBasis: expected ${METER_BASES.join(', ')}`);
   for (const [name, text] of Object.entries({ modelId, provider })) {
@@ -234,7 +239,7 @@ export type Unmetered = 'charge' | 'release';
 
 /**
  * States every reserved unit (SPEC §8 rule 5: silence is not free), except for a failure without output, which releases the rest.
- * @param unsure - Units possibly metered too low: the greater amount is charged
+ * @param unsure - Units possibly metered too low: the greater amount is charged, also of a failure
  */
 export function stateReserved(
   { reserved }: Pick<Permission, 'reserved'>,
@@ -244,13 +249,13 @@ export function stateReserved(
     unsure,
   }: { readonly unmetered?: Unmetered; readonly unsure?: ReadonlySet<string> } = {},
 ): ExecutionOutcome {
-  if (outcome.outcome === 'failure' && outcome.outputDigest === undefined) return outcome;
+  const isReleased = outcome.outcome === 'failure' && outcome.outputDigest === undefined;
   const meterUsed = [...outcome.meterUsed];
   const bases: Record<string, MeterBasis> = { ...outcome.meterBasisByUnit };
   for (const { unit, amount } of reserved) {
     const at = meterUsed.findIndex((meter) => meter.unit === unit);
     const isUnsure = unsure?.has(unit) === true;
-    if (at !== -1 && !isUnsure) continue;
+    if ((at !== -1 || isReleased) && !isUnsure) continue;
     // Further units count all the same, by rule 5.
     if (at === -1 && meterUsed.length === MAX_METERS) continue;
     const isCharged = isUnsure || unmetered === 'charge';
@@ -283,12 +288,18 @@ function detailMembers({
   meterBasisByUnit,
   modelId,
   provider,
+  pricingSnapshotDigest,
 }: ExecutionDetails & Pick<ExecutionOutcome, 'meterBasisByUnit'>): object {
   return {
     ...(meterBasisByUnit === undefined || Object.keys(meterBasisByUnit).length === 0
       ? {}
       : { meter_basis_by_unit: meterBasisByUnit }),
-    ...defined({ model_id: modelId, provider, meter_basis: meterBasis }),
+    ...defined({
+      model_id: modelId,
+      provider,
+      pricing_snapshot_digest: pricingSnapshotDigest,
+      meter_basis: meterBasis,
+    }),
   };
 }
 
@@ -527,8 +538,11 @@ function chooseAuthorization(
 
 /** Why `wanted` names no usable authorization. */
 function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootError {
-  const spent = events.find(({ kind }) => kind === 'spent');
-  if (spent !== undefined) return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was executed already`);
+  const spent = events.find(({ kind }) => isUsedUp(kind));
+  if (spent !== undefined) {
+    const how = spent.kind === 'spent' ? 'executed' : 'released';
+    return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was ${how} already`);
+  }
   const [other] = events;
   return other === undefined
     ? refuse('AUTH_NOT_FOUND', `no authorization ${printable(wanted)}`)

@@ -4,6 +4,7 @@ import { fromDigestText } from '../../base/value/digest.js';
 import type { UnitAmounts } from '../../format/event/outline.js';
 import type { AdjustmentEvent, ExecutionEvent } from '../../format/schema/generated/types.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
+import { isUsedUp } from '../../rules/verify/event-index.js';
 
 /** Findings that void a credit, besides broken evidence. */
 const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
@@ -19,7 +20,7 @@ function isUseCounted(record: VerifiedRecord, event: ExecutionEvent): boolean {
   const { links, events } = record.state;
   const id = event.auth_event_id.b64;
   const authorization = links.actions.get(id) ?? links.grants.get(id);
-  return authorization === undefined ? events.find(id)?.kind === 'spent' : authorization.decision === 'allow';
+  return authorization === undefined ? isUsedUp(events.find(id)?.kind) : authorization.decision === 'allow';
 }
 
 /** For each of an execution's amounts. */

@@ -56,6 +56,7 @@ import { listLimits, MAX_LISTED } from './limits.js';
 import { Problems } from './problems.js';
 import { type Basis, startSumBudget, type SumPart } from './sums.js';
 import { Totals } from './totals.js';
+import { isUsedUp } from '../../rules/verify/event-index.js';
 
 /** Combinations of policy, code and decision that are counted separately. */
 const MAX_DECISIONS = 1_000;
@@ -354,7 +355,7 @@ export class ActivityCollector {
     const { state } = record;
     const id = event.auth_event_id.b64;
     const authorization = state.links.actions.get(id) ?? state.links.grants.get(id);
-    const isSpent = authorization === undefined && state.events.find(id)?.kind === 'spent';
+    const isSpent = authorization === undefined && isUsedUp(state.events.find(id)?.kind);
     const isLinked = authorization !== undefined || isSpent;
     if (authorization?.decision === 'deny' && !codes.has('EXECUTION_UNDER_DENY')) {
       for (const { executions } of totals) executions.blocked += 1;

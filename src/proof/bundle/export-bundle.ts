@@ -12,7 +12,7 @@ import { NorthrootError } from '../../base/error.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { isSha256Text, toDigestText } from '../../base/value/digest.js';
-import { isTimestamp } from '../../base/value/timestamp.js';
+import { isTimestamp, orderTimestamps } from '../../base/value/timestamp.js';
 import { VERSION } from '../../base/version.js';
 import { decodeCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { formatNote } from '../../format/note/signed-note.js';
@@ -33,6 +33,7 @@ import { isSelected, isWhole, type RecordSelection } from '../../rules/selection
 import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 import { hashLine, type OpenLedger, readLines } from '../../rules/source/read-lines.js';
 import { IdIndex } from '../../rules/verify/id-index.js';
+import { START_TYPE } from '../../rules/verify/starts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import {
@@ -42,7 +43,7 @@ import {
   MAX_STRETCHES,
   type Stretch,
 } from './bundle-file.js';
-import { type EventLinks, linksOf } from './links.js';
+import { type EventLinks, idOf, linksOf } from './links.js';
 
 export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
   /**
@@ -168,6 +169,9 @@ const DECIDING: ReadonlySet<string | undefined> = new Set([
   'revocation',
 ]);
 
+/** Where more starts of an authorization are open, a bundle does not show why a further one does not count. */
+const MAX_RIVALS = 16;
+
 /** Collected in the verified pass: which records are selected, and their links. */
 class Survey {
   readonly #selection: RecordSelection;
@@ -184,6 +188,15 @@ class Survey {
   readonly #calls = new Map<string, number[]>();
   /** The last allowed action that named an approval. */
   readonly #users = new Map<string, number>();
+  /** The places of starts, with those of their authorizations. */
+  readonly #starts = new Map<number, number>();
+  /** By the place of a start: the execution that it served, or the start that took it over. */
+  readonly #enders = new Map<number, number>();
+  /** By the place of a start that did not count: those that were open. */
+  readonly #rivals = new Map<number, readonly number[]>();
+  /** The clock (SPEC §7), and the record that set it. */
+  #clock: string | undefined;
+  #clockPlace = 0;
   readonly #notes = new Map<string, SignedCheckpoint>();
   #lastNote: string | undefined;
 
@@ -202,6 +215,11 @@ class Survey {
       this.#places.push(ordinal);
       // A copy of an event decides nothing.
       this.#takeDecision(ordinal, examined);
+      this.#takeStart(record, examined);
+    }
+    if (record.state.clock !== this.#clock) {
+      this.#clock = record.state.clock;
+      this.#clockPlace = ordinal;
     }
     if (eventType === 'key') this.#keys.push(ordinal);
     if (this.#selected.has(ordinal) || DECIDING.has(eventType)) this.noteLinks(ordinal, examined);
@@ -229,10 +247,46 @@ class Survey {
     } else if (line.type === 'authorization') {
       const outline = line.outline();
       if (outline.kind !== 'action' || outline.decision !== 'allow') return;
+      const isLate = this.#clock !== undefined && orderTimestamps(this.#clock, outline.occurredAt) > 0;
+      if (isLate && outline.approvalIds.length > 0) addTo(this.#followers, place, this.#clockPlace);
       for (const id of outline.approvalIds) {
         const earlier = this.#users.get(id);
         if (earlier !== undefined) addTo(this.#followers, place, earlier);
         this.#users.set(id, place);
+      }
+    }
+  }
+
+  /** Notes what ended a start, or kept it from counting, for an execution that names it in vain. */
+  #takeStart({ ordinal: place, state, findings }: VerifiedRecord, line: ExaminedLine): void {
+    if (line.type === 'execution') {
+      const { authorizationId, previousId } = line.outline();
+      const authorization = this.#placeOf(authorizationId);
+      const start = previousId === undefined ? undefined : this.#placeOf(previousId);
+      if (start === undefined || authorization === undefined) return;
+      if (this.#starts.get(start) !== authorization) return;
+      const ender = this.#enders.get(start);
+      if (findings.some(({ code }) => code === 'GRANT_REVOKED'))
+        for (const each of ender === undefined ? (this.#rivals.get(start) ?? []) : [ender])
+          addTo(this.#followers, place, each);
+      if (ender === undefined) this.#enders.set(start, place);
+    } else if (line.type === 'other' && line.eventType === START_TYPE) {
+      const [authorization, previous] = [line.json()?.['auth_event_id'], line.json()?.['prev_event_id']].map(
+        (each) => idOf(each ?? null),
+      );
+      const known = authorization === undefined ? undefined : this.#placeOf(authorization);
+      if (authorization === undefined || known === undefined) return;
+      this.#starts.set(place, known);
+      const open = state.links.starts.get(authorization);
+      if (open?.has(line.eventId) === true) {
+        const taken = previous === undefined ? undefined : this.#placeOf(previous);
+        if (taken !== undefined && this.#starts.has(taken) && !this.#enders.has(taken))
+          this.#enders.set(taken, place);
+      } else if (open !== undefined && open.size <= MAX_RIVALS) {
+        this.#rivals.set(
+          place,
+          [...open.keys()].flatMap((id) => this.#placeOf(id) ?? []),
+        );
       }
     }
   }
@@ -291,8 +345,9 @@ class Survey {
   }
 
   /**
-   * What a record is judged by without naming it: adjustments and revocations of a grant, rejects of an approval, and for an action the
-   * one before it that names the same approval.
+   * What a record is judged by without naming it: adjustments and revocations of a grant, rejects of an approval; for an action the one
+   * before it that names the same approval, and the checkpoint that set the clock, where that is later; for an execution what ended the
+   * start that it names.
    */
   followersOf(place: number): readonly number[] {
     return this.#followers.get(place) ?? [];

@@ -33,7 +33,8 @@ export function linksOf(event: JsonObject): EventLinks {
   return { needed, before };
 }
 
-function idOf(value: JsonValue): string | undefined {
+/** The base64url of an id. */
+export function idOf(value: JsonValue): string | undefined {
   if (!isJsonObject(value)) return undefined;
   const { alg, b64 } = value;
   return alg === 'sha-256' && typeof b64 === 'string' ? b64 : undefined;

@@ -475,12 +475,12 @@ class Judge {
     add(
       true,
       'KEY_CHANGES',
-      'whether records that are not here added or revoked keys; validity is judged by the times that the records state themselves',
+      'whether records that are not here added or revoked keys; validity is judged by the times that the records state themselves, and by the checkpoints that are here',
     );
     add(
       true,
       'WITHDRAWALS',
-      'whether records that are not here revoked or suspended a grant, rejected or used up an approval, or ended a start; whether an approval had expired is judged by the times that the records state themselves',
+      'whether records that are not here revoked or suspended a grant, rejected or used up an approval, or ended a start; whether an approval had expired is judged by the times that the records state themselves, and by the checkpoints that are here',
     );
     add(openLinks > 0, 'LINKS', `events named by records that are only linked, and not here: ${openLinks}`);
     add(

@@ -18,12 +18,19 @@ export const SLICE_TOOL = 'northroot.slice';
 
 /** Prepares well-formed patterns. */
 export function makeToolSet(patterns: readonly string[]): ToolSet {
-  const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')));
-  const prefixes = new Set(
+  const names = setOf(patterns.filter((pattern) => !pattern.endsWith('*')));
+  const prefixes = setOf(
     patterns.filter((pattern) => pattern.endsWith('*')).map((pattern) => pattern.slice(0, -1)),
   );
   const prefixLengths = [...new Set([...prefixes].map((prefix) => prefix.length))].sort((a, b) => a - b);
   return { names, prefixes, prefixLengths };
+}
+
+/** Shared: even an empty set takes some 200 bytes, and a ledger may have 100,000 rules. */
+const NONE: ReadonlySet<string> = new Set();
+
+function setOf(texts: readonly string[]): ReadonlySet<string> {
+  return texts.length === 0 ? NONE : new Set(texts);
 }
 
 /** Whether some pattern matches the tool. A final `*` matches one or more characters. */

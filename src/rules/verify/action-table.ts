@@ -4,17 +4,13 @@
  * instead (`action-rows.ts`), where it compares them.
  */
 
-import { encodeBase64url, writeBase64url } from '../../base/bytes/encoding.js';
-import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../../base/bytes/text.js';
+import { decodeLatin1, encodeLatin1 } from '../../base/bytes/text.js';
 import { toDigestText } from '../../base/value/digest.js';
-import type { Rational } from '../../base/value/rational.js';
 import type { Action } from '../bounds/grant.js';
 import { ActionRows, Names, RowColumn } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
+import { Reader, Writer } from './packing.js';
 import type { Table } from './table.js';
-
-const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
-const DIGEST_SIZE = 32;
 
 /** An open action in lists. */
 export interface OpenAction {
@@ -43,7 +39,7 @@ export class ActionTable implements Actions {
   #denied = 0;
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
-  readonly #writer = new Writer();
+  readonly #writer = new Writer(this.#names);
   /** The rows of the actions that {@link ActionTable.place} added. */
   readonly rows = new ActionRows(this.#names);
   #numberOf: (id: string) => number = () => -1;
@@ -90,7 +86,7 @@ export class ActionTable implements Actions {
   countOpen(): number {
     let count = this.#placed.size - this.#denied;
     for (const [id, packed] of this.#packed)
-      if (this.#unpackHead(id, new Reader(packed)).decision === 'allow') count += 1;
+      if (this.#unpackHead(id, this.#open(packed)).decision === 'allow') count += 1;
     return count;
   }
 
@@ -105,7 +101,7 @@ export class ActionTable implements Actions {
               toolName: this.rows.toolName(row),
             },
       (id, packed): OpenAction | undefined => {
-        const { decision, place, toolName } = this.#unpackHead(id, new Reader(packed));
+        const { decision, place, toolName } = this.#unpackHead(id, this.#open(packed));
         return decision === 'allow' ? { eventId: place.eventId, seq: place.seq, toolName } : undefined;
       },
     );
@@ -169,70 +165,51 @@ export class ActionTable implements Actions {
     const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
     const { expiresAt = '', system = '' } = action;
     const writer = this.#writer;
-    const name = (text: string): void => {
-      const number = this.#names.numberOf(text);
-      writer.number(number + 1);
-      if (number === -1) writer.text(text);
-    };
-    const digest = (text: string | undefined): void => {
-      const [, b64] = text === undefined ? [] : (SHA256.exec(text) ?? []);
-      writer.number(text === undefined ? 0 : b64 === undefined ? 1 : 2);
-      if (b64 !== undefined) writer.digest(b64);
-      else if (text !== undefined) writer.text(text);
-    };
     writer.begin();
-    name(place.file);
+    writer.name(place.file);
     writer.number(place.line);
     writer.number(place.seq);
     const isOwn = place.eventId === toDigestText(id);
     writer.number((decision === 'allow' ? 1 : 0) + (isOwn ? 0 : 2));
     if (!isOwn) writer.text(place.eventId);
-    name(principalId);
-    name(toolName);
+    writer.name(principalId);
+    writer.name(toolName);
     writer.text(occurredAt);
-    digest(intent);
-    digest(userIntent);
-    digest(params);
+    writer.digest(intent);
+    writer.digest(userIntent);
+    writer.digest(params);
     writer.number(grant === undefined ? 0 : grant.index + 1);
     writer.text(expiresAt);
     writer.text(system);
-    for (const [unit, { n, d }] of action.reservation) {
-      name(unit);
-      writer.integer(n);
-      writer.integer(d);
-    }
+    writer.amounts(action.reservation);
     return writer.end();
   }
 
-  #unpackName(reader: Reader): string {
-    const number = reader.number();
-    return number === 0 ? reader.text() : this.#names.at(number - 1);
+  #open(packed: string): Reader {
+    return Reader.of(this.#names, packed);
   }
 
   /** The first that was packed of an action. */
   #unpackHead(id: string, reader: Reader): Pick<Action, 'place' | 'decision' | 'principalId' | 'toolName'> {
-    const file = this.#unpackName(reader);
+    const file = reader.name();
     const [line, seq, flags] = [reader.number(), reader.number(), reader.number()];
     const place = { file, line, seq, eventId: flags < 2 ? toDigestText(id) : reader.text() };
     const decision = flags % 2 === 1 ? 'allow' : 'deny';
-    return { place, decision, principalId: this.#unpackName(reader), toolName: this.#unpackName(reader) };
+    return { place, decision, principalId: reader.name(), toolName: reader.name() };
   }
 
   #unpack(id: string, packed: string): Action {
-    const reader = new Reader(packed);
+    const reader = this.#open(packed);
     const head = this.#unpackHead(id, reader);
-    const digest = (): string | undefined => {
-      const kind = reader.number();
-      if (kind === 0) return undefined;
-      return kind === 1 ? reader.text() : toDigestText(reader.digest());
-    };
     const occurredAt = reader.text();
-    const [intent, userIntent, params] = [digest() as string, digest(), digest() as string];
+    const [intent, userIntent, params] = [
+      reader.digest() as string,
+      reader.digest(),
+      reader.digest() as string,
+    ];
     const grant = reader.number();
     const [expiresAt, system] = [reader.text() || undefined, reader.text() || undefined];
-    const reservation = new Map<string, Rational>();
-    while (!reader.isAtEnd)
-      reservation.set(this.#unpackName(reader), { n: reader.integer(), d: reader.integer() });
+    const reservation = reader.amounts();
     return {
       ...head,
       occurredAt,
@@ -245,100 +222,4 @@ export class ActionTable implements Actions {
       system,
     };
   }
-}
-
-/** Numbers in groups of 7 bits, the last of them below 128; texts and integers with their lengths before them. */
-class Writer {
-  #bytes = new Uint8Array(512);
-  #length = 0;
-
-  begin(): void {
-    this.#length = 0;
-  }
-
-  end(): string {
-    return decodeLatin1(this.#bytes, 0, this.#length);
-  }
-
-  number(value: number): void {
-    this.#reserve(8);
-    let rest = value;
-    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#bytes[this.#length++] = 0x80 | (rest % 0x80);
-    this.#bytes[this.#length++] = rest;
-  }
-
-  text(text: string): void {
-    const bytes = encodeUtf8(text);
-    this.number(bytes.length);
-    this.#reserve(bytes.length);
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
-  }
-
-  digest(b64: string): void {
-    this.#reserve(DIGEST_SIZE);
-    writeBase64url(this.#bytes.subarray(this.#length, this.#length + DIGEST_SIZE), b64);
-    this.#length += DIGEST_SIZE;
-  }
-
-  /** Of at least 0. */
-  integer(value: bigint): void {
-    const isSmall = value < 0x8000_0000n;
-    this.number(isSmall ? Number(value) * 2 : 1);
-    if (!isSmall) this.text(value.toString(36));
-  }
-
-  #reserve(count: number): void {
-    if (this.#length + count <= this.#bytes.length) return;
-    const grown = new Uint8Array((this.#length + count) * 2);
-    grown.set(this.#bytes);
-    this.#bytes = grown;
-  }
-}
-
-class Reader {
-  readonly #bytes: Uint8Array;
-  #at = 0;
-
-  constructor(packed: string) {
-    this.#bytes = new Uint8Array(packed.length);
-    writeLatin1(this.#bytes, packed, 0);
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at === this.#bytes.length;
-  }
-
-  number(): number {
-    let value = 0;
-    for (let factor = 1; ; factor *= 0x80) {
-      const byte = this.#bytes[this.#at++] as number;
-      value += (byte % 0x80) * factor;
-      if (byte < 0x80) return value;
-    }
-  }
-
-  text(): string {
-    return decodeUtf8(this.#take(this.number()));
-  }
-
-  digest(): string {
-    return encodeBase64url(this.#take(DIGEST_SIZE));
-  }
-
-  integer(): bigint {
-    const value = this.number();
-    return value % 2 === 0 ? BigInt(value / 2) : parseDigits(this.text());
-  }
-
-  #take(length: number): Uint8Array {
-    this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
-  }
-}
-
-function parseDigits(text: string): bigint {
-  let value = 0n;
-  for (const digit of text) value = value * 36n + BigInt(Number.parseInt(digit, 36));
-  return value;
 }

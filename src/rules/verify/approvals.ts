@@ -13,9 +13,9 @@ import {
   grantChain,
 } from '../bounds/grant.js';
 import { judgingInstant } from '../trust/record-signing.js';
+import { callName, MAX_CALL_APPROVALS } from './approval-tables.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
-import { callName, MAX_CALL_APPROVALS } from './links.js';
 import type { VerifyState } from './state.js';
 
 /** An approval or a reject whose record may still turn out to be invalid. */
@@ -64,7 +64,7 @@ function checkRequestLink(state: VerifyState, id: string, findings: LineFindings
     actual: named,
   };
   if (indexed === undefined) findings.addToEvent({ code: 'AUTH_NOT_FOUND', ...detail, cause: named });
-  else if (!['grant', 'action', 'spent'].includes(indexed.kind))
+  else if (!['grant', 'action', 'spent', 'released'].includes(indexed.kind))
     findings.addToEvent({
       code: 'AUTH_NOT_AN_AUTHORIZATION',
       ...detail,

@@ -51,6 +51,7 @@ import { askedOf, type RequestEntry, requestName } from './links.js';
 import { checkRevocation, type MadeRevocation, settleRevocation } from './revocations.js';
 import { closeStart, findNamedStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
 import type { VerifyState } from './state.js';
+import { isUsedUp } from './event-index.js';
 
 /** The kind of an event in the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
@@ -356,7 +357,7 @@ function checkExecution(
     return UNLINKED;
   }
   const { links } = state;
-  if (indexed.kind === 'spent') {
+  if (isUsedUp(indexed.kind)) {
     const expected = 'an action that was not executed before';
     const named = toDigestText(id);
     const related = [placeOf(indexed, named)];
@@ -394,6 +395,7 @@ function checkExecution(
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
+  const isGivenBack = isRelease(event, action) && findOpenStart(state, id) === undefined;
   judgeAndApply(state, own, event, action, under, findings, action?.place.seq);
   noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
@@ -401,7 +403,7 @@ function checkExecution(
     links.actions.delete(id);
     links.approved.delete(id);
     if (links.expiring.has(id)) links.expiring.delete(id);
-    state.events.spend(id, under?.index ?? -1);
+    state.events.spend(id, under?.index ?? -1, isGivenBack ? 'released' : 'spent');
   }
   return { grant: under?.index ?? -1, isBlocked: false };
 }

@@ -81,6 +81,10 @@ function judgeCheckpoint(
   }
   state.seals.known.set(line.eventId, checkpoint);
   updateSeals(state, checkpoint, checkpoint.signers);
+  // In a selection of records its root cannot be compared. It dates nonetheless: else what had expired would look current.
+  const isUnseen =
+    treeProblems.length > 0 && treeProblems.every(({ code }) => state.isExplained?.(code, NOTE));
+  if (isUnseen && note !== undefined && noteProblems.length === 0) advanceClock(state, checkpoint);
 }
 
 /** The ledger's root at the size of a note, where a right checkpoint of the ledger states the same. */
@@ -231,14 +235,18 @@ function isCheckpointKey({ keyring }: VerifyState, keyid: string): boolean {
   return keyring.find(keyid)?.key.roles.includes('checkpoint') === true;
 }
 
+/** A checkpoint whose record and note keys of the log signed is dating (SPEC §7). */
+function advanceClock(state: VerifyState, { signers, hasSignedTime, occurredAt }: KnownCheckpoint): void {
+  if (!hasSignedTime || !isSignedByLog(signers)) return;
+  if (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0) state.clock = occurredAt;
+}
+
 /** Applies a checkpoint to the seals, each time that it has more signers. @param fresh - The new ones. */
 function updateSeals(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
   const { seals, requirements } = state;
   const { signers, treeSize, matchesTree } = checkpoint;
   if (!matchesTree || !isSignedByLog(signers)) return;
-  const { hasSignedTime, occurredAt } = checkpoint;
-  if (hasSignedTime && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
-    state.clock = occurredAt;
+  advanceClock(state, checkpoint);
   for (const signer of listSigners(fresh)) {
     const { keyid, name, role } = signer;
     const key = `${role} ${keyid}`;

@@ -8,9 +8,16 @@ import { ByteColumn, CountingColumn, type CountingPiece, SparseColumn } from './
 import { IdIndex, idsWithin } from './id-index.js';
 
 /**
- * The kinds of events for links. `spent` is an allowed action that was executed, `malformed` an authorization that is not well-formed.
+ * The kinds of events for links. `spent` is an allowed action that was executed, `released` one that was given back before it began,
+ * `malformed` an authorization that is not well-formed.
  */
-export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution' | 'approval';
+export type EventKind =
+  'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution' | 'approval' | 'released';
+
+/** Whether an event is an allowed action that was executed or released: nothing more can be done under it. */
+export function isUsedUp(kind: EventKind | undefined): boolean {
+  return kind === 'spent' || kind === 'released';
+}
 
 /** An event's position. `seq` is the record's, or its ordinal where it has none. */
 export interface EventPosition {
@@ -42,8 +49,8 @@ export interface EventTable {
   lookAhead?(ids: readonly string[]): Promise<void>;
   /** Adds an event that {@link EventTable.find} does not find. Files MUST come in order. */
   add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
-  /** Marks an action as executed, under the grant of this number (-1: none). */
-  spend(id: string, grant: number): void;
+  /** Marks an action as executed or released, under the grant of this number (-1: none). */
+  spend(id: string, grant: number, kind?: 'spent' | 'released'): void;
   /** The matching events, in ledger order; undefined where that needs {@link EventTable.match}. */
   matchNow(name: RecordName): readonly EventMatch[] | undefined;
   /** The matching events, in ledger order; undefined for `limit` or more. */
@@ -71,6 +78,7 @@ export const EVENT_KINDS: readonly EventKind[] = [
   'malformed',
   'execution',
   'approval',
+  'released',
 ];
 
 const ID_BYTES = 32;
@@ -170,15 +178,15 @@ export class EventIndex implements EventTable {
     return number;
   }
 
-  spend(id: string, grant: number): void {
+  spend(id: string, grant: number, kind: 'spent' | 'released' = 'spent'): void {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) throw new RangeError('the event is not in the index');
-    this.spendNumber(ordinal, grant);
+    this.spendNumber(ordinal, grant, kind);
   }
 
   /** As {@link EventIndex.spend}, by the event's number. */
-  spendNumber(ordinal: number, grant: number): void {
-    this.#kinds.set(ordinal, EVENT_KINDS.indexOf('spent'));
+  spendNumber(ordinal: number, grant: number, kind: 'spent' | 'released' = 'spent'): void {
+    this.#kinds.set(ordinal, EVENT_KINDS.indexOf(kind));
     this.#grants.set(ordinal, grant);
   }
 

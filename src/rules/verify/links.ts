@@ -2,10 +2,16 @@
 
 import type { Finding } from '../../format/finding/finding.js';
 import type { Approval } from '../bounds/approval.js';
-import type { Amounts, Approved, EventPlace, Grant } from '../bounds/grant.js';
+import type { Approved, Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { Revocation } from '../bounds/withdrawal.js';
 import { type Actions, ActionTable } from './action-table.js';
+import {
+  approvalTables,
+  type CallEntry,
+  type RejectEntry,
+  type RequestedApproval,
+} from './approval-tables.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 
@@ -24,29 +30,6 @@ export interface RequestEntry {
   readonly id: string;
   /** See {@link askedOf}. */
   readonly asked: string;
-}
-
-/** A reject. */
-export interface RejectEntry {
-  readonly seq: number;
-}
-
-/** What was said of one call under one grant, for live decisions. */
-export interface CallEntry {
-  /** The ids of the last approvals that are not used up, base64url; at most {@link MAX_CALL_APPROVALS}. */
-  readonly approvals: readonly string[];
-  /** The last reject. */
-  readonly rejected: { readonly place: EventPlace; readonly principalId: string } | undefined;
-}
-
-export const MAX_CALL_APPROVALS = 64;
-
-/** A denied action that asks for approval: the first of its call that nothing has allowed since. */
-export interface RequestedApproval extends Pick<
-  Approval,
-  'place' | 'principalId' | 'occurredAt' | 'grant' | 'toolName' | 'params'
-> {
-  readonly reservation: Amounts;
 }
 
 /** Approvals by id. */
@@ -100,11 +83,6 @@ export function askedOf(toolName: string, params: string): string {
   return `${toolName} ${params}`;
 }
 
-/** A call under a grant. @param grant - The grant's number. @param params - The digest of the parameters, as text. */
-export function callName(grant: number, toolName: string, params: string): string {
-  return `${grant} ${toolName} ${params}`;
-}
-
 /** The state before the first line. */
 export function emptyLinks(): Links {
   const grants = new Grants();
@@ -115,12 +93,8 @@ export function emptyLinks(): Links {
     expiring: new Map(),
     pending: new Map(),
     requests: new Map(),
-    approvals: new Map(),
-    approved: new Map(),
-    rejects: new Map(),
+    ...approvalTables(),
     revocations: [],
-    calls: new Map(),
-    awaiting: new Map(),
     latest: undefined,
   };
 }

@@ -24,7 +24,7 @@ import { safeJson } from './safe-json.js';
 /** What {@link exportOtlp} wrote. */
 export interface OtlpExport extends ExportPass {
   readonly spans: number;
-  /** Selected records that are no authorization, execution or adjustment, or of which OTLP can hold no span. */
+  /** Selected records of other types than spans are made of, or of which OTLP can hold no span. */
   readonly skipped: number;
 }
 
@@ -52,7 +52,7 @@ type Attributes = Readonly<
 >;
 
 /**
- * Writes the selected authorizations, executions and adjustments as spans. A root grant and all that is under it is one trace; the
+ * Writes the selected authorizations, executions, adjustments, approvals and revocations as spans. A root grant and all that is under it is one trace; the
  * parent of a span is what its event names. Ids are made of event ids, so the same ledger gives the same spans.
  *
  * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; what `sink` rejects with.
@@ -105,6 +105,24 @@ function spanOf(record: VerifiedRecord): Span | undefined {
       'northroot.policy_id': event.policy_id,
       'northroot.policy_digest': textOf(event.policy_digest),
       ...(isGrant ? {} : { 'gen_ai.tool.name': authorization.action.tool_name }),
+    });
+  }
+  if (examined?.type === 'approval') {
+    const event = examined.event();
+    return instantSpan(event, `${event.decision} ${event.tool_name}`, event.grant_event_id, {
+      'northroot.grant_event_id': textOf(event.grant_event_id),
+      'northroot.decision': event.decision,
+      'northroot.decision_code': event.decision_code,
+      'northroot.request_event_id': textOf(event.request_event_id),
+      'gen_ai.tool.name': event.tool_name,
+    });
+  }
+  if (examined?.type === 'revocation') {
+    const event = examined.event();
+    return instantSpan(event, event.effect, event.grant_event_id, {
+      'northroot.grant_event_id': textOf(event.grant_event_id),
+      'northroot.in_flight': event.in_flight,
+      'northroot.reason': event.reason,
     });
   }
   if (examined?.type !== 'adjustment') return undefined;

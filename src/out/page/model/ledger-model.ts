@@ -71,7 +71,6 @@ const UNAPPROVED: ReadonlySet<FindingCode> = new Set([
   'APPROVAL_EXCEEDED',
   'APPROVAL_REUSED',
 ]);
-const DEFIED: ReadonlySet<FindingCode> = new Set(['GRANT_REVOKED']);
 
 /** Records that are under no other, by who signed them. */
 interface RootGroup {
@@ -95,6 +94,9 @@ export class LedgerModel {
   readonly #activity = new ActivityCollector({}, 'principal');
   readonly #granters = new Granters();
   readonly #withdrawals = new Withdrawals();
+  /** Findings of {@link UNAPPROVED}, and of calls under a grant that was withdrawn. */
+  #unapproved = 0;
+  #defied = 0;
   #state: VerifyState | undefined;
   #scope: Why['scope'] = 'ledger';
   #children: Children | undefined;
@@ -130,6 +132,11 @@ export class LedgerModel {
     for (const finding of this.#told.splice(0))
       if (finding.at.line !== record.line || finding.at.file !== record.file) this.#late.push(finding);
     this.#activity.take(record);
+    // The report lists only so many findings.
+    for (const { code } of record.findings) {
+      if (UNAPPROVED.has(code)) this.#unapproved += 1;
+      else if (code === 'GRANT_REVOKED') this.#defied += 1;
+    }
     if (event === undefined) return;
     if (kind === 'grant' && id !== undefined) {
       const grant = state.links.grants.get(id);
@@ -175,10 +182,8 @@ export class LedgerModel {
     };
   }
 
-  #oversee({ approvals, revocations, grants, findings }: Report): Oversight {
+  #oversee({ approvals, revocations, grants }: Report): Oversight {
     const used = approvals.filter(({ used_by: action }) => action !== null);
-    const count = (codes: ReadonlySet<string>): number =>
-      findings.reduce((all, { code, folded = 0 }) => (codes.has(code) ? all + 1 + folded : all), 0);
     const asks = ({ event_id: id }: Report['grants'][number]): boolean =>
       (this.#accounts.get(id)?.grant.approvals.length ?? 0) > 0;
     return {
@@ -189,7 +194,7 @@ export class LedgerModel {
       }),
       used: used.length,
       given: approvals.length,
-      unapproved: count(UNAPPROVED),
+      unapproved: this.#unapproved,
       isAskedFor: grants.some(asks),
       withdrawals: revocations
         .slice(0, OVERSIGHT_SHOWN)
@@ -202,7 +207,7 @@ export class LedgerModel {
           ];
         }),
       withdrawalsTotal: revocations.length,
-      defied: count(DEFIED),
+      defied: this.#defied,
     };
   }
 

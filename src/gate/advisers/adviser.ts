@@ -1,20 +1,20 @@
 /** Advisers: policies that are asked before the grants decide, outside the ledger's lock, with the parameters themselves. */
 
-import { printable } from '../base/bytes/printable.js';
-import { canonicalBytes } from '../base/json/canonicalize.js';
-import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
-import { describeValue } from '../base/options.js';
-import { type Digest, isDigest, sha256Digest } from '../base/value/digest.js';
-import { isPrincipalPattern } from '../base/value/principal.js';
-import type { AmountsByUnit } from '../base/value/meter.js';
-import type { ResourceRef } from '../format/schema/generated/types.js';
-import type { Advice, PolicyCheck } from '../log/policy/evaluator.js';
+import { printable } from '../../base/bytes/printable.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
+import { describeValue } from '../../base/options.js';
+import { type Digest, isDigest, sha256Digest } from '../../base/value/digest.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
+import type { AmountsByUnit } from '../../base/value/meter.js';
+import type { ResourceRef } from '../../format/schema/generated/types.js';
+import type { Advice, PolicyCheck } from '../../log/policy/evaluator.js';
 
 /** A call as an adviser sees it. */
 export interface AdvisedCall {
   readonly principalId: string;
   readonly toolName: string;
-  /** The parameters, as rewritten by the advisers before. MUST NOT be changed. */
+  /** A copy of the parameters, as rewritten by the advisers before. */
   readonly params: unknown;
   readonly reserve: AmountsByUnit;
   readonly resources: readonly ResourceRef[];
@@ -82,13 +82,14 @@ export const GATE_POLICY_ID = 'northroot/gate/1';
 export function checkAdvisers(advisers: readonly Adviser[]): void {
   if (advisers.length > MAX_ADVISERS) throw new RangeError(`expected at most ${MAX_ADVISERS} advisers`);
   const names = new Set<string>();
-  for (const { name, advise, timeoutMs, policyDigest } of advisers) {
+  for (const adviser of advisers) {
+    const { name, timeoutMs, policyDigest } = adviser;
     if (typeof name !== 'string' || !NAME.test(name))
       throw new RangeError(`adviser: name: expected 1 to 32 characters of A-Z a-z 0-9 _ . -`);
     if (names.has(name)) throw new RangeError(`adviser ${name}: there is another of this name`);
     names.add(name);
-    if (typeof advise !== 'function')
-      throw new TypeError(`adviser ${name}: advise: expected a function, found ${describeValue(advise)}`);
+    if (typeof (adviser as Partial<Adviser>).advise !== 'function')
+      throw new TypeError(`adviser ${name}: advise: expected a function`);
     if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS))
       throw new RangeError(`adviser ${name}: timeoutMs: expected 1 to ${MAX_TIMEOUT_MS}`);
     if (policyDigest !== undefined && !isDigest(policyDigest))
@@ -113,11 +114,12 @@ export async function askAdvisers(
   let approvers: readonly string[] | undefined;
   for (const adviser of advisers) {
     const { name } = adviser;
-    const answer = await askOne(adviser, { ...call, params }, signal);
+    // What an adviser changes of its copy changes nothing else.
+    const answer = await askOne(adviser, { ...call, params: structuredClone(params) }, signal);
     const { effect, code = DEFAULT_CODES[effect], policyDigest: digest } = answer;
     policies.push({ name, digest: digest === undefined ? null : { alg: digest.alg, b64: digest.b64 } });
-    const isBad = effect === 'deny' || effect === 'ask';
-    checks.push({ check: `adviser:${name}`, result: isBad ? 'fail' : 'pass', code });
+    // An allow has no check that failed: who approves makes good what was asked.
+    checks.push({ check: `adviser:${name}`, result: effect === 'deny' ? 'fail' : 'pass', code });
     if (effect === 'deny') {
       denial = { code, reason: `${name}: ${printable(answer.reason ?? 'denied', MAX_REASON)}` };
       break;
@@ -177,7 +179,7 @@ async function askOne(
       const answer: unknown = await adviser.advise(call, { signal: abort.signal });
       const fault = findFault(answer);
       if (fault !== undefined) return denied('ADVISER_INVALID', fault);
-      return { policyDigest, ...(answer as AdviserAnswer) } as SoundAnswer;
+      return { policyDigest, ...(answer as AdviserAnswer) };
     } catch (error) {
       return denied('ADVISER_FAILED', error instanceof Error ? error.message : String(error));
     }

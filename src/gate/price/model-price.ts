@@ -1,0 +1,16 @@
+/** The prices of one model at one time. */
+
+import type { UnitPrice } from '../../format/schema/generated/types.js';
+
+/** What a price file says of a model at a time. */
+export interface ModelPrice {
+  readonly provider: string;
+  /** Its name in the price file. */
+  readonly model: string;
+  /** How the name that was asked for was found: it is one of the model's names, or begins with one of its prefixes. */
+  readonly found: 'name' | 'prefix';
+  /** Since when these prices hold, a timestamp; undefined for the first. */
+  readonly from: string | undefined;
+  /** What one of each unit costs: decimals, usd. */
+  readonly prices: readonly UnitPrice[];
+}
