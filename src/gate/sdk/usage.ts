@@ -3,6 +3,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { GuardContext } from '../../log/agent/guard.js';
+import type { ModelCall } from '../../log/agent/model-usage.js';
 import type { CallGuardOptions } from './shared.js';
 
 /**
@@ -23,7 +24,7 @@ export interface StatedUsage {
 /** How calls of models are guarded. */
 export interface ModelGuardOptions extends CallGuardOptions {
   /**
-   * The price of a call by unit, such as `{ usd: '0.004' }`; recorded as estimated. What was reserved and is neither stated nor priced is
+   * The price of a call by unit, such as `{ usd: '0.004' }`; recorded as estimated. Default: by `prices`, if they are given. What was reserved and is neither stated nor priced is
    * charged. An error of it is a meter problem.
    */
   readonly priceOf?: ((usage: StatedUsage) => AmountsByUnit) | undefined;
@@ -33,7 +34,7 @@ export interface ModelGuardOptions extends CallGuardOptions {
 export function meterUsage(
   { meter, setDetails }: Pick<GuardContext, 'meter' | 'setDetails'>,
   usage: StatedUsage,
-  { priceOf, meterBasis, modelId, provider, onMeterProblem }: ModelGuardOptions,
+  { priceOf, prices, meterBasis, modelId, provider, onMeterProblem }: ModelGuardOptions,
 ): void {
   if (modelId === undefined && DETAIL.test(usage.model)) setDetails({ modelId: usage.model });
   const from = usage.provider ?? '';
@@ -41,6 +42,14 @@ export function meterUsage(
   const stated = TOKENS.filter(([, member]) => usage[member] !== undefined);
   // Some SDKs make 0 of what a provider does not state; no call uses nothing.
   if (stated.every(([, member]) => usage[member] === 0)) return;
+  if (prices !== undefined && priceOf === undefined) {
+    try {
+      meter.addUsage(usage as ModelCall);
+    } catch {
+      // The meter has told it, and charges what was reserved.
+    }
+    return;
+  }
   // The lower claim holds for all: what is priced is estimated.
   if (meterBasis === undefined) setDetails({ meterBasis: priceOf === undefined ? 'reported' : 'estimated' });
   for (const [unit, member] of stated) meter.add(unit, usage[member] as number);

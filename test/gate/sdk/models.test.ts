@@ -8,6 +8,10 @@ import { leftOf, usedBy } from '../../agent/support.js';
 import { guardModel as guardAiModel, type ModelGuardOptions } from '../../../src/gate/sdk/ai.js';
 import { guardMiddleware } from '../../../src/gate/sdk/langchain.js';
 import { guardModel as guardAgentModel } from '../../../src/gate/sdk/openai-agents.js';
+import { NorthrootError } from '../../../src/base/error.js';
+import { sha256Digest } from '../../../src/base/value/digest.js';
+import { meters } from '../../../src/base/value/meter.js';
+import type { CallPricing } from '../../../src/log/agent/model-usage.js';
 import type { LiveLedger } from '../../../src/log/agent/live-ledger.js';
 import { errorOf } from '../../writer/support.js';
 import { ToolMessage } from './fakes.js';
@@ -153,6 +157,28 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
       'tokens.output.reasoning': '2',
     });
     expect(await leftOf(ledger, grantId, 'usd')).toBe('0.996');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('prices by a price list, and charges what it does not price', async () => {
+    const { place, ledger } = await openFor(tool, CAPS);
+    const asked: object[] = [];
+    const prices: CallPricing = {
+      units: ['usd', 'tokens.input', 'tokens.output'],
+      count: ({ input, output }) => meters({ 'tokens.input': input, 'tokens.output': output }),
+      charge: (call) => {
+        asked.push(call);
+        if (asked.length > 1) throw new NorthrootError('MODEL_UNKNOWN', 'unknown');
+        const [usd] = meters({ usd: '0.004' });
+        return { usd: usd!, provider: 'openai', pricingSnapshotDigest: sha256Digest(Buffer.from('prices')) };
+      },
+    };
+    const options = { reserve: RESERVE, prices, onMeterProblem: () => undefined };
+    for (let count = 0; count < 2; count += 1) await ask(ledger, options, () => ({ input: 100, output: 7 }));
+    expect(asked[0]).toMatchObject({ model: modelId, provider: 'openai', input: 100, output: 7 });
+    const [priced, unpriced] = executionsOf(place).map(amountsOf);
+    expect(priced).toMatchObject({ usd: '0.004', 'tokens.input': '100', 'tokens.output': '7' });
+    expect(unpriced).toMatchObject({ usd: '0.5', 'tokens.input': '100' });
     expect(await place.verdict()).toBe('ok');
   });
 
