@@ -170,7 +170,7 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
         asked.push(call);
         if (asked.length > 1) throw new NorthrootError('MODEL_UNKNOWN', 'unknown');
         const [usd] = meters({ usd: '0.004' });
-        return { usd: usd!, provider: 'openai', pricingSnapshotDigest: sha256Digest(Buffer.from('prices')) };
+        return { usd: usd, provider: 'openai', pricingSnapshotDigest: sha256Digest(Buffer.from('prices')) };
       },
     };
     const options = { reserve: RESERVE, prices, onMeterProblem: () => undefined };
