@@ -110,6 +110,7 @@ export default tseslint.config(
         console: 'readonly',
         Buffer: 'readonly',
         URL: 'readonly',
+        AbortController: 'readonly',
         performance: 'readonly',
       },
     },

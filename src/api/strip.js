@@ -32,7 +32,9 @@ await Promise.all(
 
 const declarations = dist.filter((file) => file.endsWith('.d.ts'));
 const reached = new Set(
-  declarations.filter((file) => /\/dist\/(?:api\/[^/]+|hosts\/[^/]+\/index)\.d\.ts$/.test(file)),
+  declarations.filter((file) =>
+    /\/dist\/(?:api\/[^/]+|gate\/sdk\/[^/]+|hosts\/[^/]+\/index)\.d\.ts$/.test(file),
+  ),
 );
 // A set goes on to what is added while it is read.
 for (const file of reached) {

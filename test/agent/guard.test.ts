@@ -97,6 +97,20 @@ describe('guard', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('charges a failure with an output as it charges a success', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    const grantId = await grant(ledger, { meterCaps: { calls: 10, usd: '1' } });
+    const fail = ({ setOutputDigest }: GuardContext): never => {
+      setOutputDigest(OUTPUT);
+      throw new Error('no');
+    };
+    await errorOf(ledger.guard('fs.read', 1, fail, { reserve: { usd: '0.50' } }));
+    expect(place.events().at(-1)).toMatchObject({ outcome: 'failure', output_digest: OUTPUT });
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('0.5');
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('records by which model and provider, and where the amounts come from', async () => {
     const place = memoryPlace();
     const ledger = await openLive(place);

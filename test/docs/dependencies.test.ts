@@ -153,11 +153,26 @@ describe('imports', () => {
     expect(entries.filter(({ from }) => roomOf(from) !== 'api/')).toEqual([]);
   });
 
-  it('of the main entry point take all the others but hosts, and package.json names each', () => {
+  it('of the main entry point take all the others but hosts and kits, and package.json names each', () => {
     const entries = importsOf('api/index.ts').filter(({ to }) => PUBLIC.includes(to));
     expect(new Set([...entries.map(({ to }) => to), 'api/index.ts', 'api/hosts.ts'])).toEqual(
-      new Set(PUBLIC),
+      new Set(PUBLIC.filter((target) => !target.startsWith('gate/sdk/'))),
     );
+  });
+
+  it('each kit is an entry point of its own, an optional peer, and is imported by nothing', () => {
+    const kits = PUBLIC.filter((target) => target.startsWith('gate/sdk/'));
+    expect(kits).toHaveLength(6);
+    expect(imports.filter(({ to }) => kits.includes(to)).map(({ from }) => from)).toEqual([]);
+    const foreign = [...kits.flatMap((kit) => [...loadedBy(kit)])]
+      .flatMap(importsOf)
+      .filter((each) => !isOwn(each));
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(readText('package.json')) as Record<
+      'peerDependencies' | 'peerDependenciesMeta',
+      Record<string, unknown>
+    >;
+    expect(foreign.filter(({ to }) => Object.hasOwn(peerDependencies, to))).toEqual([]);
+    expect(Object.keys(peerDependenciesMeta)).toEqual(Object.keys(peerDependencies));
   });
 
   it('each host is an entry point of its own', () => {

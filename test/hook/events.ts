@@ -8,7 +8,7 @@ const RECORDED = fileURLToPath(new URL('../../../shared/live/recorded/', import.
 /** Whether there are recorded calls here. */
 export const HAS_RECORDED = existsSync(RECORDED);
 
-export interface EventJson {
+interface EventJson {
   readonly hook_event_name: string;
   readonly session_id: string;
   readonly tool_use_id?: string;

@@ -81,7 +81,7 @@ export interface GuardOptions extends ExecutionDetails {
   readonly ttlMs?: number | undefined;
   /**
    * What happens to an unmetered reservation when the function has returned or was aborted: `charge` records it as estimated use, `release`
-   * states 0. Default `charge`. A function that throws releases it.
+   * states 0. Default `charge`. A function that throws releases it, unless it had set the digest of an output.
    */
   readonly unmetered?: Unmetered | undefined;
   /**
@@ -377,9 +377,9 @@ export class Guard<T> {
       return { outcome, event: draftSettlement(permission, endedAt, meterUsed, stated, rest) };
     const ending =
       outcome.kind === 'returned'
-        ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)
+        ? ({ outcome: 'success' } as const)
         : ({ outcome: 'failure', errorCode: codeOf(outcome) } as const);
-    const done = { ...stated, startedAt, endedAt, meterUsed, ...ending };
+    const done = { ...stated, startedAt, endedAt, meterUsed, ...ending, ...defined({ outputDigest }) };
     return { outcome, event: draftExecution(permission, stateReserved(permission, done, rest)) };
   }
 
@@ -423,7 +423,7 @@ function isUnread(outcome: GuardedOutcome): boolean {
 }
 
 /** The error's `code`, such as `ENOENT`, where an event may carry it. */
-function codeOf(outcome: GuardedOutcome): string {
+export function codeOf(outcome: GuardedOutcome): string {
   const error: unknown = outcome.kind === 'threw' ? outcome.error : undefined;
   if (typeof error !== 'object' || error === null) return 'ERROR';
   const { code } = error as { readonly code?: unknown };
