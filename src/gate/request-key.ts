@@ -28,6 +28,13 @@ export function keyOfCall(session: string | undefined, ref: string): string {
   return `ref:${sha256Base64url(canonicalBytes([session ?? null, ref]))}`;
 }
 
+/** The id of a call of a session by its key, whichever try it is; undefined for another's key, and for one that is digested. */
+export function refOfKey(session: string, key: string): string | undefined {
+  if (!key.startsWith(`${session}:`)) return undefined;
+  const ref = key.slice(session.length + 1).replace(/\/\d{1,2}$/, '');
+  return keyOfCall(session, ref) === key.replace(/\/\d{1,2}$/, '') ? ref : undefined;
+}
+
 /** The key of a further try, after the ones before were released. */
 export function keyOfTry(key: string, count: number): string {
   return count === 1 ? key : `${key}/${count}`;

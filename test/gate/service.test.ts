@@ -145,6 +145,27 @@ describe('a call', () => {
     expect((await ask('/v1/release', { session: 's' })).body).toEqual({ released: 0 });
   });
 
+  it('of a session that another process has allowed is released too', async () => {
+    const place = filePlace();
+    const { gate } = await openGate(place);
+    const call = { ...READ, start: false };
+    await gate.decide(call);
+    await gate.release(call);
+    for (const ref of ['c1', 'c2']) await gate.decide({ ...call, ref });
+    await gate.decide({ tool: 'fs.read', params: {}, session: 's', start: false });
+    await gate.decide({ ...call, session: 'other' });
+    await gate.close();
+    const other = await reopen(place);
+    const server = await serveGate({ gate: other, socket: join(temporaryFolder(), 's.sock') });
+    onTestFinished(() => server.close());
+    const [url = ''] = server.urls;
+    const { body } = await send(url.slice('unix:'.length), '/v1/release', { session: 's' });
+    expect(body).toEqual({ released: 3 });
+    const [{ unstarted } = { unstarted: [] }] = await other.ledger.budget();
+    expect(unstarted).toHaveLength(1);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('in a hundred clients at once spends a cap exactly', async () => {
     const { ask } = await serve({}, { meterCaps: { calls: 10 } });
     const answers = await Promise.all(

@@ -3,7 +3,7 @@
 import { parseDigest } from '../../base/value/digest.js';
 import { defined } from '../../base/defined.js';
 import type { CallName, Gate } from '../gate.js';
-import { releaseSession } from './release-session.js';
+import { releaseSession } from '../release-session.js';
 import { type Desk, type DeskCall, type DeskDecision, type DeskOutcome, HOOK_TTL_MS } from './desk.js';
 
 /** Decides for hooks by a gate of this process. */
@@ -51,7 +51,7 @@ export class GateDesk implements Desk {
   }
 
   async releaseSession(session: string, signal: AbortSignal): Promise<void> {
-    await releaseSession(this.#gate, session, signal);
+    await releaseSession(this.#gate, session, { signal });
   }
 }
 

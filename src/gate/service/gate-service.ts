@@ -10,6 +10,7 @@ import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.j
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import type { PendingApproval } from '../../log/policy/approve.js';
 import type { Gate } from '../gate.js';
+import { releaseSession } from '../release-session.js';
 import { answerAuthZen, AUTHZEN_PATHS, writeAuthZenConfiguration } from './authzen.js';
 import { Metrics } from './metrics.js';
 import { type Bearer, ownBearer, type Tokens, type TokenUse } from './tokens.js';
@@ -268,12 +269,8 @@ export class GateService {
     const { gate } = this.#options;
     if (name.session === undefined || name.ref !== undefined || name.tool !== undefined)
       return writeSettled(await gate.release({ ...name, principal }, { signal }));
-    const open = gate.listOpen(name.session).filter((call) => bearer.mayBe(call.principal));
-    let released = 0;
-    for (const { ref, session, principal: own } of open) {
-      await gate.release({ ref, session, principal: own }, { signal });
-      released += 1;
-    }
+    const mayRelease = (who: string): boolean => bearer.mayBe(who);
+    const released = await releaseSession(gate, name.session, { signal, mayRelease });
     return { released };
   }
 

@@ -330,6 +330,11 @@ export class LiveLedger {
     return this.#options.principalId;
   }
 
+  /** Whether it is a file or a folder, whose records can be read by its path; false for a store. */
+  get isInFiles(): boolean {
+    return this.#place !== undefined;
+  }
+
   /** The present, by the ledger's clock: a timestamp of SPEC §2. */
   now(): string {
     return this.#now();

@@ -91,7 +91,9 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     throw new TypeError('expected a state that is in memory');
   const { ids, ...columns } = events.save();
   const saved: Saved = {
-    ...(Object.fromEntries(TABLES.map((name) => [name, mapOf<unknown>(links[name])])) as unknown as SavedTables),
+    ...(Object.fromEntries(
+      TABLES.map((name) => [name, mapOf<unknown>(links[name])]),
+    ) as unknown as SavedTables),
     form: FORM,
     policy,
     witnessPolicy,

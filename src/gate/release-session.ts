@@ -1,25 +1,51 @@
 /**
- * Ends a session where no process has kept its calls: they are in the ledger, by request keys (SPEC §8 rule 18) that are made of the session.
- * A call whose key is a digest of its id cannot be told; it is released when it expires.
+ * Ends a session. Calls that no process has kept are found in the ledger, by request keys (SPEC §8 rule 18) that are made of the session. A call whose key is a digest of its id cannot be told; it is released when it expires.
  */
 
-import { NorthrootError } from '../../base/error.js';
-import { parseDigest } from '../../base/value/digest.js';
-import { isJsonObject, type JsonObject } from '../../base/json/value.js';
-import { LedgerView } from '../../log/read/ledger-view.js';
-import type { Gate } from '../gate.js';
-import { keyOfOrder } from '../request-key.js';
+import { NorthrootError } from '../base/error.js';
+import { parseDigest } from '../base/value/digest.js';
+import { isJsonObject, type JsonObject } from '../base/json/value.js';
+import { LedgerView } from '../log/read/ledger-view.js';
+import type { Gate } from './gate.js';
+import { keyOfOrder, refOfKey } from './request-key.js';
 
 /** The most open calls that are looked at: each record is read again. */
 const MAX_LOOKED_AT = 256;
 
+export interface ReleaseSessionOptions {
+  readonly signal: AbortSignal;
+  /** Whose calls are released. Default: everybody's. */
+  readonly mayRelease?: ((principalId: string) => boolean) | undefined;
+}
+
 /**
- * Releases the calls of a session that were allowed, by any process, and neither begun nor settled.
+ * Ends a session: releases its calls that were allowed, by any process, and not begun; settles as unknown what this gate has begun.
  * @returns How many
  * @throws NorthrootError as `Gate.release`
  */
-export async function releaseSession(gate: Gate, session: string, signal: AbortSignal): Promise<number> {
+export async function releaseSession(
+  gate: Gate,
+  session: string,
+  { signal, mayRelease = () => true }: ReleaseSessionOptions,
+): Promise<number> {
+  let released = 0;
+  for (const { ref, principal } of gate.listOpen(session)) {
+    if (!mayRelease(principal)) continue;
+    const { recorded } = await gate.release({ ref, session, principal }, { signal });
+    if (recorded !== undefined) released += 1;
+  }
+  return released + (await releaseOthers(gate, session, signal, mayRelease));
+}
+
+async function releaseOthers(
+  gate: Gate,
+  session: string,
+  signal: AbortSignal,
+  mayRelease: (principalId: string) => boolean,
+): Promise<number> {
   const { ledger } = gate;
+  // Only records of files can be read again.
+  if (!ledger.isInFiles) return 0;
   const open = new Map(
     (await ledger.budget()).flatMap(({ unstarted }) => unstarted.map((action) => [action.eventId, action])),
   );
@@ -28,6 +54,7 @@ export async function releaseSession(gate: Gate, session: string, signal: AbortS
   let count = 0;
   for (const { eventId, principalId } of [...open.values()].slice(-MAX_LOOKED_AT)) {
     signal.throwIfAborted();
+    if (!mayRelease(principalId)) continue;
     const { event } = await view.findRecord(eventId);
     const ref = refWithin(event, session);
     if (ref === undefined) continue;
@@ -49,7 +76,8 @@ function refWithin(event: JsonObject, session: string): { ref: string; session?:
   if (!isJsonObject(action)) return undefined;
   const { request_key: key, tool_name: tool, tool_params_digest: params } = action;
   if (typeof key !== 'string' || typeof tool !== 'string' || !isJsonObject(params)) return undefined;
-  if (key.startsWith(`${session}/`)) return { ref: key.slice(session.length + 1), session };
+  const own = refOfKey(session, key);
+  if (own !== undefined) return { ref: own, session };
   const [, order] = /^nth:[\w-]{43}\/(\d{1,7})$/.exec(key) ?? [];
   if (order === undefined) return undefined;
   const { alg, b64 } = params;
