@@ -8,13 +8,6 @@ const RECORDED = fileURLToPath(new URL('../../../shared/live/recorded/', import.
 /** Whether there are recorded calls here. */
 export const HAS_RECORDED = existsSync(RECORDED);
 
-interface EventJson {
-  readonly hook_event_name: string;
-  readonly session_id: string;
-  readonly tool_use_id?: string;
-  readonly [member: string]: unknown;
-}
-
 /** The calls of a recorded run, in order, as they came. */
 export function recorded(name: string): string[] {
   return readFileSync(`${RECORDED}${name}.hooks.jsonl`, 'utf8').trimEnd().split('\n');

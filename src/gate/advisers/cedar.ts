@@ -66,6 +66,7 @@ const MAX_DECIMALS = 4;
 let loaded = 0;
 
 /**
+ * An adviser that asks Cedar policies.
  * @throws NorthrootError `POLICY_INVALID` for policies that do not parse, or that do not validate by the schema
  */
 export function cedarAdviser(cedar: CedarModule, options: CedarOptions): Adviser {

@@ -23,6 +23,7 @@ const REASON = 'ADAPTER_MISCONFIGURED';
 
 const AIDS = { hash: 'the content address that the profile is chosen by, 64 hexadecimal digits' } as const;
 
+/** Checks adapter profiles. */
 export const adapterProfileChecker: Checker = {
   name: 'adapter-profile',
   title: 'AgentAdapterProfileV1',

@@ -22,6 +22,7 @@ import { TranscriptReader } from './transcripts.js';
 /** Transcripts begin with lines about the session, which say nothing of what they are. */
 const LOOKED_AT = 50;
 
+/** The host Claude Code: transcripts and hook logs. */
 export const claudeCode: Host = {
   name: 'claude-code',
   title: 'Claude Code hook logs and transcripts',
