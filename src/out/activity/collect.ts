@@ -49,6 +49,7 @@ import type { VerificationResult } from '../../rules/verify/run-verification.js'
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { signersOf } from '../export/table/rows.js';
+import { Coverage } from './coverage.js';
 import { Evidence } from './evidence.js';
 import { GrantList } from './grants.js';
 import { type ActivityGrouping, Groups, MAX_GROUPS } from './groups.js';
@@ -110,6 +111,7 @@ export class ActivityCollector {
   #principalsBeyond = false;
   readonly #decisions = new Map<string, ActivityDecision>();
   #decisionsBeyond = 0;
+  readonly #coverage = new Coverage();
   readonly #signers = new Map<string, Omit<ActivitySigner, keyof ActivityKey>>();
   readonly #denied: Unsigned<ActivityDenial>[] = [];
   readonly #blocked: ActivityBlocked[] = [];
@@ -222,6 +224,7 @@ export class ActivityCollector {
       grants,
       grants_total: grantsTotal,
       decisions: [...this.#decisions.values()].sort((a, b) => b.count - a.count),
+      ...defined({ coverage: this.#coverage.toJson() }),
       signers: this.#listSigners(state, keyOf),
       unsigned: this.#unsigned,
       denied: this.#denied.map(sign),
@@ -412,6 +415,7 @@ export class ActivityCollector {
       if (isAllowed) counts.allowed += 1;
       else counts.denied += 1;
     }
+    this.#coverage.add(event);
     const key = JSON.stringify([decision, authorization.kind, policyId, code]);
     const known = this.#decisions.get(key);
     if (known !== undefined) known.count += 1;

@@ -567,7 +567,12 @@ function describeAuthority(report: ActivityReport): Section {
   return {
     title: 'Who authorized it',
     lines: report.grants.length > 0 ? [] : [describeGranters(report)],
-    tables: [...grantTable(report), ...signerTable(report), ...decisionTable(report)],
+    tables: [
+      ...grantTable(report),
+      ...signerTable(report),
+      ...decisionTable(report),
+      ...coverageTable(report),
+    ],
   };
 }
 
@@ -653,6 +658,25 @@ function decisionTable({ decisions }: ActivityReport): Table[] {
     word('code', ({ decision_code: code }) => [code]),
     word('policy it names', ({ policy_id: policy }) => [outside(policy)]),
     figure('times', ({ count: times }) => grouped(times)),
+  ]);
+}
+
+/** What a way lets pass, the report cannot know. */
+const WAYS = {
+  hook: "a host's hooks, which report what the host tells them",
+  proxy: 'a proxy, which sees all that passes it',
+  sdk: 'the program itself, which guards what it is told to',
+  kernel: 'a kernel, without which nothing is done',
+  unstated: 'not stated',
+  shadow: 'of all, in shadow: nothing was stopped',
+} as const;
+
+function coverageTable({ coverage }: ActivityReport): Table[] {
+  if (coverage === undefined) return [];
+  const ways = (Object.keys(WAYS) as (keyof typeof WAYS)[]).filter((way) => coverage[way] > 0);
+  return listed(ways, { caption: 'By which way actions were decided', noun: 'way' }, [
+    word('way', (way) => [WAYS[way]]),
+    figure('decisions', (way) => grouped(coverage[way])),
   ]);
 }
 
