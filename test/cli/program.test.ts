@@ -18,6 +18,7 @@ const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   prices: ['import', 'show', 'cost'],
   trust: ['init', 'show'],
   hook: ['run', 'install', 'uninstall'],
+  gate: ['status', 'token'],
 };
 const help = expectOk(shop.run(['--help']));
 const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
@@ -96,6 +97,8 @@ const vkey = makeVkey();
 const SAMPLES: Readonly<Record<string, string>> = {
   uri: 'https://example.com/auditor',
   address: '127.0.0.1:0',
+  'principal=file': 'human:olga=olga.pem',
+  use: 'read',
   basis: 'billed',
   amounts: 'usd=0.25,calls=1',
   check: 'TRUST',

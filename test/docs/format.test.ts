@@ -60,6 +60,7 @@ describe('tables of members', () => {
       'activity-report.json',
       'bundle-result.json',
       'import-report.json',
+      'prices.json',
       'reconcile-report.json',
       'reconcile-expectation.json',
     ];

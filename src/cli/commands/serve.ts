@@ -81,7 +81,7 @@ export function addServe(program: Command, run: Run): void {
     .option('--authzen <url>', 'ask this AuthZEN evaluation endpoint first')
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
-    .option('--ttl <time>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
+    .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
