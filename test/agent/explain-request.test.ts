@@ -1,5 +1,6 @@
 /** One request for approval with all that decides on it, as data and as a screen. */
 
+import { readableContent } from '../../src/log/contents/readable-content.js';
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
@@ -16,12 +17,7 @@ import { readRequest, type RequestView } from '../../src/log/policy/explain-requ
 import { LedgerView } from '../../src/log/read/ledger-view.js';
 import { plainPaint } from '../../src/out/text/guide.js';
 import { renderRequest } from '../../src/out/text/request.js';
-import {
-  MAX_CONTENT_LINE_LENGTH,
-  MAX_CONTENT_LINES,
-  readableContent,
-  showContent,
-} from '../../src/out/text/content.js';
+import { MAX_CONTENT_LINE_LENGTH, MAX_CONTENT_LINES, showContent } from '../../src/out/text/content.js';
 import { codeOf, readRecords } from '../writer/support.js';
 import { AGENT, filePlace, openLive, request } from './support.js';
 

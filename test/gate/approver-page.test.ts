@@ -5,7 +5,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { serveGate } from '../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
-import { memoryPlace } from '../agent/support.js';
+import { filePlace } from '../agent/support.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { openGate } from './support.js';
 
@@ -20,10 +20,8 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
 
   async function open() {
     const rule = { tools: ['fs.*'], approvers: ['human:*'] };
-    const { gate } = await openGate(memoryPlace(), {
-      meterCaps: { calls: 9, usd: '100' },
-      approvals: [rule],
-    });
+    const bounds = { meterCaps: { calls: 9, usd: '100' }, approvals: [rule] };
+    const { gate } = await openGate(filePlace(), bounds, { attach: true });
     const { token, entry } = makeToken({
       name: 'olga',
       principals: ['human:olga'],
@@ -50,12 +48,20 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
 
   it('shows each request on one screen; approving lets the call run', async () => {
     const { gate, token, page, errors } = await open();
-    const call = { ref: 'c1', tool: 'fs.write', params: { path: '/x' }, reserve: { usd: '12.50' } };
+    const params = { path: '/x', note: 'a\u202eb<img src=x>' };
+    const call = { ref: 'c1', tool: 'fs.write', params, reserve: { usd: '12.50' } };
     const { authorization } = await gate.decide(call);
     await show(page, token);
-    await page.waitForSelector('article');
-    const text = await page.innerText('article');
-    for (const part of ['agent:a1', 'fs.write', '12.5 usd', '1 of human:*', 'nobody yet', authorization])
+    await page.waitForSelector('pre:has-text("/x")');
+    for (const part of [
+      'agent:a1',
+      'fs.write',
+      '12.5 usd',
+      '1 of human:*',
+      'nobody yet',
+      authorization,
+      'a\\u{202e}b<img src=x>',
+    ])
       expect(text).toContain(part);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width);
     await page.click('[data-verb=approve]');
@@ -69,8 +75,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
     const { gate, token, page } = await open();
     await gate.decide({ ref: 'c1', tool: 'fs.write', params: {} });
     await show(page, 'nr_wrong');
-    await page.waitForFunction("document.getElementById('state').textContent.startsWith('TOKEN_INVALID')");
-    await show(page, token);
+    await page.waitForSelector('#state:has-text("TOKEN_INVALID")');
     await page.click('[data-verb=reject]');
     await page.waitForSelector('article', { state: 'detached' });
     expect((await gate.ledger.requests())[0]?.status).toBe('rejected');

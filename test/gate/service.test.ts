@@ -300,6 +300,27 @@ describe('tokens', () => {
     expect((await ask(`/v1/approvals/${next}/reject`, {}, olga)).body['status']).toBe('rejected');
   });
 
+  it('shows one request with the parameters that were kept', async () => {
+    const place = filePlace();
+    const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+    const { gate } = await openGate(place, { meterCaps: { calls: 9 }, approvals: [rule] }, { attach: true });
+    const socket = join(temporaryFolder(), 's.sock');
+    const server = await serveGate({ gate, socket, tokens: Tokens.parse(file) });
+    onTestFinished(() => server.close());
+    const { authorization } = await gate.decide(READ);
+    const path = `/v1/approvals/${authorization}`;
+    const { body } = await send(socket, path, undefined, olga);
+    expect(body).toMatchObject({
+      tool_params: { status: 'attached', value: READ.params },
+      status: 'waiting',
+    });
+    expect((await send(socket, path, undefined, ci)).status).toBe(403);
+    expect((await send(socket, '/v1/approvals/1', undefined, olga)).status).toBe(400);
+    expect((await send(socket, '/v1/approvals/%', undefined, olga)).status).toBe(400);
+    const other = `/v1/approvals/sha-256:${'A'.repeat(43)}`;
+    expect((await send(socket, other, undefined, olga)).status).toBe(404);
+  });
+
   it('a call can wait for an approval; one that waits in vain is asked, not allowed', async () => {
     const rule = { tools: ['fs.*'], approvers: ['human:*'] };
     const { ask, gate } = await serve({ maxWaiting: 1 }, { meterCaps: { calls: 9 }, approvals: [rule] });

@@ -14,6 +14,7 @@ input,button{font:inherit;padding:.5rem;min-height:2.75rem}
 article{border:1px solid currentColor;border-radius:.5rem;padding:1rem;margin:1rem 0}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:0 0 1rem}
 dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}
+pre{margin:0;max-height:16rem;overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere}
 .buttons{display:flex;gap:.5rem}
 @media(max-width:30rem){dl{grid-template-columns:1fr}dt{margin-top:.5rem}}
 `;
@@ -38,6 +39,17 @@ function amount(a) {
   if (a.t === 'dec') { const m = a.m.padStart(a.s + 1, '0'); return a.s === 0 ? m : m.slice(0, -a.s) + '.' + m.slice(-a.s); }
   return a.t === 'rat' ? a.n + '/' + a.d : 'f64 ' + a.bits;
 }
+function safe(text) {
+  return text.replace(/[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\p{Zl}\\p{Zp}]/gu, (c) => (c === '\\n' ? c : '\\\\u{' + c.codePointAt(0).toString(16) + '}'));
+}
+async function parameters(request, pre) {
+  try {
+    const { tool_params: kept } = await call('/v1/approvals/' + encodeURIComponent(request.event_id));
+    const text = 'value' in kept ? JSON.stringify(kept.value, null, 2) : 'text' in kept ? kept.text : undefined;
+    const said = { missing: 'not kept', mismatch: 'kept, but with another digest', unreadable: 'kept, but not readable' };
+    pre.textContent = text === undefined ? (said[kept.status] || kept.status) + ': ' + request.tool_params_digest : safe(text);
+  } catch (error) { pre.textContent = request.tool_params_digest; }
+}
 function show(request) {
   const article = document.createElement('article');
   article.dataset.id = request.event_id;
@@ -48,7 +60,11 @@ function show(request) {
   };
   row('Who asks', request.principal_id);
   row('Tool', request.tool_name);
-  row('Parameters', request.tool_params_digest);
+  row('Parameters', '');
+  const pre = document.createElement('pre');
+  pre.textContent = request.tool_params_digest;
+  dl.lastChild.append(pre);
+  parameters(request, pre);
   row('At most', request.meter_reservation.map((m) => amount(m.amount) + ' ' + m.unit).join(', ') || 'nothing reserved');
   row('Since', request.occurred_at);
   if (request.need) row('Needs', request.need.count + ' of ' + request.need.approvers.join(' or '));

@@ -8,7 +8,8 @@ import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
-import type { PendingApproval } from '../../log/policy/approve.js';
+import { readRequest } from '../../log/policy/explain-request.js';
+import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
 import { releaseSession } from '../release-session.js';
 import { answerAuthZen, AUTHZEN_PATHS, writeAuthZenConfiguration } from './authzen.js';
@@ -86,6 +87,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   NOT_FOUND: 404,
   CALL_NOT_FOUND: 404,
   AUTH_NOT_FOUND: 404,
+  RECORD_NOT_FOUND: 404,
   AUTH_NOT_AN_AUTHORIZATION: 404,
   METHOD_NOT_ALLOWED: 405,
   REQUEST_ALLOWED: 409,
@@ -122,6 +124,7 @@ export class GateService {
       ['GET /v1/open', { use: 'read', answer: (asked) => this.#open(asked) }],
       ['GET /v1/budget', { use: 'read', answer: () => this.#budget() }],
       ['GET /v1/approvals', { use: 'read', answer: () => this.#approvals() }],
+      ['GET /v1/approvals/*', { use: 'read', answer: (asked) => this.#request(asked) }],
       ['POST /v1/approvals/*/approve', { use: 'approve', answer: (asked) => this.#answer(asked, 'approve') }],
       ['POST /v1/approvals/*/reject', { use: 'approve', answer: (asked) => this.#answer(asked, 'reject') }],
       ...AUTHZEN_PATHS.map((path): [string, Route] => [
@@ -198,10 +201,9 @@ export class GateService {
     const own = this.#routes.get(`${method} ${path}`);
     if (own !== undefined) return { route: `${method} ${path}`, own, rest: [] };
     const [, version, kind, id, verb, ...more] = path.split('/');
-    const route = `${method} /${version}/${kind}/*/${verb}`;
+    const route = `${method} /${version}/${kind}/*${verb === undefined ? '' : `/${verb}`}`;
     const starred = more.length === 0 && id !== undefined ? this.#routes.get(route) : undefined;
-    if (starred !== undefined && id !== undefined)
-      return { route, own: starred, rest: [decodeURIComponent(id)] };
+    if (starred !== undefined && id !== undefined) return { route, own: starred, rest: [decodePart(id)] };
     if ([...this.#routes.keys()].some((each) => each.endsWith(` ${path}`)))
       throw new NorthrootError('METHOD_NOT_ALLOWED', `${printable(method, 20)} is not allowed here`);
     throw new NorthrootError('NOT_FOUND', `there is no ${printable(path, 80)}`);
@@ -299,7 +301,15 @@ export class GateService {
 
   async #approvals(): Promise<object> {
     const requests = await this.#options.gate.ledger.requests();
-    return { requests: requests.map(writeRequest) };
+    return { requests: requests.map(pendingJson) };
+  }
+
+  /** Parameters are shown to whoever may answer requests, or read. */
+  async #request({ rest }: Asked): Promise<object> {
+    const { ledger } = this.#options.gate;
+    if (!ledger.isInFiles)
+      throw new NorthrootError('NOT_FOUND', 'requests of a store cannot be read by themselves');
+    return requestJson(await readRequest(ledger.path, idOf(rest), { now: ledger.now() }));
   }
 
   async #answer({ body, bearer, rest, facts }: Asked, decision: 'approve' | 'reject'): Promise<object> {
@@ -312,9 +322,7 @@ export class GateService {
     const principal = whoOf(bearer, members.text('principal'));
     members.end();
     facts.principal = principal;
-    const [request = ''] = rest;
-    if (!/^sha-256:[A-Za-z0-9_-]{43}$/.test(request))
-      throw malformed('expected the whole id of a request, sha-256:…');
+    const request = idOf(rest);
     const { gate, approvers } = this.#options;
     const ledger = approvers?.get(principal) ?? gate.ledger;
     const options = { principalId: principal, limit, expiresAt, code };
@@ -362,6 +370,21 @@ export function whoOf(bearer: Bearer, asked: string | undefined): string {
   throw new NorthrootError('NOT_ALLOWED', `this token may not speak for ${printable(principal)}`);
 }
 
+/** @throws NorthrootError `USAGE` */
+function idOf([id = '']: readonly string[]): string {
+  if (/^sha-256:[A-Za-z0-9_-]{43}$/.test(id)) return id;
+  throw malformed('expected the whole id of a request, sha-256:…');
+}
+
+/** @throws NorthrootError `USAGE` */
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw malformed('the path is not well-formed');
+  }
+}
+
 function assertJson({ headers, body }: HttpRequest): Uint8Array {
   const type = headers['content-type'] ?? '';
   // A page of another origin can send forms without being asked, but no JSON.
@@ -372,27 +395,4 @@ function assertJson({ headers, body }: HttpRequest): Uint8Array {
 function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>> {
   const id = headers['x-request-id'];
   return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? { 'X-Request-ID': id } : {};
-}
-
-function writeRequest(request: PendingApproval): object {
-  const { need } = request;
-  return {
-    event_id: request.eventId,
-    seq: request.seq,
-    status: request.status,
-    principal_id: request.principalId,
-    occurred_at: request.occurredAt,
-    tool_name: request.toolName,
-    tool_params_digest: request.paramsDigest,
-    meter_reservation: request.reservation,
-    grant_event_id: request.grantId,
-    need:
-      need === undefined
-        ? null
-        : { grant_event_id: need.grantId, approvers: need.approvers, count: need.count },
-    approvals: request.approvals.map(({ eventId, principalId }) => ({
-      event_id: eventId,
-      principal_id: principalId,
-    })),
-  };
 }

@@ -3,30 +3,13 @@
  * of the content cannot be taken for one of the text around it.
  */
 
-import { equalBytes } from '../../base/bytes/compare.js';
 import { printable } from '../../base/bytes/printable.js';
-import { decodeUtf8 } from '../../base/bytes/text.js';
-import { canonicalBytes } from '../../base/json/canonicalize.js';
-import { ingestJson } from '../../base/json/ingest.js';
-import { findInvalidUtf8 } from '../../base/json/utf8.js';
 import type { JsonValue } from '../../base/json/value.js';
+import { readableContent } from '../../log/contents/readable-content.js';
 
 /** The most lines of a content that are shown, and characters of each. */
 export const MAX_CONTENT_LINES = 40;
 export const MAX_CONTENT_LINE_LENGTH = 200;
-
-/** What a content is, as it can be shown. */
-export type ReadableContent =
-  { readonly json: JsonValue } | { readonly text: string } | { readonly bytes: Uint8Array };
-
-/** A content as canonical JSON, as another text, or as what is no text. */
-export function readableContent(bytes: Uint8Array): ReadableContent {
-  if (findInvalidUtf8(bytes, 0, bytes.length) !== -1) return { bytes };
-  const { value } = ingestJson(bytes);
-  // Of JSON in another form, what is read could differ from what another reader reads.
-  if (value !== undefined && equalBytes(canonicalBytes(value), bytes)) return { json: value };
-  return { text: decodeUtf8(bytes) };
-}
 
 interface ShownContent {
   readonly lines: readonly string[];
