@@ -133,7 +133,12 @@ const WRITING: readonly (readonly [command: string, ...args: string[]])[] = [
 ];
 
 it('is asked of every command', () => {
-  const asked = new Set([...IMMEDIATE, ...WAITING, ...PIPED.map(([name]) => name), ...WRITING.map(([name]) => name)]);
+  const asked = new Set([
+    ...IMMEDIATE,
+    ...WAITING,
+    ...PIPED.map(([name]) => name),
+    ...WRITING.map(([name]) => name),
+  ]);
   const { commands } = makeProgram(() => Promise.resolve());
   expect(commands.map((each) => each.name()).filter((name) => !asked.has(name))).toEqual([]);
 });

@@ -74,7 +74,7 @@ export function addDoctor(program: Command, run: Run): void {
     .argument('<agent>', `the agent: ${HOSTS}`)
     .option('--bin <file>', "the agent's program (default: as PATH has it)")
     .option('--project', 'the hooks are in the settings of the project, not those of the user')
-    .option('--timeout <time>', 'stop the agent after this time, at most 1h (default: 2m)', spanMs)
+    .option('--timeout <span>', 'stop the agent after this time, at most 1h (default: 2m)', spanMs)
     .addOption(textOrJson())
     .action((host: string, options: Partial<DoctorOptions>) =>
       run((context) =>
@@ -296,9 +296,9 @@ function wordsOf(
       : 'ran the call, and its hook recorded no denial: its hooks block nothing';
   if (problem !== undefined) return `was not tried: ${printable(problem, 400)}`;
   const ended =
-    end === 'timed_out' ? 'was stopped after its time' : `ended with ${String(status ?? 'a signal')}`;
-  if (denials > 0) return `${ended} after a denial; nothing ran so far`;
-  if (hasCalled) return `${ended} without a denial of its hook; nothing ran`;
+    end === 'timed_out' ? 'was stopped at the time limit' : `ended with ${String(status ?? 'a signal')}`;
+  if (denials > 0) return `${ended}, after a denial; nothing had run`;
+  if (hasCalled) return `${ended}, without a denial of its hook; nothing ran`;
   const asked = requests === 0 ? 'never asked its model' : 'never offered its model the shell tool';
   return `${ended} and ${asked}`;
 }
