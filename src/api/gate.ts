@@ -56,6 +56,18 @@ export {
   type DeskDecision as HookDecision,
   type DeskOutcome as HookOutcome,
 } from '../gate/hook/desk.js';
+export {
+  HOST_TRIALS,
+  judgeTrial,
+  serveTrialModel,
+  TRIAL_FILE,
+  type HostTrial,
+  type TrialHost,
+  type TrialModel,
+  type TrialPlace,
+  type TrialSight,
+  type TrialVerdict,
+} from '../gate/hook/doctor.js';
 export { GateDesk } from '../gate/hook/gate-desk.js';
 export { type HookOptions, hostTimeout } from '../gate/hook/options.js';
 export {

@@ -42,6 +42,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot hook install codex --ledger ledger.jsonl --principal agent:a1 --key agent.pem --print',
   ],
   'hook uninstall': ['northroot hook uninstall claude-code'],
+  doctor: [
+    'northroot doctor claude-code',
+    'northroot doctor codex --bin ./node_modules/.bin/codex --project --timeout 5m --format json',
+  ],
   grant: [
     "northroot grant ledger.jsonl --to agent:a1 --tool 'fs.*' --cap usd=5 --cap calls=100 --expires 2h",
     "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000",

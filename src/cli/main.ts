@@ -21,6 +21,7 @@ import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
 import { addDiff } from './commands/diff.js';
 import { addDisclose } from './commands/disclose.js';
+import { addDoctor } from './commands/doctor.js';
 import { addExport } from './commands/export.js';
 import { addGate } from './commands/gate.js';
 import { addGrant } from './commands/grant.js';
@@ -76,7 +77,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
-  'In the path of calls:': [addServe, addGate, addHook],
+  'In the path of calls:': [addServe, addGate, addHook, addDoctor],
   'Verifying and reading:': [
     addVerify,
     addReport,

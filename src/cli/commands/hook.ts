@@ -279,9 +279,13 @@ async function assertGranted(
 }
 
 /** What the host is to run: this very program, from wherever the host is. */
-function commandOf({ name }: HookProfile, choice: RunChoice): string {
+export function hookWords(name: HookName): string[] {
   const [node = 'node', script = ''] = process.argv;
-  const words = [node, resolve(script), 'hook', name];
+  return [node, resolve(script), 'hook', name];
+}
+
+function commandOf({ name }: HookProfile, choice: RunChoice): string {
+  const words = hookWords(name);
   const paths = {
     ledger: FLAGS.ledger,
     socket: FLAGS.socket,
