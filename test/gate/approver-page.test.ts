@@ -53,6 +53,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
     const { authorization } = await gate.decide(call);
     await show(page, token);
     await page.waitForSelector('pre:has-text("/x")');
+    const text = await page.innerText('article');
     for (const part of [
       'agent:a1',
       'fs.write',
@@ -76,6 +77,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
     await gate.decide({ ref: 'c1', tool: 'fs.write', params: {} });
     await show(page, 'nr_wrong');
     await page.waitForSelector('#state:has-text("TOKEN_INVALID")');
+    await show(page, token);
     await page.click('[data-verb=reject]');
     await page.waitForSelector('article', { state: 'detached' });
     expect((await gate.ledger.requests())[0]?.status).toBe('rejected');
