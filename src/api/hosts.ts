@@ -36,6 +36,7 @@ export {
   type KnownLedger,
   type PlanOptions,
 } from '../hosts/shared/import.js';
+export { callsOfLedger, callsOfReading, type RecordedCall } from '../hosts/shared/made-calls.js';
 export { checkHost, readHost, type HostReadOptions } from '../hosts/shared/read-host.js';
 export { parseTimeZone, type TimeZone } from '../hosts/shared/local-time.js';
 export { principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';

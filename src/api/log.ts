@@ -84,6 +84,13 @@ export {
 export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
 export { type DelegateOptions } from '../log/policy/delegate.js';
 export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';
+export { draftBounds, parseBounds, type DraftBoundsOptions } from '../log/policy/draft-bounds.js';
+export {
+  simulateGrant,
+  type MadeCall,
+  type SimulatedDenial,
+  type Simulation,
+} from '../log/policy/simulate.js';
 export { draftGrant, type ApprovalRuleOptions, type GrantOptions } from '../log/policy/draft-grant.js';
 export { OptionsError, type OptionProblem } from '../log/policy/option-problems.js';
 export {

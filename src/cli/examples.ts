@@ -53,6 +53,14 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     "northroot grant ledger.jsonl --to agent:a1 --tool net.get --cap calls=10 --intent 'release 1.2' --expires 2026-12-31T18:00:00+01:00",
     "northroot grant ledger.jsonl --to agent:a1 --tool deploy --cap usd=1000 --approve-tool deploy --approve-above usd=100 --approver 'human:*'",
   ],
+  simulate: [
+    'northroot simulate ledger.jsonl --grant bounds.json --principal agent:a1',
+    'northroot simulate --from claude-code session.jsonl --grant bounds.json --format json',
+  ],
+  'draft-grant': [
+    'northroot draft-grant --from claude-code session.jsonl > bounds.json',
+    'northroot draft-grant --prefixes ledger.jsonl > bounds.json',
+  ],
   authorize: [
     'northroot authorize ledger.jsonl --principal agent:a1 --tool fs.read --params params.json --reserve calls=1',
     'northroot authorize ledger.jsonl --principal agent:a1 --tool shell.make --reserve usd=0.5 --expires 15m -- make test',

@@ -41,6 +41,7 @@ import { addRepair } from './commands/repair.js';
 import { addReport } from './commands/report.js';
 import { addServe } from './commands/serve.js';
 import { addShow } from './commands/show.js';
+import { addDraftGrant, addSimulate } from './commands/simulate.js';
 import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
 import { addTrust } from './commands/trust.js';
@@ -68,6 +69,8 @@ const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
   'Grants and budgets:': [
     addGrant,
+    addSimulate,
+    addDraftGrant,
     addAuthorize,
     addRecord,
     addAbandon,

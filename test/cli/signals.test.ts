@@ -72,6 +72,8 @@ const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [
   ['checkpoint', 'small.jsonl', '--key', 'PIPE'],
   ['index', 'small.jsonl', '--trust', 'PIPE'],
   ['grant', 'small.jsonl', '--to', 'agent:a1', '--tool', 'x', '--cap', 'calls=1', '--key', 'PIPE'],
+  ['simulate', 'small.jsonl', '--grant', 'PIPE'],
+  ['draft-grant', 'PIPE'],
   ['authorize', 'small.jsonl', ...reserve, '--params', 'PIPE'],
   ['record', 'small.jsonl', '--auth', AUTH, '--key', 'PIPE', '--', 'sleep', '60'],
   ['abandon', 'small.jsonl', '--older-than', '1s', '--key', 'PIPE'],

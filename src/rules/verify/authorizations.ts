@@ -526,6 +526,11 @@ export function hasFormOfRelease(event: ExecutionEvent): boolean {
   return releases(outlineExecution(event));
 }
 
+/** Whether an execution is an attempt that was blocked if it names what was denied. */
+export function hasFormOfBlocked(event: ExecutionEvent): boolean {
+  return isBlocked(outlineExecution(event));
+}
+
 function releases(event: ExecutionOutline): boolean {
   const { startedAt, endedAt } = event;
   if (!event.isFailure || !event.isAbandoned || event.used.length > 0 || !leftNothing(event)) return false;
