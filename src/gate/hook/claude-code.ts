@@ -3,6 +3,7 @@
  * PostToolUse: the batch's end, the turn's or the session's releases it.
  */
 
+import { CLAUDE_EVENTS } from '../claude-events.js';
 import {
   callOf,
   callsOf,
@@ -19,16 +20,7 @@ export const CLAUDE_CODE: HookProfile = {
   title: 'Claude Code',
   principal: 'agent:claude-code',
   decides: 'PreToolUse',
-  events: [
-    'PreToolUse',
-    'PostToolUse',
-    'PostToolUseFailure',
-    'PostToolBatch',
-    'PermissionDenied',
-    'Stop',
-    'StopFailure',
-    'SessionEnd',
-  ],
+  events: CLAUDE_EVENTS,
   hears: ['allow', 'ask', 'rewrite'],
   settings: {
     folder: '.claude',

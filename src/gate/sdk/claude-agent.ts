@@ -3,6 +3,7 @@
  * of its sub-agents, and record how it ended. Seen: 0.3.332. Calls of models pass no hook; the result message prices them.
  */
 
+import { CLAUDE_EVENTS } from '../claude-events.js';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
@@ -38,20 +39,9 @@ type Hook = (
 
 /** For `options.hooks`. */
 export type GuardHooks = Record<
-  (typeof EVENTS)[number],
+  (typeof CLAUDE_EVENTS)[number],
   { hooks: Hook[]; timeout: number; onFailure: 'block' | 'continue' }[]
 >;
-
-const EVENTS = [
-  'PreToolUse',
-  'PostToolUse',
-  'PostToolUseFailure',
-  'PostToolBatch',
-  'PermissionDenied',
-  'Stop',
-  'StopFailure',
-  'SessionEnd',
-] as const;
 
 /**
  * Hooks for `query({ prompt, options: { hooks } })`. A denial tells the model why. What is allowed still needs the agent's own permission; if
@@ -119,13 +109,13 @@ export function guardHooks(gate: Gate, options: HookOptions = {}): GuardHooks {
       await ifKnown(() => gate.release(nameOf(session, call.ref)));
     return {};
   };
-  const handlers: Readonly<Partial<Record<(typeof EVENTS)[number], Hook>>> = {
+  const handlers: Readonly<Partial<Record<(typeof CLAUDE_EVENTS)[number], Hook>>> = {
     PreToolUse: decide,
     PostToolUse: settle,
     PostToolUseFailure: settle,
   };
   return Object.fromEntries(
-    EVENTS.map((event) => [
+    CLAUDE_EVENTS.map((event) => [
       event,
       [
         {
