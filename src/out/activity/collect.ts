@@ -641,8 +641,15 @@ function grantOf(
   };
 }
 
-function usedBy({ links }: VerifyState, approvalId: string): { used_by?: string } {
-  return defined({ used_by: links.approvals.get(fromDigestText(approvalId))?.usedBy });
+function usedBy(
+  { links, events }: VerifyState,
+  approvalId: string,
+): { used_by?: string; used_by_seq?: number } {
+  const action = links.approvals.get(fromDigestText(approvalId))?.usedBy;
+  return defined({
+    used_by: action,
+    used_by_seq: action === undefined ? undefined : events.find(fromDigestText(action))?.seq,
+  });
 }
 
 function wrongness(verdict: EventVerdict): SumPart[] {

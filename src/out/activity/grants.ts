@@ -11,7 +11,12 @@ import {
   subtractRationals,
   ZERO,
 } from '../../base/value/rational.js';
-import type { ActivityGrant, ActivityKey } from '../../format/schema/generated/types.js';
+import type {
+  ActivityApprovalRule,
+  ActivityGrant,
+  ActivityKey,
+  ApprovalRule,
+} from '../../format/schema/generated/types.js';
 import { countedAmounts, countedUse, unstatedUse } from '../../log/read/counted.js';
 import { balancesOf } from '../../rules/bounds/balance.js';
 import type { Grant } from '../../rules/bounds/grant.js';
@@ -19,7 +24,7 @@ import type { VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
 import { MAX_GROUPS } from './groups.js';
 
-/** Characters of the amounts of the grants that are listed; one grant may exceed it. */
+/** Characters of the amounts and rules of approval of the grants that are listed; one grant may exceed it. */
 const MAX_GRANT_CHARACTERS = 64 * 1024 * 1024;
 const MAX_PATTERNS = 16;
 
@@ -29,6 +34,7 @@ interface GrantWords {
   readonly decisionCode: string;
   readonly tools: readonly string[];
   readonly toolsTotal: number;
+  readonly approvals: readonly ActivityApprovalRule[];
   readonly verdict: 'ok' | 'violation' | 'invalid';
 }
 
@@ -79,6 +85,7 @@ export class GrantList {
       for (const meter of [...listed.meters, ...listed.action_caps]) {
         for (const text of Object.values(meter) as string[]) characters += text.length;
       }
+      for (const rule of words.approvals) characters += lengthOf(rule);
       grants.push(listed);
     }
     return { grants, total: touched.length, cut };
@@ -105,6 +112,7 @@ export class GrantList {
       signers: grant.signers.map(keyOf),
       executions: grant.executions,
       action_caps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: formatExactly(amount) })),
+      ...(words.approvals.length === 0 ? {} : { approvals: [...words.approvals] }),
       meters: balancesOf(grant).map(({ unit, cap, used, estimated, reserved, left }) => ({
         unit,
         cap: formatExactly(toRational(cap)),
@@ -128,6 +136,7 @@ export class GrantList {
       decisionCode,
       tools: tools.slice(0, MAX_PATTERNS),
       toolsTotal: tools.length,
+      approvals: (authorization.bounds?.approvals ?? []).map(toRule),
       verdict: verdict === 'denied' ? 'ok' : verdict,
     });
   }
@@ -169,4 +178,22 @@ export class GrantList {
 
 function delegatedOf(amount: Rational | undefined): { delegated?: string } {
   return amount === undefined || amount.n === 0n ? {} : { delegated: formatExactly(amount) };
+}
+
+function toRule({ tools, approvers, above, count = 1, max_age_s: age }: ApprovalRule): ActivityApprovalRule {
+  return {
+    tools: tools.slice(0, MAX_PATTERNS),
+    tools_total: tools.length,
+    approvers: [...approvers],
+    ...(above && {
+      above: above.map(({ unit, amount }) => ({ unit, amount: formatExactly(toRational(amount)) })),
+    }),
+    count,
+    ...defined({ max_age_s: age }),
+  };
+}
+
+function lengthOf({ tools, approvers, above = [] }: ActivityApprovalRule): number {
+  const texts = [...tools, ...approvers, ...above.flatMap(({ unit, amount }) => [unit, amount])];
+  return texts.reduce((all, text) => all + text.length, 0);
 }

@@ -569,6 +569,7 @@ function describeAuthority(report: ActivityReport): Section {
     lines: report.grants.length > 0 ? [] : [describeGranters(report)],
     tables: [
       ...grantTable(report),
+      ...approvalRuleTable(report),
       ...signerTable(report),
       ...decisionTable(report),
       ...coverageTable(report),
@@ -592,14 +593,10 @@ function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
     ...texts('expires', 'signed by', 'policy it names'),
   ];
   const rows = shown.flatMap((grant) => {
-    const more = grant.allowed_tools_total - MAX_NAMED;
     const head: Line[] = [
       [String(grant.seq)],
       [indentOf(grant, byId), outside(grant.principal_id)],
-      [
-        ...names(grant.allowed_tools.slice(0, MAX_NAMED)),
-        ...(more > 0 ? [` and ${grouped(more)} more`] : []),
-      ],
+      firstNames(grant.allowed_tools, grant.allowed_tools_total),
     ];
     const rest: Line[] = [
       [grant.expires_at === undefined ? 'never' : timeText(grant.expires_at)],
@@ -628,6 +625,28 @@ function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
       ...cutNote(total, 'grant', shown.length),
     },
   ];
+}
+
+/** The rules of approval of the grants that are shown. */
+function approvalRuleTable({ grants }: ActivityReport): Table[] {
+  const rules = grants
+    .slice(0, MAX_ROWS)
+    .flatMap(({ seq, approvals = [] }) => approvals.map((rule) => ({ seq, ...rule })));
+  return listed(rules, { caption: 'Which calls need approval', noun: 'rule' }, [
+    figure('grant seq', ({ seq }) => String(seq)),
+    word('tools', ({ tools, tools_total: total }) => firstNames(tools, total)),
+    word('when', ({ above }) => (above === undefined ? ['always'] : ['above ', ...listAmounts(above, 'or')])),
+    word('approvers', ({ approvers }) => firstNames(approvers, approvers.length)),
+    figure('approvals', ({ count: needed }) => String(needed)),
+    word('valid for', ({ max_age_s: age }) => [
+      age === undefined ? 'as each says' : `at most ${count(age, 'second')}`,
+    ]),
+  ]);
+}
+
+function firstNames(all: readonly string[], total: number): Line {
+  const more = total - MAX_NAMED;
+  return [...names(all.slice(0, MAX_NAMED)), ...(more > 0 ? [` and ${grouped(more)} more`] : [])];
 }
 
 function signerTable({ signers, unsigned }: ActivityReport): Table[] {
@@ -704,7 +723,9 @@ function describeApprovals({ totals, approvals }: ActivityReport): Section {
       word('code', ({ decision_code: code }) => [code]),
       toolColumn,
       grantColumn,
-      word('used by', ({ used_by: action }) => [action === undefined ? 'none' : shortId(action)]),
+      word('used by', ({ tool_name: tool, used_by: action, used_by_seq: seq }) =>
+        action === undefined ? ['none'] : [outside(tool), ` ${recordText(seq, action)}`],
+      ),
       signersColumn,
     ]),
   };
@@ -824,8 +845,8 @@ interface Amount {
   readonly amount: string;
 }
 
-/** `3.75 usd, 12 calls`. */
-function listAmounts(amounts: readonly Amount[]): Line {
+/** `3.75 usd, 2 pages and 12 calls`. */
+function listAmounts(amounts: readonly Amount[], conjunction: 'and' | 'or' = 'and'): Line {
   if (amounts.length === 0) return ['nothing'];
   const shown = amounts
     .slice(0, MAX_UNITS)
@@ -834,9 +855,9 @@ function listAmounts(amounts: readonly Amount[]): Line {
       outside(unit === 'calls' && amount === '1' ? 'call' : unit),
     ]);
   const more = amounts.length - shown.length;
-  if (more > 0) return [...join(shown, ', '), ` and ${count(more, 'more unit')}`];
+  if (more > 0) return [...join(shown, ', '), ` ${conjunction} ${count(more, 'more unit')}`];
   const last = shown.pop() ?? [];
-  return shown.length === 0 ? last : [...join(shown, ', '), ' and ', ...last];
+  return shown.length === 0 ? last : [...join(shown, ', '), ` ${conjunction} `, ...last];
 }
 
 function amountsOf(meters: readonly ActivityMeter[], part: 'credited' | 'debited' | 'reserved'): Amount[] {
