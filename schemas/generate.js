@@ -38,7 +38,13 @@ const documents = readdirSync(SOURCE)
   .map((name) => ({ name, schema: JSON.parse(readFileSync(new URL(`${name}.json`, SOURCE), 'utf8')) }));
 
 /** Documents that northroot never reads: these have no validators. */
-const WRITTEN_ONLY = ['activity-report', 'bundle-result', 'import-report', 'reconcile-report'];
+const WRITTEN_ONLY = [
+  'activity-report',
+  'bundle-result',
+  'import-report',
+  'reconcile-report',
+  'simulation-report',
+];
 
 const runtimeDocuments = documents
   .filter(({ name }) => name !== 'any-event')

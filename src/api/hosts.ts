@@ -37,6 +37,7 @@ export {
   type PlanOptions,
 } from '../hosts/shared/import.js';
 export { callsOfLedger, callsOfReading, type RecordedCall } from '../hosts/shared/made-calls.js';
+export { reportSimulation } from '../hosts/shared/simulation-report.js';
 export { checkHost, readHost, type HostReadOptions } from '../hosts/shared/read-host.js';
 export { parseTimeZone, type TimeZone } from '../hosts/shared/local-time.js';
 export { principalOf, toolOf, unitOf, type PrincipalKind } from '../hosts/shared/names.js';
@@ -78,4 +79,6 @@ export type {
   ReconcileExpectation,
   ReconcileFinding,
   ReconcileReport,
+  SimulatedDenialJson,
+  SimulationReport,
 } from '../format/schema/generated/types.js';

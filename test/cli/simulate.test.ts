@@ -2,17 +2,12 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { SimulationReport } from '../../src/format/schema/generated/types.js';
+import { VERSION } from '../../src/base/version.js';
 import { execution, grant, unsigned } from '../docs/grant-kit.js';
 import { hasRecordings, recordedText } from '../hosts/recorded.js';
+import { validatorOf } from '../schema/ajv.js';
 import { expectError, expectOk, parse, Workshop } from './runner.js';
-
-interface SimulationJson {
-  readonly calls: number;
-  readonly allowed: number;
-  readonly denied: object;
-  readonly denials: readonly object[];
-  readonly remaining: object;
-}
 
 const int = (value: number): object => ({ t: 'int', v: `${value}` });
 const capped = (calls: number, members: object = {}): string =>
@@ -51,7 +46,9 @@ describe('simulate', () => {
     const before = shop.read('l.jsonl');
     const run = shop.run(['simulate', 'l.jsonl', '--grant', 'one.json', '--format', 'json']);
     expect(run.status).toBe(3);
-    expect(parse<SimulationJson>(run.stdout)).toEqual({
+    expect(parse<SimulationReport>(run.stdout)).toEqual({
+      simulation_version: '1',
+      tool: { name: 'northroot', version: VERSION },
       calls: 2,
       allowed: 1,
       need_approval: 0,
@@ -125,6 +122,34 @@ describe('simulate', () => {
     expectError(shop.run(['simulate', 'broken.jsonl', '--grant', 'ask.json']), 1, 'LEDGER_INVALID');
   });
 
+  it.each([
+    ['a cap', capped(1), { unit: 'calls', limit: int(1) }],
+    [
+      'a rate',
+      capped(9, { rate_limits: [{ unit: 'calls.per_day', amount: int(1) }] }),
+      { unit: 'calls.per_day' },
+    ],
+    ['a tool', capped(9, { allowed_tools: ['no.such'] }), { code: 'TOOL_NOT_ALLOWED' }],
+    [
+      'approvals',
+      capped(9, { approvals: [{ tools: ['*'], approvers: ['human:*'] }] }),
+      { code: 'APPROVAL_REQUIRED' },
+    ],
+    ['nothing', capped(9), undefined],
+  ])('writes JSON of the published schema where a call breaks %s', (_, bounds, denial) => {
+    for (const sources of [['l.jsonl'], ['--from', 'claude-code', 'claude-code.jsonl']]) {
+      const { stdout } = shop.run(['simulate', ...sources, '--grant', '-', '--format', 'json'], {
+        input: bounds,
+      });
+      const report = parse<SimulationReport>(stdout);
+      const isValid = validatorOf('simulation-report');
+      expect(isValid(report), JSON.stringify(isValid.errors)).toBe(true);
+      expect(isValid({ ...report, more: 1 })).toBe(false);
+      if (denial === undefined) expect(report.denials).toEqual([]);
+      else expect(report.denials.at(-1)).toMatchObject(denial);
+    }
+  });
+
   it('moves no cursor with what a transcript says', () => {
     const text = shop.read('claude-code.jsonl').replaceAll('"Bash"', String.raw`"B\u001b[31m\u202e"`);
     shop.write('hostile.jsonl', text);
@@ -138,7 +163,7 @@ describe('simulate', () => {
 });
 
 describe('draft-grant', () => {
-  const drafted = (args: readonly string[]): SimulationJson => {
+  const drafted = (args: readonly string[]): SimulationReport => {
     const draft = shop.run(['draft-grant', ...args]);
     shop.write('draft.json', expectOk(draft));
     const run = shop.run([
@@ -149,7 +174,7 @@ describe('draft-grant', () => {
       '--format',
       'json',
     ]);
-    return parse<SimulationJson>(expectOk(run));
+    return parse<SimulationReport>(expectOk(run));
   };
 
   it.each([

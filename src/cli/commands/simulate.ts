@@ -11,6 +11,7 @@ import type { HostFile } from '../../hosts/shared/host.js';
 import { callsOfLedger, callsOfReading, type RecordedCall } from '../../hosts/shared/made-calls.js';
 import { readHost } from '../../hosts/shared/read-host.js';
 import { HOSTS } from '../../hosts/shared/registry.js';
+import { reportSimulation } from '../../hosts/shared/simulation-report.js';
 import { describeLeft } from '../../log/policy/deciding-bound.js';
 import { draftBounds, parseBounds } from '../../log/policy/draft-bounds.js';
 import { type SimulatedDenial, simulateGrant, type Simulation } from '../../log/policy/simulate.js';
@@ -93,7 +94,7 @@ async function simulate(
   const calls = await readCalls(context, sources, options);
   if (calls.length === 0) terminal.say('warning: there are no calls');
   const result = await interruptible(context, () => simulateGrant(calls, bounds));
-  const text = options.format === 'json' ? `${jsonText(toJson(result), 2)}\n` : render(result);
+  const text = options.format === 'json' ? `${jsonText(reportSimulation(result), 2)}\n` : render(result);
   await terminal.write(text);
   return result.allowed === result.calls ? 0 : 3;
 }
@@ -212,28 +213,6 @@ function describe({ call, code, reason, bound }: SimulatedDenial<RecordedCall>):
   const left = bound === undefined ? undefined : describeLeft({ ...bound, grantId: undefined });
   const why = left ?? printable(reason ?? '', 200);
   return `${placeOf(call)} ${call.startedAt} ${printable(call.toolName)} ${code}: ${why}`;
-}
-
-function toJson(result: Simulation<RecordedCall>): object {
-  const { calls, allowed, needApproval, denied, denials, remaining } = result;
-  return {
-    calls,
-    allowed,
-    need_approval: needApproval,
-    denied,
-    denials: denials.map(({ call, code, bound }) => ({
-      ...(call.seq === undefined ? {} : { seq: call.seq }),
-      file: call.at.file,
-      ...(call.at.line === undefined ? {} : { line: call.at.line }),
-      tool_name: call.toolName,
-      started_at: call.startedAt,
-      code,
-      ...(bound?.unit === undefined
-        ? {}
-        : { unit: bound.unit, limit: bound.limit, used: bound.used, left: bound.left }),
-    })),
-    remaining: decimalsOf(remaining),
-  };
 }
 
 function isDecimal({ meter_caps: caps = [], action_caps: each = [] }: Bounds): boolean {
