@@ -4,14 +4,13 @@ import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
-import { ingestJson } from '../../base/json/ingest.js';
 import { checkOptions } from '../../base/options.js';
 import { type Digest, sha256Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
-import { FaultList } from '../../format/schema/fault-list.js';
 import type { PricedModel, PriceFile, PricePeriod } from '../../format/schema/generated/types.js';
 import { validatePrices } from '../../format/schema/generated/validators.js';
+import { type DocumentKind, documentRefused, readDocument } from '../../format/schema/read-document.js';
 import type { CallPricing, ModelCall, PricedCall } from '../../log/agent/model-usage.js';
 import { costOf } from './cost.js';
 import type { ModelPrice } from './model-price.js';
@@ -20,6 +19,14 @@ import { checkCall, checkNames, countUsage } from './usage.js';
 
 /** The largest price file, in bytes. */
 export const MAX_PRICES_BYTES = 64 * 1024 * 1024;
+
+const KIND: DocumentKind = {
+  code: 'PRICES_INVALID',
+  name: 'the price file',
+  schema: 'prices',
+  maxBytes: MAX_PRICES_BYTES,
+  validate: validatePrices,
+};
 
 /** The most names that are compared with an unknown one. */
 const MAX_COMPARED = 10_000;
@@ -41,28 +48,12 @@ export interface ModelQuery {
  * @throws NorthrootError `PRICES_INVALID`
  */
 export function parsePrices(bytes: Uint8Array): Prices {
-  if (!(bytes instanceof Uint8Array)) throw new TypeError(`expected a Uint8Array, found ${typeof bytes}`);
-  if (bytes.length > MAX_PRICES_BYTES)
-    throw refuse('', `at most ${MAX_PRICES_BYTES} bytes`, `${bytes.length} bytes`);
-  const { value, issues } = ingestJson(bytes);
-  const [issue] = issues;
-  if (value === undefined || issue !== undefined) {
-    const found = `${issue?.code ?? 'NOT_JSON'} at byte ${issue?.offset ?? 0}`;
-    throw refuse(issue?.pointer ?? '', 'JSON without faults', found);
-  }
-  const faults = new FaultList(value);
-  if (!validatePrices(value)) faults.addErrors(validatePrices.errors ?? []);
-  const [fault] = faults.faults();
-  if (fault !== undefined) throw refuse(fault.pointer, fault.expected, fault.actual);
-  return new Prices(value as unknown as PriceFile, sha256Digest(bytes));
+  const value = readDocument(bytes, KIND);
+  return new Prices(value as PriceFile, sha256Digest(bytes));
 }
 
-function refuse(pointer: string, expected: string, actual: string): NorthrootError {
-  return new NorthrootError(
-    'PRICES_INVALID',
-    `the price file is not valid at ${pointer === '' ? 'its root' : printable(pointer)}: expected ${expected}, found ${actual}`,
-    { hint: 'the schema prices shows the form' },
-  );
+function refuse(pointer: string, expected: string, found: string): NorthrootError {
+  return documentRefused(KIND, pointer, expected, found);
 }
 
 /** A price file that was read. It prices calls for {@link LiveLedger.guard} too. */

@@ -1,18 +1,25 @@
 /** What was promised beforehand of a ledger and of what it is reconciled with: read strictly, and checked against what is there. */
 
 import { printable } from '../../base/bytes/printable.js';
-import { NorthrootError } from '../../base/error.js';
-import { ingestJson } from '../../base/json/ingest.js';
+import type { NorthrootError } from '../../base/error.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { matchesToolPattern } from '../../base/value/tool.js';
-import { FaultList } from '../../format/schema/fault-list.js';
 import type { ReconcileExpectation, ReconcileExpected } from '../../format/schema/generated/types.js';
 import { validateReconcileExpectation } from '../../format/schema/generated/validators.js';
+import { type DocumentKind, documentRefused, readDocument } from '../../format/schema/read-document.js';
 import type { ReconcileCode } from './reconcile-compare.js';
 import type { ReconcileSource } from './reconcile-sources.js';
 
 /** The largest file of expectations, in bytes. */
 export const MAX_EXPECTATION_BYTES = 1024 * 1024;
+
+const KIND: DocumentKind = {
+  code: 'EXPECTATION_INVALID',
+  name: 'what is expected',
+  schema: 'reconcile-expectation',
+  maxBytes: MAX_EXPECTATION_BYTES,
+  validate: validateReconcileExpectation,
+};
 
 /** The most numbers of one sequence. */
 const MAX_SEQUENCE = 1_000_000;
@@ -23,22 +30,10 @@ const LEDGER = 'ledger';
 /**
  * Reads what was promised from JSON text (any layout, no duplicate keys), as the schema reconcile-expectation has it.
  *
- * @throws NorthrootError `EXPECTATION_INVALID`, saying where and why.
+ * @throws NorthrootError `EXPECTATION_INVALID`, saying where and why; TypeError for what is no Uint8Array
  */
 export function parseExpectation(bytes: Uint8Array): ReconcileExpectation {
-  if (bytes.length > MAX_EXPECTATION_BYTES)
-    throw refuse('', `at most ${MAX_EXPECTATION_BYTES} bytes`, `${bytes.length} bytes`);
-  const { value, issues } = ingestJson(bytes);
-  const [issue] = issues;
-  if (value === undefined || issue !== undefined) {
-    const found = `${issue?.code ?? 'NOT_JSON'} at byte ${issue?.offset ?? 0}`;
-    throw refuse(issue?.pointer ?? '', 'JSON without faults', found);
-  }
-  const faults = new FaultList(value);
-  if (!validateReconcileExpectation(value)) faults.addErrors(validateReconcileExpectation.errors ?? []);
-  const [fault] = faults.faults();
-  if (fault !== undefined) throw refuse(fault.pointer, fault.expected, fault.actual);
-  const expectation = value as unknown as ReconcileExpectation;
+  const expectation = readDocument(bytes, KIND) as ReconcileExpectation;
   assertSense(expectation);
   return expectation;
 }
@@ -67,13 +62,10 @@ function assertSense({ window = {}, tools = [], counts = [], sequences = [] }: R
   }
 }
 
-function refuse(pointer: string, expected: string, actual: string): NorthrootError {
-  return new NorthrootError(
-    'EXPECTATION_INVALID',
-    `what is expected is not valid at ${pointer === '' ? 'its root' : pointer}: expected ${expected}, found ${actual}`,
-    { hint: 'the schema reconcile-expectation shows the form' },
-  );
+function refuse(pointer: string, expected: string, found: string): NorthrootError {
+  return documentRefused(KIND, pointer, expected, found);
 }
+
 interface Broken {
   readonly code: ReconcileCode;
   readonly class: 'invalid' | 'violation';
