@@ -6,16 +6,17 @@
 
 import {
   type CallGuardOptions,
+  checkGuarded,
   checkMethod,
-  denialText,
-  guardCall,
   type GuardingLedger,
+  guardTold,
+  type KitCall,
   mcpFault,
   type OnDenied,
   overriding,
   type ReadResult,
 } from './shared.js';
-import { checkString, describeValue } from '../../base/options.js';
+import { checkString } from '../../base/options.js';
 
 export type { CallGuardOptions, GuardingLedger, OnDenied } from './shared.js';
 
@@ -46,10 +47,7 @@ export function guardTool<H extends (...args: never[]) => unknown>(
   handler: H,
   options: McpGuardOptions = {},
 ): H {
-  checkMethod('guardTool', 'a ledger', ledger, 'guard');
-  checkString('guardTool', 'name', name);
-  if (typeof handler !== 'function')
-    throw new TypeError(`guardTool: expected a handler, found ${describeValue(handler)}`);
+  checkGuarded('guardTool', ledger, name, 'a handler', handler);
   const handle = handler as unknown as Handler;
   const guarded: Handler = (...args) => {
     const { signal, mcpReq } = (args.at(-1) ?? {}) as Extra;
@@ -107,19 +105,16 @@ export function guardClient<C extends McpClient>(
   });
 }
 
-async function guardResult(
+function guardResult(
   ledger: GuardingLedger,
-  call: Parameters<typeof guardCall>[1],
+  call: KitCall,
   run: (context: { readonly signal: AbortSignal }) => unknown,
-  { onDenied = 'tell', ...options }: McpGuardOptions,
+  options: McpGuardOptions,
 ): Promise<unknown> {
-  try {
-    return await guardCall(ledger, call, run, readResult, options);
-  } catch (error) {
-    const text = onDenied === 'tell' ? denialText(error) : undefined;
-    if (text === undefined) throw error;
-    return { content: [{ type: 'text', text }], isError: true };
-  }
+  return guardTold(ledger, call, run, readResult, options, (text) => ({
+    content: [{ type: 'text', text }],
+    isError: true,
+  }));
 }
 
 function readResult(result: unknown): ReadResult {

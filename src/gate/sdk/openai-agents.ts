@@ -4,13 +4,12 @@
  * here.
  */
 
-import { checkString, describeValue } from '../../base/options.js';
 import {
   type CallGuardOptions,
+  checkGuarded,
   checkMethod,
-  denialText,
-  guardCall,
   type GuardingLedger,
+  guardTold,
   mcpFault,
   type OnDenied,
   type ReadResult,
@@ -40,10 +39,7 @@ export function guardExecute<F extends (...args: never[]) => unknown>(
   execute: F,
   options: AgentToolOptions = {},
 ): F {
-  checkMethod('guardExecute', 'a ledger', ledger, 'guard');
-  checkString('guardExecute', 'name', name);
-  if (typeof execute !== 'function')
-    throw new TypeError(`guardExecute: expected a function, found ${describeValue(execute)}`);
+  checkGuarded('guardExecute', ledger, name, 'a function', execute);
   const run = execute as unknown as Run;
   const guarded: Run = (input, context, details) =>
     guardResult(ledger, name, input, details, () => run(input, context, details), options);
@@ -81,22 +77,16 @@ export function guardTool<T extends AgentTool>(
   return { ...tool, invoke: guarded };
 }
 
-async function guardResult(
+function guardResult(
   ledger: GuardingLedger,
   tool: string,
   params: unknown,
   details: unknown,
   run: () => unknown,
-  { onDenied = 'tell', ...options }: AgentToolOptions,
+  options: AgentToolOptions,
 ): Promise<unknown> {
   const { signal } = (details ?? {}) as { readonly signal?: AbortSignal };
-  try {
-    return await guardCall(ledger, { tool, params, signal }, run, readResult, options);
-  } catch (error) {
-    const text = onDenied === 'tell' ? denialText(error) : undefined;
-    if (text === undefined) throw error;
-    return text;
-  }
+  return guardTold(ledger, { tool, params, signal }, run, readResult, options, (text) => text);
 }
 
 /** How the SDK's own error function begins; `invoke` gives nothing else to tell it by. */

@@ -6,7 +6,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
-import { describeValue } from '../../base/options.js';
+import { checkString, describeValue } from '../../base/options.js';
 import { type Digest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import { DeniedError } from '../../log/agent/errors.js';
@@ -79,6 +79,27 @@ export async function guardCall<T>(
   } catch (error) {
     if (error instanceof Fault) return error.value as T;
     throw error;
+  }
+}
+
+/**
+ * As {@link guardCall}; a denial is returned as what `tell` makes of its text, unless it is to be thrown.
+ * @throws as `LiveLedger.guard`
+ */
+export async function guardTold<T>(
+  ledger: GuardingLedger,
+  call: KitCall,
+  run: (context: GuardContext) => T | PromiseLike<T>,
+  read: (value: T, context: GuardContext) => ReadResult,
+  { onDenied = 'tell', ...options }: CallGuardOptions & { readonly onDenied?: OnDenied | undefined },
+  tell: (text: string) => T,
+): Promise<T> {
+  try {
+    return await guardCall(ledger, call, run, read, options);
+  } catch (error) {
+    const text = onDenied === 'tell' ? denialText(error) : undefined;
+    if (text === undefined) throw error;
+    return tell(text);
   }
 }
 
@@ -180,6 +201,20 @@ export function overriding<T extends object>(target: T, members: object): T {
 export function checkMethod(where: string, what: string, value: unknown, method: string): void {
   if (typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function') return;
   throw new TypeError(`${where}: expected ${what} with ${method}, found ${describeValue(value)}`);
+}
+
+/** Checks what guards one function under a name. @throws TypeError for a malformed argument */
+export function checkGuarded(
+  where: string,
+  ledger: unknown,
+  name: unknown,
+  what: string,
+  run: unknown,
+): asserts run is (...args: unknown[]) => unknown {
+  checkMethod(where, 'a ledger', ledger, 'guard');
+  checkString(where, 'name', name);
+  if (typeof run !== 'function')
+    throw new TypeError(`${where}: expected ${what}, found ${describeValue(run)}`);
 }
 
 /** The digest of an output that is JSON, can be made so, or is bytes; undefined for any other, as no output may be lost by it. */
