@@ -24,8 +24,8 @@ export interface StatedUsage {
 /** How calls of models are guarded. */
 export interface ModelGuardOptions extends CallGuardOptions {
   /**
-   * The price of a call by unit, such as `{ usd: '0.004' }`; recorded as estimated. Default: by `prices`, if they are given. What was reserved and is neither stated nor priced is
-   * charged. An error of it is a meter problem.
+   * The price of a call by unit, such as `{ usd: '0.004' }`; recorded as estimated. Default: by `prices`, of these options or of the
+   * ledger, if they are given. What was reserved and is neither stated nor priced is charged. An error of it is a meter problem.
    */
   readonly priceOf?: ((usage: StatedUsage) => AmountsByUnit) | undefined;
 }
@@ -34,7 +34,7 @@ export interface ModelGuardOptions extends CallGuardOptions {
 export function meterUsage(
   { meter, setDetails }: Pick<GuardContext, 'meter' | 'setDetails'>,
   usage: StatedUsage,
-  { priceOf, prices, meterBasis, modelId, provider, onMeterProblem }: ModelGuardOptions,
+  { priceOf, meterBasis, modelId, provider, onMeterProblem }: ModelGuardOptions,
 ): void {
   if (modelId === undefined && DETAIL.test(usage.model)) setDetails({ modelId: usage.model });
   const from = usage.provider ?? '';
@@ -42,7 +42,7 @@ export function meterUsage(
   const stated = TOKENS.filter(([, member]) => usage[member] !== undefined);
   // Some SDKs make 0 of what a provider does not state; no call uses nothing.
   if (stated.every(([, member]) => usage[member] === 0)) return;
-  if (prices !== undefined && priceOf === undefined) {
+  if (meter.isPriced && priceOf === undefined) {
     try {
       meter.addUsage(usage as ModelCall);
     } catch {

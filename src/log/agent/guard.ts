@@ -47,7 +47,7 @@ export interface GuardContext {
   /** Aborts with the guard's own signal, or when the ledger is closed by a signal. */
   readonly signal: AbortSignal;
   /** Reports use. `calls` and `time.ms` are measured, and can only be raised. */
-  readonly meter: Pick<UsageMeter, 'add' | 'addUsage' | 'read'>;
+  readonly meter: Pick<UsageMeter, 'add' | 'addUsage' | 'isPriced' | 'read'>;
   readonly decision: RecordedDecision;
   /** The start that the execution will settle, `sha-256:…`. */
   readonly startId: string;

@@ -101,6 +101,11 @@ export class UsageMeter {
     if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(problem);
   }
 
+  /** Whether the guard or the ledger has `prices`: without them {@link UsageMeter.addUsage} throws. */
+  get isPriced(): boolean {
+    return this.#pricing !== undefined;
+  }
+
   /** The sums, ordered by unit. */
   read(): Meter[] {
     return [...this.#sums]

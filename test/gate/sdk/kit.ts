@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { AmountsByUnit } from '../../../src/base/value/meter.js';
-import type { LiveLedger } from '../../../src/log/agent/live-ledger.js';
+import type { LiveLedger, LiveLedgerOptions } from '../../../src/log/agent/live-ledger.js';
 import { sha256Digest } from '../../../src/base/value/digest.js';
 import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { type Event, gate, grant, memoryPlace, openLive, type Place } from '../../agent/support.js';
@@ -40,9 +40,10 @@ export interface Kit {
 export async function openFor(
   tool: string,
   meterCaps: AmountsByUnit,
+  options: LiveLedgerOptions = {},
 ): Promise<{ readonly place: Place; readonly ledger: LiveLedger; readonly grantId: string }> {
   const place = memoryPlace();
-  const ledger = await openLive(place);
+  const ledger = await openLive(place, options);
   return { place, ledger, grantId: await grant(ledger, { allowedTools: [tool], meterCaps }) };
 }
 

@@ -160,8 +160,10 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
     expect(await place.verdict()).toBe('ok');
   });
 
-  it('prices by a price list, and charges what it does not price', async () => {
-    const { place, ledger } = await openFor(tool, CAPS);
+  it.each([
+    ['the options', true],
+    ['the ledger', false],
+  ])('prices by a price list of %s, and charges what it does not price', async (_where, isOption) => {
     const asked: object[] = [];
     const prices: CallPricing = {
       units: ['usd', 'tokens.input', 'tokens.output'],
@@ -173,7 +175,8 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
         return { usd: usd, provider: 'openai', pricingSnapshotDigest: sha256Digest(Buffer.from('prices')) };
       },
     };
-    const options = { reserve: RESERVE, prices, onMeterProblem: () => undefined };
+    const { place, ledger } = await openFor(tool, CAPS, isOption ? {} : { prices });
+    const options = { reserve: RESERVE, ...(isOption && { prices }), onMeterProblem: () => undefined };
     for (let count = 0; count < 2; count += 1) await ask(ledger, options, () => ({ input: 100, output: 7 }));
     expect(asked[0]).toMatchObject({ model: modelId, provider: 'openai', input: 100, output: 7 });
     const [priced, unpriced] = executionsOf(place).map(amountsOf);
