@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createSigner, HOOK_PROFILES, parsePrivateKey } from '../../src/api/index.js';
+import { createSigner, HOOK_PROFILES, makeToken, parsePrivateKey, Tokens } from '../../src/api/index.js';
 import {
   CLI,
   expectError,
@@ -14,7 +14,7 @@ import {
   Workshop,
 } from '../cli/runner.js';
 import { event, HAS_RECORDED, recorded } from './events.js';
-import { TestService } from './service.js';
+import { BreakableService } from './service.js';
 
 const shop = new Workshop();
 let count = 0;
@@ -333,9 +333,13 @@ describe('a hook that is killed', () => {
 });
 
 describe('over a service', () => {
-  async function serve(ledger: string): Promise<TestService> {
+  async function serve(ledger: string, tokens?: Tokens): Promise<BreakableService> {
     const signer = createSigner(parsePrivateKey(readFileSync(shop.path(`${ledger}.key`))));
-    return TestService.start(shop.path(ledger), { signer, coverage: 'hook' });
+    const principalId = 'agent:claude-code';
+    return BreakableService.start(shop.path(ledger), {
+      ...{ signer, principalId, coverage: 'hook' },
+      ...(tokens && { tokens }),
+    });
   }
 
   it('asks it, and opens nothing', async () => {
@@ -349,13 +353,13 @@ describe('over a service', () => {
       }
       expect(await hookProcess(flags, call('t3'))).toMatchObject(denied('RESERVATION_OVER_CAP'));
       expect(await hookProcess(flags, event('SessionEnd'))).toEqual(ALLOWED);
-      expect(service.targets).toEqual([
-        '/v1/decide',
-        '/v1/settle',
-        '/v1/decide',
-        '/v1/settle',
-        '/v1/decide',
-        '/v1/release',
+      expect(service.routes).toEqual([
+        'POST /v1/decide',
+        'POST /v1/settle',
+        'POST /v1/decide',
+        'POST /v1/settle',
+        'POST /v1/decide',
+        'POST /v1/release',
       ]);
     } finally {
       await service.stop();
@@ -368,13 +372,13 @@ describe('over a service', () => {
     const ledger = makeLedger(3);
     const flags = ['claude-code', '--ledger', ledger];
     const service = await serve(ledger);
-    service.intercept = () => 'break';
+    service.door = 'refuse';
     expect(await hookProcess(flags, call('t1'))).toEqual(ALLOWED);
-    // Decided, and the answer is lost.
-    service.intercept = undefined;
+    expect(service.routes).toEqual([]);
+    service.door = 'lose';
     expect(await hookProcess(flags, call('t2'))).toEqual(ALLOWED);
-    service.intercept = () => 'break';
-    expect(await hookProcess(flags, call('t2'))).toEqual(ALLOWED);
+    // It asks again before it goes on with the ledger.
+    expect(new Set(service.routes)).toEqual(new Set(['POST /v1/decide']));
     await service.stop();
     expect(await hookProcess(flags, call('t1', 'PostToolUse'))).toEqual(ALLOWED);
     expect(told(ledger)).toEqual(['allow', 'allow', 'success']);
@@ -384,7 +388,7 @@ describe('over a service', () => {
   it('denies where it is gone, and no ledger is named', async () => {
     const ledger = makeLedger(3);
     const service = await serve(ledger);
-    service.intercept = () => 'break';
+    service.door = 'refuse';
     const flags = ['claude-code', '--socket', `${ledger}.sock`];
     expect(await hookProcess(flags, call('t1'))).toMatchObject({ status: 2 });
     await service.stop();
@@ -398,16 +402,28 @@ describe('over a service', () => {
 
   it('takes the token from a file or the environment', async () => {
     const ledger = makeLedger(3);
-    const service = await serve(ledger);
+    const principals = ['agent:claude-code'];
+    const [known, other] = ['ci', 'other'].map((name) => makeToken({ name, principals }));
+    const service = await serve(
+      ledger,
+      Tokens.parse(Buffer.from(JSON.stringify({ tokens: [known?.entry] }))),
+    );
     try {
-      shop.write('token', 'secret\n');
+      shop.write('token', `${known?.token}\n`);
       const flags = ['claude-code', '--socket', `${ledger}.sock`];
       expect(await hookProcess([...flags, '--token-file', 'token'], call('t1'))).toEqual(ALLOWED);
-      expect(await hookProcess(flags, call('t2'), { NORTHROOT_TOKEN: 'a b' })).toMatchObject({ status: 2 });
-      expect(await hookProcess([...flags, '--token-file', 'none'], call('t2'))).toMatchObject({ status: 2 });
+      expect(await hookProcess(flags, call('t2'), { NORTHROOT_TOKEN: known?.token })).toEqual(ALLOWED);
+      const refused = [
+        await hookProcess(flags, call('t3')),
+        await hookProcess(flags, call('t3'), { NORTHROOT_TOKEN: other?.token }),
+        await hookProcess(flags, call('t3'), { NORTHROOT_TOKEN: 'a b' }),
+        await hookProcess([...flags, '--token-file', 'none'], call('t3')),
+      ];
+      expect(refused.map(({ status }) => status)).toEqual([2, 2, 2, 2]);
     } finally {
       await service.stop();
     }
+    expect(told(ledger)).toEqual(['allow', 'allow']);
   });
 });
 

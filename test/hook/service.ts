@@ -1,97 +1,62 @@
-/** The least of the gate's service on a Unix socket: what its wire says, over a gate of the test's own process. */
+/** The gate's service on a Unix socket, behind a door that can break off: what its clients meet when it dies. */
 
-import { createServer, type Server } from 'node:http';
-import type { NorthrootError } from '../../src/api/index.js';
-import { type CallOutcome, Gate, type GateCall, parseDigest } from '../../src/api/index.js';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Gate, type GateOptions, type GateServer, serveGate, type Tokens } from '../../src/api/index.js';
 
-interface Body extends Record<string, unknown> {
-  readonly ref?: string;
-  readonly session?: string;
-  readonly principal?: string;
-  readonly tool?: string;
-  readonly params?: unknown;
-}
+/** `refuse`: breaks off a request before the service hears of it. `lose`: the service answers, and nobody hears it. */
+type Door = 'open' | 'refuse' | 'lose';
 
-export class TestService {
-  readonly gate: Gate;
-  /** Called with each request; what it returns is answered instead. */
-  intercept: ((target: string) => 'break' | undefined) | undefined;
-  readonly targets: string[] = [];
-  readonly #server: Server;
+export class BreakableService {
+  door: Door = 'open';
+  /** The routes that the service answered. */
+  readonly routes: string[] = [];
+  readonly #sockets = new Set<Socket>();
+  #close: () => Promise<void> = () => Promise.resolve();
 
-  private constructor(gate: Gate, socket: string, ready: () => void) {
-    this.gate = gate;
-    this.#server = createServer((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const target = request.url ?? '';
-        this.targets.push(target);
-        if (this.intercept?.(target) === 'break') {
-          request.socket.destroy();
-          return;
-        }
-        const body = JSON.parse(Buffer.concat(chunks).toString()) as Body;
-        this.#answer(target, body).then(
-          (answer) => response.end(JSON.stringify(answer)),
-          (error: unknown) => {
-            const { code, message } = error as NorthrootError;
-            response.statusCode = code === 'CALL_NOT_FOUND' ? 404 : code === 'REQUEST_CONFLICT' ? 409 : 500;
-            response.end(JSON.stringify({ error: { code, message } }));
-          },
-        );
-      });
+  /** Serves a ledger on `LEDGER.sock`. */
+  static async start(
+    ledger: string,
+    options: GateOptions & { readonly tokens?: Tokens },
+  ): Promise<BreakableService> {
+    const service = new BreakableService();
+    const { tokens, ...ofGate } = options;
+    const gate = await Gate.open(ledger, ofGate);
+    const inner = `${ledger}.inner.sock`;
+    const server: GateServer = await serveGate({
+      gate,
+      socket: inner,
+      tokens,
+      onEvent: ({ route }) => service.routes.push(route),
     });
-    this.#server.listen(socket, ready);
+    const front: Server = createServer((client) => service.#pass(client, connect(inner)));
+    await new Promise<void>((resolve) => front.listen(`${ledger}.sock`, resolve));
+    service.#close = async () => {
+      const closed = new Promise((resolve) => front.close(resolve));
+      for (const socket of service.#sockets) socket.destroy();
+      await closed;
+      await server.close();
+      await gate.close();
+    };
+    return service;
   }
 
-  static async start(ledger: string, options: Parameters<typeof Gate.open>[1]): Promise<TestService> {
-    const gate = await Gate.open(ledger, options);
-    return new Promise((resolve) => {
-      const service: TestService = new TestService(gate, `${ledger}.sock`, () => resolve(service));
-    });
+  stop(): Promise<void> {
+    return this.#close();
   }
 
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-    await this.gate.close();
-  }
-
-  async #answer(target: string, body: Body): Promise<object> {
-    const { ref, session, principal, tool, params } = body;
-    const name = { ref, session, principal, ...(ref === undefined ? { tool, params } : {}) };
-    if (target === '/v1/decide') {
-      const call = {
-        ref,
-        session,
-        principal,
-        tool,
-        params,
-        ttlMs: body['ttl_ms'],
-        start: body['start'],
-      } as GateCall;
-      const { need, isRepeated, ...decision } = await this.gate.decide(call, {
-        waitMs: (body['wait_ms'] as number | undefined) ?? 0,
+  #pass(client: Socket, inner: Socket): void {
+    const end = (): void => {
+      client.destroy();
+      inner.destroy();
+    };
+    for (const socket of [client, inner]) {
+      this.#sockets.add(socket);
+      socket.on('error', end).on('close', () => {
+        this.#sockets.delete(socket);
+        end();
       });
-      return { ...decision, is_repeated: isRepeated, need };
     }
-    if (target === '/v1/settle') {
-      const digest = body['output_digest'] as string | undefined;
-      const { authorization } = await this.gate.settle(name, {
-        outcome: body['outcome'] as CallOutcome['outcome'],
-        outputDigest: digest === undefined ? undefined : parseDigest(digest),
-        errorCode: body['error_code'] as string | undefined,
-        durationMs: body['duration_ms'] as number | undefined,
-      });
-      return { authorization: authorization ?? null, recorded: null };
-    }
-    if (ref === undefined && tool === undefined) {
-      const open = this.gate.listOpen(session);
-      for (const each of open) await this.gate.release(each);
-      return { released: open.length };
-    }
-    const { authorization } = await this.gate.release(name);
-    return { authorization: authorization ?? null, recorded: null };
+    client.on('data', (chunk) => (this.door === 'refuse' ? end() : inner.write(chunk)));
+    inner.on('data', (chunk) => (this.door === 'lose' ? end() : client.write(chunk)));
   }
 }
