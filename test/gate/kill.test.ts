@@ -1,32 +1,18 @@
 /** A service that is killed at each step of a call: whoever comes next gives the same answers, and nothing is recorded twice. */
 
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatQuantity, type Quantity } from '../../src/base/value/quantity.js';
 import { expectOk, parse, type RecordJson, Workshop } from '../cli/runner.js';
-import { type Answer, type Fault, Service } from './service-process.js';
+import { type Answer, eventsIn, type Fault, newLedger, Service } from './service-process.js';
 
 const shop = new Workshop();
-let ledgers = 0;
-
-function makeLedger(...caps: string[]): string {
-  const name = `l${(ledgers += 1)}.jsonl`;
-  expectOk(shop.run(['init', name, '--origin', 'example.com/tests/kill']));
-  const bounds = (caps.length === 0 ? ['calls=2', 'usd=1'] : caps).flatMap((cap) => ['--cap', cap]);
-  expectOk(shop.run(['grant', name, '--to', 'agent:a1', '--tool', 'fs.*', ...bounds]));
-  return name;
-}
+const makeLedger = (...caps: string[]): string =>
+  newLedger(shop, ...(caps.length === 0 ? ['calls=2', 'usd=1'] : caps));
 
 const CALL = { ref: 'c1', session: 's', tool: 'fs.read', params: { path: '/x' }, reserve: { usd: '0.40' } };
 const DONE = { ref: 'c1', session: 's', outcome: 'success', used: { usd: '0.10' } };
 
-function eventsOf(ledger: string, type: string): RecordJson['event'][] {
-  return readFileSync(shop.path(ledger), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => parse<RecordJson>(line).event)
-    .filter(({ event_type: own }) => own === type);
-}
+const eventsOf = (ledger: string, type: string): RecordJson['event'][] => eventsIn(shop, ledger, type);
 
 /** Asks, and reports; what a client that sees the service die does not know, it asks again. */
 async function callOnce(service: Service): Promise<(Answer | undefined)[]> {

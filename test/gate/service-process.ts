@@ -3,7 +3,7 @@
 import { request as httpRequest } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import type { Run, Running, Workshop } from '../cli/runner.js';
+import { type EventJson, expectOk, type Run, type Running, type Workshop } from '../cli/runner.js';
 
 export interface Answer {
   readonly status: number;
@@ -108,4 +108,20 @@ export class Service {
     this.process.kill('SIGKILL');
     return this.process.end();
   }
+}
+
+let ledgers = 0;
+
+/** A new ledger that grants agent:a1 the tools `fs.*` and `Bash`. @param caps - Such as `usd=1` */
+export function newLedger(shop: Workshop, ...caps: readonly string[]): string {
+  const name = `l${(ledgers += 1)}.jsonl`;
+  expectOk(shop.run(['init', name, '--origin', 'example.com/tests/gate']));
+  const bounds = caps.flatMap((cap) => ['--cap', cap]);
+  expectOk(shop.run(['grant', name, '--to', 'agent:a1', '--tool', 'fs.*', '--tool', 'Bash', ...bounds]));
+  return name;
+}
+
+/** The events of one type. */
+export function eventsIn(shop: Workshop, ledger: string, type: string): EventJson[] {
+  return shop.records(ledger).flatMap(({ event }) => (event.event_type === type ? [event] : []));
 }
