@@ -9,7 +9,7 @@ import { NorthrootError } from '../../base/error.js';
 import type { Adviser } from '../../gate/advisers/adviser.js';
 import { cedarAdviser, type CedarModule } from '../../gate/advisers/cedar.js';
 import { authZenAdviser, opaAdviser } from '../../gate/advisers/http.js';
-import { Gate, type GateOptions } from '../../gate/gate.js';
+import { Gate, type GateOptions, type OverdueCall } from '../../gate/gate.js';
 import type { ServiceEvent } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
 import { Tokens } from '../../gate/service/tokens.js';
@@ -19,7 +19,7 @@ import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, listenAddress, principalId, spanMs } from '../options.js';
+import { collect, listenAddress, principalId, spanMs, spanOrNever } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -35,6 +35,7 @@ interface ServeCommandOptions extends DecidingChoice {
   readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly ttl?: number;
+  readonly settleAfter?: number;
   readonly publicUrl?: string;
   readonly log: boolean;
 }
@@ -47,6 +48,7 @@ export function socketPathOf(ledger: string): string {
 const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 const MAX_POLICIES_BYTES = 4 * 1024 * 1024;
 const MAX_OPENAPI_BYTES = 1024 * 1024;
+const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
 
 const NOTES = `
 Calls are decided by POST /v1/decide and settled by POST /v1/settle; GET /openapi.json describes all. Without --tokens, whoever may open
@@ -82,6 +84,11 @@ export function addServe(program: Command, run: Run): void {
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
+    .option(
+      '--settle-after <span>',
+      'when calls that killed processes began are settled as unknown: so long after their end, or never (default: 1h)',
+      spanOrNever,
+    )
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
@@ -140,6 +147,8 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
     shadow: options.shadow,
     attach: options.attach,
     ttlMs: options.ttl,
+    settleAfterMs: options.settleAfter ?? DEFAULT_SETTLE_AFTER_MS,
+    onOverdue: options.log ? (call) => logOverdue(terminal, call) : undefined,
   };
   return Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
@@ -208,6 +217,23 @@ function openApiPath(): string {
 
 function logEvent(terminal: Terminal, event: ServiceEvent): void {
   terminal.say(jsonText({ time: new Date().toISOString(), ...event }));
+}
+
+function logOverdue(
+  terminal: Terminal,
+  { recorded, principal, tool, authorization, expires }: OverdueCall,
+): void {
+  terminal.say(
+    jsonText({
+      time: new Date().toISOString(),
+      settled: 'unknown',
+      ...defined({ expires }),
+      tool: printable(tool, 128),
+      principal,
+      authorization,
+      execution: recorded.eventId,
+    }),
+  );
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
