@@ -16,6 +16,7 @@ export {
   type GateDecision,
   type GateOptions,
   type OpenCall,
+  type OverdueCall,
   type Settled,
 } from '../gate/gate.js';
 
@@ -28,6 +29,7 @@ export {
   type OpaWasmPolicy,
 } from '../gate/advisers/http.js';
 export { serveGate, type GateServer, type ServeGateOptions } from '../gate/service/serve-gate.js';
+export { serveGates, type ServedGate, type ServeGatesOptions } from '../gate/service/serve-gates.js';
 export { type ServiceEvent } from '../gate/service/gate-service.js';
 export { makeToken, Tokens, type TokenEntry, type TokenUse } from '../gate/service/tokens.js';
 // What calls of models cost

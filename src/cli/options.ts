@@ -65,6 +65,16 @@ export function spanMs(text: string): number {
   throw new InvalidArgumentError('Expected a span of time such as 90s, 30m, 2h or 7d.');
 }
 
+/** The same, or `never`: Infinity. */
+export function spanOrNever(text: string): number {
+  if (text === 'never') return Infinity;
+  try {
+    return spanMs(text);
+  } catch {
+    throw new InvalidArgumentError('Expected never, or a span of time such as 90s, 30m, 2h or 7d.');
+  }
+}
+
 /** A time with Z or an offset, or a date that stands for its first instant in UTC. */
 export function instant(text: string): string {
   const found = tryReadTime(text);

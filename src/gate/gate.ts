@@ -35,12 +35,15 @@ import {
   stateReserved,
   type Unmetered,
 } from '../log/policy/record.js';
+import { isOvertaken } from '../log/policy/sweep.js';
 import type { LedgerStore } from '../log/store/ledger-store.js';
 import type { Appended } from '../log/writer/ledger.js';
 import type { AskOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
+import { findOverdue } from './find-overdue.js';
+import { recordLate } from './late-report.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
 
 /**
@@ -63,6 +66,19 @@ export interface GateOptions {
   readonly attach?: boolean | undefined;
   /** How long an allowed call may take, in milliseconds, unless it says otherwise. Default 900,000 (15 minutes). */
   readonly ttlMs?: number | undefined;
+  /**
+   * Settles as unknown what other processes' gates have begun and not settled, so many milliseconds after its end: they are gone, for each
+   * settles its own at its end. What has no end is never settled, nor what was begun without a gate. Needs a ledger in files. Default:
+   * nothing of others is settled.
+   */
+  readonly settleAfterMs?: number | undefined;
+  /** Called with each call that the gate has settled by itself. */
+  readonly onOverdue?: ((call: OverdueCall) => void) | undefined;
+}
+
+/** A call whose end had passed, settled as unknown and charged as reserved. */
+export interface OverdueCall extends OpenCall {
+  readonly recorded: Appended;
 }
 
 /** A call that asks to run. */
@@ -187,6 +203,7 @@ interface Kept extends OpenCall {
   readonly paramsDigest: string;
   readonly intentDigest: string;
   readonly reserved: MeterVector;
+  readonly grantId: string | undefined;
   /** By the monotonic clock. */
   readonly endsAt: number;
 }
@@ -197,6 +214,8 @@ const OPTION_TYPES: OptionTypes<GateOptions> = {
   shadow: 'boolean',
   attach: 'boolean',
   ttlMs: 'number',
+  settleAfterMs: 'number',
+  onOverdue: 'function',
 };
 
 const CALL_TYPES: OptionTypes<GateCall> = {
@@ -239,10 +258,13 @@ const WAIT_TYPES: OptionTypes<WaitOptions> = {
 const COVERAGES: readonly string[] = ['hook', 'proxy', 'sdk', 'kernel'];
 const DEFAULT_TTL_MS = 15 * 60_000;
 const SWEEP_MS = 30_000;
+const MIN_SWEEP_MS = 1_000;
 /** How long after its end a call that was not begun may still be reported here. */
 const LATE_MS = 3_600_000;
 /** The most denials that are remembered. */
 const MAX_DENIED = 1_000;
+/** The most calls that were settled as unknown and may still be reported. */
+const MAX_UNKNOWN = 10_000;
 const NANOSECONDS_PER_MS = 1_000_000n;
 const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 
@@ -258,19 +280,26 @@ export class Gate {
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
   /** The last denials, likewise: a repeated call gets the same answer. */
   readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
+  /** Calls that were settled as unknown here, by authorization, with that execution: their true end may yet be reported. */
+  readonly #unknown = new Map<string, { readonly kept: Kept; readonly settlement: string }>();
+  /** Begun calls of others that are not a gate's to settle, `sha-256:…`. */
+  readonly #leftAlone = new Set<string>();
   readonly #closing = new AbortController();
   #sweeper: NodeJS.Timeout | undefined;
 
   /** @throws TypeError, RangeError naming the malformed option */
   constructor(ledger: LiveLedger, options: GateOptions = {}) {
     checkOptions('Gate', options, OPTION_TYPES);
-    const { advisers = [], coverage, ttlMs } = options;
+    const { advisers = [], coverage, ttlMs, settleAfterMs } = options;
     checkAdvisers(advisers);
     checkCoverage(coverage);
     checkTtl(ttlMs);
+    if (settleAfterMs !== undefined && !(settleAfterMs >= 0))
+      throw new RangeError('settleAfterMs: expected milliseconds, at least 0');
     this.ledger = ledger;
     this.#principal = ledger.principalId;
     this.#options = options;
+    if (this.#settlesOthers) this.#sweepInTime();
   }
 
   /**
@@ -281,8 +310,8 @@ export class Gate {
     place: string | LedgerStore,
     options: LiveLedgerOptions & GateOptions = {},
   ): Promise<Gate> {
-    const { advisers, coverage, shadow, attach, ttlMs, ...ofLedger } = options;
-    const own = { advisers, coverage, shadow, attach, ttlMs };
+    const { advisers, coverage, shadow, attach, ttlMs, settleAfterMs, onOverdue, ...ofLedger } = options;
+    const own = { advisers, coverage, shadow, attach, ttlMs, settleAfterMs, onOverdue };
     checkOptions('Gate.open', own, OPTION_TYPES);
     checkAdvisers(advisers ?? []);
     const ledger = await LiveLedger.open(place, ofLedger);
@@ -348,7 +377,8 @@ export class Gate {
   }
 
   /**
-   * Records how a call ended. To repeat it is harmless.
+   * Records how a call ended. To repeat it is harmless. Of a call that this gate has settled as unknown, the late report is recorded as
+   * `x.northroot.late_report`, and what it used beyond the charge is debited; nothing is given back.
    * @param call - As given to {@link Gate.decide}; its id alone is enough
    * @throws NorthrootError `CALL_NOT_FOUND`: no such call was allowed; as `LiveLedger.record`
    * @throws TypeError, RangeError for malformed input. Nothing is recorded then.
@@ -367,7 +397,10 @@ export class Gate {
     const said = meters(done.used ?? {});
     const found = await this.#find(call, options);
     if (found === undefined) return { authorization: undefined, recorded: undefined };
-    if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
+    if (found.kept === undefined) {
+      const { authorization } = found;
+      return { authorization, recorded: await this.#recordLate(authorization, done, said, options) };
+    }
     const { kept } = found;
     const recorded = await this.#record(kept, draftOutcome(kept, done, said, this.ledger.now()), options);
     this.#forget(kept);
@@ -384,9 +417,7 @@ export class Gate {
     if (found === undefined) return { authorization: undefined, recorded: undefined };
     if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
     const { kept } = found;
-    const recorded = await this.#release(kept, options);
-    this.#forget(kept);
-    return { authorization: kept.authorization, recorded };
+    return { authorization: kept.authorization, recorded: await this.#end(kept, options) };
   }
 
   /** The calls that this gate has allowed and that are not settled, oldest first. Others' are in `ledger.budget()`. */
@@ -402,16 +433,17 @@ export class Gate {
 
   /**
    * Releases expired calls that were not begun, this gate's and others'; settles this gate's calls that took longer than they may as
-   * unknown. Done every 30 seconds by itself.
+   * unknown, and others' as `settleAfterMs` says. Done every 30 seconds by itself.
    */
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
     const now = performance.now();
     for (const kept of [...this.#open.values()]) {
       // What was not begun is released by the ledger; it may still be reported.
       if (kept.endsAt + (kept.start === undefined ? LATE_MS : 0) > now) continue;
-      if (kept.start !== undefined) await this.#release(kept, options);
-      this.#forget(kept);
+      if (kept.start === undefined) this.#forget(kept);
+      else this.#tell(kept, await this.#end(kept, options));
     }
+    if (this.#settlesOthers) await this.#settleOthers(options);
     return this.ledger.abandonOpen({ expired: true, ...options });
   }
 
@@ -536,6 +568,7 @@ export class Gate {
       reserved,
       ...known,
       start: known?.start ?? begun,
+      grantId: decision.grantId,
       principalId: principal,
       toolName,
       paramsDigest: formatDigest(paramsDigest),
@@ -648,6 +681,7 @@ export class Gate {
       allowedAt,
       expiresAt,
       reserved,
+      grantId,
       start,
     }: KnownCall,
   ): Kept {
@@ -664,20 +698,26 @@ export class Gate {
       paramsDigest,
       intentDigest,
       reserved,
+      grantId,
       endsAt: performance.now() + ttlMs,
     };
     this.#open.set(nameOf(principalId, requestKey), kept);
-    if (this.#sweeper === undefined) {
-      // What cannot be swept now can be next time.
-      this.#sweeper = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS);
-      this.#sweeper.unref();
-    }
+    this.#sweepInTime();
     return kept;
+  }
+
+  #sweepInTime(): void {
+    if (this.#sweeper !== undefined) return;
+    const { settleAfterMs = SWEEP_MS } = this.#options;
+    // What cannot be swept now can be next time.
+    const sweep = (): void => void this.sweep().catch(() => undefined);
+    this.#sweeper = setInterval(sweep, Math.min(SWEEP_MS, Math.max(MIN_SWEEP_MS, settleAfterMs)));
+    this.#sweeper.unref();
   }
 
   #forget({ principal, requestKey }: Kept): void {
     this.#open.delete(nameOf(principal, requestKey));
-    if (this.#open.size > 0) return;
+    if (this.#open.size > 0 || this.#settlesOthers) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
   }
@@ -746,6 +786,85 @@ export class Gate {
     if (released === undefined) return undefined;
     // It ran after its reservation was given back: the ledger says so.
     return this.ledger.append({ event: draftExecution(toPermission(kept), outcome) }, options);
+  }
+
+  /** Ends a call without a report. Undefined where another process has settled it. */
+  async #end(kept: Kept, options: AskOptions): Promise<Appended | undefined> {
+    const note = (own: Kept, recorded: Appended): Appended => {
+      if (own.start !== undefined) this.#noteUnknown(own, recorded.eventId);
+      return recorded;
+    };
+    try {
+      const recorded = await this.#release(kept, options);
+      this.#forget(kept);
+      return note(kept, recorded);
+    } catch (error) {
+      if (!isOvertaken(error)) throw error;
+    }
+    this.#forget(kept);
+    const { open } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    const start = open?.start?.startId;
+    if (start === undefined || start === kept.start) return undefined;
+    // Another process has begun it meanwhile.
+    const begun = { ...kept, start };
+    return note(begun, await this.#release(begun, options));
+  }
+
+  #noteUnknown(kept: Kept, settlement: string): void {
+    this.#unknown.set(kept.authorization, { kept, settlement });
+    const [oldest] = this.#unknown.keys();
+    if (this.#unknown.size > MAX_UNKNOWN && oldest !== undefined) this.#unknown.delete(oldest);
+  }
+
+  #tell(kept: Kept, recorded: Appended | undefined): void {
+    if (recorded !== undefined) this.#options.onOverdue?.({ ...toOpenCall(kept), recorded });
+  }
+
+  get #settlesOthers(): boolean {
+    const { settleAfterMs = Infinity } = this.#options;
+    return settleAfterMs < Infinity && this.ledger.isInFiles;
+  }
+
+  async #settleOthers(options: AskOptions): Promise<void> {
+    const { settleAfterMs = Infinity } = this.#options;
+    const overdue = await findOverdue(this.ledger, settleAfterMs, this.#leftAlone, options);
+    for (const { principal, requestKey, authorization } of overdue) {
+      if (this.#open.has(nameOf(principal, requestKey))) continue;
+      const { open } = await this.ledger.findCall(principal, requestKey, options);
+      if (open?.start === undefined || open.authorizationId !== authorization) continue;
+      const kept = this.#keep(requestKey, undefined, requestKey, Infinity, open);
+      try {
+        this.#tell(kept, await this.#end(kept, options));
+      } catch (error) {
+        this.#forget(kept);
+        // Such as one that another key must sign for; nothing else is settled by a ledger that fails.
+        if (!(error instanceof NorthrootError) || error.code.startsWith('LEDGER_')) throw error;
+        this.#leftAlone.add(authorization);
+      }
+    }
+  }
+
+  /** What is reported of a call after it was settled as unknown here. Undefined where nothing new is. */
+  async #recordLate(
+    authorization: string,
+    done: CallOutcome,
+    said: MeterVector,
+    options: AskOptions,
+  ): Promise<Appended | undefined> {
+    const found = this.#unknown.get(authorization);
+    if (found === undefined || done.outcome === 'unknown') return undefined;
+    const { kept, settlement } = found;
+    // One of several reports at once is recorded.
+    this.#unknown.delete(authorization);
+    try {
+      const outcome = draftOutcome(kept, done, said, this.ledger.now());
+      const charged = raiseMeters([ONE_CALL], kept.reserved);
+      const late = { permission: toPermission(kept), grantId: kept.grantId, outcome, charged, settlement };
+      return await recordLate(this.ledger, late, options);
+    } catch (error) {
+      this.#unknown.set(authorization, found);
+      throw error;
+    }
   }
 
   #release(kept: Kept, options: AskOptions): Promise<Appended> {

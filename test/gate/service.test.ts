@@ -1,6 +1,5 @@
 /** The gate as a service: who may ask what, and what a client is told. */
 
-import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,15 +12,8 @@ import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
 import type { GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { filePlace, memoryPlace } from '../agent/support.js';
 import { codeOf, temporaryFolder } from '../writer/support.js';
+import { type Answer, send } from './service-process.js';
 import { openGate, reopen } from './support.js';
-
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: Record<string, unknown> & {
-    readonly error?: { readonly code: string; readonly message: string };
-  };
-}
 
 interface Served {
   readonly gate: Gate;
@@ -29,36 +21,6 @@ interface Served {
   readonly socket: string;
   readonly events: ServiceEvent[];
   readonly ask: (path: string, body?: unknown, token?: string) => Promise<Answer>;
-}
-
-/** Sends a request over the socket. A text is sent as it is. */
-function send(
-  socket: string,
-  path: string,
-  body?: unknown,
-  token?: string,
-  type = 'application/json',
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      'content-type': type,
-    };
-    const method = body === undefined ? 'GET' : 'POST';
-    const asked = httpRequest({ socketPath: socket, path, method, headers }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: text.startsWith('{') ? (JSON.parse(text) as Answer['body']) : { text },
-        }),
-      );
-    });
-    asked.on('error', reject);
-    asked.end(body === undefined || typeof body === 'string' ? body : JSON.stringify(body));
-  });
 }
 
 async function serve(

@@ -89,6 +89,8 @@ function authorization({ principal, at, decision = 'allow', hygiene }: Decision,
 /** What a grant of a test allows. */
 export interface Bounds {
   readonly allowed_tools: readonly string[];
+  /** Members in the order of canonical JSON. */
+  readonly approvals?: readonly object[];
   readonly concurrency_limit?: Quantity | undefined;
   readonly expires_at?: string | undefined;
   readonly meter_caps: readonly Meter[];

@@ -406,7 +406,7 @@ describe('the evaluator', () => {
     expect(evaluator.evaluate({ ...REQUEST, ...request, grantId }).decisionCode).toBe(code);
   });
 
-  it("takes the first of the principal's grants that allows it, and otherwise tells of the first", () => {
+  it("takes the first of the principal's grants that allows it, and otherwise tells of the nearest", () => {
     const state = emptyState();
     const grants = [
       { allowed_tools: ['net.*'], meter_caps: [{ unit: 'usd', amount: int(1) }] },
@@ -417,7 +417,70 @@ describe('the evaluator', () => {
     const ask = (usd: number) =>
       new GrantEvaluator(state).evaluate({ ...REQUEST, meters: [{ unit: 'usd', amount: int(usd) }] });
     expect([1, 2, 6].map((usd) => ask(usd).grantId)).toEqual([grants[1], grants[2], grants[3]]);
-    expect(ask(10)).toMatchObject({ decisionCode: 'TOOL_NOT_ALLOWED', grantId: grants[0] });
+    expect(ask(10)).toMatchObject({ decisionCode: 'RESERVATION_OVER_CAP', grantId: grants[3] });
+  });
+
+  const usd = (amount: number, unit = 'usd') => [{ unit, amount: int(amount) }];
+  const FS = ['fs.*'];
+  const APPROVALS = [{ approvers: ['human:*'], tools: FS }];
+  /** Each case: the bounds of two grants, and why the nearer one denies. It is told, whichever of them comes first. */
+  it.each<[string, Bounds, Bounds, string]>([
+    [
+      'allows the tool, though its caps are spent',
+      { allowed_tools: ['net.*'], meter_caps: usd(99) },
+      { allowed_tools: FS, meter_caps: usd(1) },
+      'RESERVATION_OVER_CAP',
+    ],
+    [
+      'allows the tool, though it has expired',
+      { allowed_tools: ['net.*'], meter_caps: usd(99) },
+      { allowed_tools: FS, meter_caps: usd(99), expires_at: at(0n) },
+      'GRANT_EXPIRED',
+    ],
+    [
+      'lives, though its caps are spent',
+      { allowed_tools: FS, meter_caps: usd(99), expires_at: at(0n) },
+      { allowed_tools: FS, meter_caps: usd(1) },
+      'RESERVATION_OVER_CAP',
+    ],
+    [
+      'has more left of the unit',
+      { allowed_tools: FS, meter_caps: usd(1) },
+      { allowed_tools: FS, meter_caps: usd(5) },
+      'RESERVATION_OVER_CAP',
+    ],
+    [
+      'somebody can approve',
+      { allowed_tools: FS, meter_caps: usd(5) },
+      { allowed_tools: FS, meter_caps: usd(99), approvals: APPROVALS },
+      'APPROVAL_REQUIRED',
+    ],
+  ])('tells of the grant that %s', (_, farther, nearer, code) => {
+    for (const order of [
+      [farther, nearer],
+      [nearer, farther],
+    ]) {
+      const state = emptyState();
+      const ids = order.map(
+        (bounds) => feed(state, grantEvent({ principal: 'agent:a1', at: at(-SECOND), bounds })).id,
+      );
+      const answer = new GrantEvaluator(state).evaluate({ ...REQUEST, meters: usd(9) });
+      expect(answer).toMatchObject({
+        decision: 'deny',
+        decisionCode: code,
+        grantId: ids[order.indexOf(nearer)],
+      });
+    }
+  });
+
+  it('tells of the first of grants that are equally near', () => {
+    const state = emptyState();
+    const [first] = [usd(2), usd(3, 'tok'), usd(2)].map((caps) => {
+      const bounds = { allowed_tools: FS, meter_caps: caps };
+      return feed(state, grantEvent({ principal: 'agent:a1', at: at(-SECOND), bounds })).id;
+    });
+    const meters = [...usd(9), ...usd(9, 'tok')];
+    expect(new GrantEvaluator(state).evaluate({ ...REQUEST, meters }).grantId).toBe(first);
   });
 
   it('lists only the checks that it made', () => {

@@ -1,6 +1,7 @@
 /** `northroot serve`: a gate as a service, which keeps a ledger open, until it is stopped. */
 
 import type { Command } from 'commander';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
@@ -9,9 +10,10 @@ import { NorthrootError } from '../../base/error.js';
 import type { Adviser } from '../../gate/advisers/adviser.js';
 import { cedarAdviser, type CedarModule } from '../../gate/advisers/cedar.js';
 import { authZenAdviser, opaAdviser } from '../../gate/advisers/http.js';
-import { Gate, type GateOptions } from '../../gate/gate.js';
+import { Gate, type GateOptions, type OverdueCall } from '../../gate/gate.js';
 import type { ServiceEvent } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
+import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
 import { Tokens } from '../../gate/service/tokens.js';
 import { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
@@ -19,7 +21,7 @@ import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, listenAddress, principalId, spanMs } from '../options.js';
+import { collect, listenAddress, principalId, spanMs, spanOrNever } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -35,6 +37,7 @@ interface ServeCommandOptions extends DecidingChoice {
   readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly ttl?: number;
+  readonly settleAfter?: number;
   readonly publicUrl?: string;
   readonly log: boolean;
 }
@@ -47,19 +50,21 @@ export function socketPathOf(ledger: string): string {
 const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 const MAX_POLICIES_BYTES = 4 * 1024 * 1024;
 const MAX_OPENAPI_BYTES = 1024 * 1024;
+const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
 
 const NOTES = `
 Calls are decided by POST /v1/decide and settled by POST /v1/settle; GET /openapi.json describes all. Without --tokens, whoever may open
-the socket speaks for --principal alone. northroot gate token makes tokens. /approvals is a page for approvers.`;
+the socket speaks for --principal alone. northroot gate token makes tokens. /approvals is a page for approvers.
+Of several ledgers each has its own socket; with --listen each is below /ledgers/NAME, by the name of its file without .jsonl.`;
 
 export function addServe(program: Command, run: Run): void {
   const command = program
     .command('serve')
     .summary('serve a gate: decide before calls, settle after them')
     .description(
-      'Keeps a ledger open and decides on calls over HTTP: hooks, proxies and programs ask before a call, and report after it. Prints its URLs on standard output, a line of JSON per request on standard error, and runs until Ctrl-C or SIGTERM.',
+      'Keeps ledgers open and decides on calls over HTTP: hooks, proxies and programs ask before a call, and report after it. Prints its URLs on standard output, a line of JSON per request on standard error, and runs until Ctrl-C or SIGTERM.',
     )
-    .argument('<ledger>', 'the file or folder')
+    .argument('<ledger...>', 'the file or folder, or several')
     .option('--principal <id>', 'whom calls are for unless they say otherwise', principalId)
     .option('--socket <path>', 'the Unix socket to listen on (default: LEDGER.sock)')
     .option(
@@ -82,51 +87,110 @@ export function addServe(program: Command, run: Run): void {
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
+    .option(
+      '--settle-after <span>',
+      'when calls that killed processes began are settled as unknown: so long after their end, or never (default: 1h)',
+      spanOrNever,
+    )
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
-  withDeciding(command).action((ledger: string, options: ServeCommandOptions) =>
-    run((context) => serve(context, ledger, options)),
+  withDeciding(command).action((ledgers: string[], options: ServeCommandOptions) =>
+    run((context) => serve(context, ledgers, options)),
   );
 }
 
-async function serve(context: Context, path: string, options: ServeCommandOptions): Promise<Outcome> {
+async function serve(
+  context: Context,
+  paths: readonly string[],
+  options: ServeCommandOptions,
+): Promise<Outcome> {
   const { terminal, signal } = context;
   if (options.listen !== undefined && options.tokens === undefined)
     throw usageError('--listen requires --tokens', 'northroot gate token makes them');
+  if (options.socket !== undefined && paths.length > 1)
+    throw usageError('--socket is for one ledger', 'of several, each has its own: LEDGER.sock');
+  const named = nameLedgers(paths);
   const tokens =
     options.tokens === undefined
       ? undefined
       : Tokens.parse(await readSmallFile(options.tokens, MAX_TOKENS_BYTES));
   const openApi = Buffer.from(await readSmallFile(openApiPath(), MAX_OPENAPI_BYTES)).toString('utf8');
-  const gate = await openGate(context, path, options);
+  const shared = {
+    openApi,
+    ...defined({ tokens, listen: options.listen, publicUrl: options.publicUrl }),
+    onEvent: options.log ? (event: ServiceEvent) => logEvent(terminal, event) : undefined,
+  };
+  const gates = new Map<string, Served>();
+  const open = async (name: string, path: string): Promise<Served> => {
+    const opened = await openServed(context, path, options);
+    const served = {
+      ...opened,
+      socket: options.socket ?? socketPathOf(path),
+      reopen: () => open(name, path),
+    };
+    gates.set(name, served);
+    return served;
+  };
+  try {
+    for (const [name, path] of named) await open(name, path);
+    const [only, other] = gates.values();
+    const server =
+      only !== undefined && other === undefined
+        ? await serveGate({ ...shared, ...only })
+        : await serveGates({ ...shared, gates });
+    context.endsInItsTime();
+    for (const url of server.urls) await terminal.write(`${url}\n`);
+    terminal.say(
+      `serves ${paths.map((path) => printable(path)).join(', ')}${options.shadow === true ? ', in shadow: nothing is denied' : ''}`,
+    );
+    await aborted(signal);
+    await server.close();
+  } finally {
+    for (const served of gates.values()) await closeServed(served);
+  }
+  terminal.say('stopped');
+  return { stopped: 0 };
+}
+
+interface Served extends ServedGate {
+  readonly approvers: ReadonlyMap<string, LiveLedger>;
+}
+
+async function openServed(context: Context, path: string, options: ServeCommandOptions): Promise<Served> {
   const approvers = new Map<string, LiveLedger>();
+  const served = { gate: await openGate(context, path, options), approvers };
   try {
     for (const text of options.approverKey ?? []) {
       const [principal, file] = approverOf(text);
       approvers.set(principal, await openAs(context, path, options, principal, file));
     }
-    const server = await serveGate({
-      gate,
-      socket: options.socket ?? socketPathOf(path),
-      approvers,
-      openApi,
-      ...defined({ tokens, listen: options.listen, publicUrl: options.publicUrl }),
-      onEvent: options.log ? (event) => logEvent(terminal, event) : undefined,
-    });
-    context.endsInItsTime();
-    for (const url of server.urls) await terminal.write(`${url}\n`);
-    terminal.say(
-      `serves ${printable(path)}${options.shadow === true ? ', in shadow: nothing is denied' : ''}`,
-    );
-    await aborted(signal);
-    await server.close();
-  } finally {
-    await Promise.all([...approvers.values()].map((ledger) => ledger.close()));
-    await gate.close();
+  } catch (error) {
+    await closeServed(served);
+    throw error;
   }
-  terminal.say('stopped');
-  return { stopped: 0 };
+  return served;
+}
+
+async function closeServed({ gate, approvers }: Served): Promise<void> {
+  await Promise.all([...approvers.values()].map((ledger) => ledger.close()));
+  await gate.close();
+}
+
+/** Ledgers by the name that stands in paths: of the file or folder, without `.jsonl`. */
+function nameLedgers(paths: readonly string[]): ReadonlyMap<string, string> {
+  const named = new Map<string, string>();
+  for (const path of paths) {
+    const name = basename(path).replace(/\.jsonl$/, '');
+    const other = named.get(name);
+    if (other !== undefined)
+      throw usageError(
+        `${printable(other)} and ${printable(path)} are both called ${printable(name)}`,
+        'rename one: ledgers that are served together need different names',
+      );
+    named.set(name, path);
+  }
+  return named;
 }
 
 async function openGate(context: Context, path: string, options: ServeCommandOptions): Promise<Gate> {
@@ -140,6 +204,8 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
     shadow: options.shadow,
     attach: options.attach,
     ttlMs: options.ttl,
+    settleAfterMs: options.settleAfter ?? DEFAULT_SETTLE_AFTER_MS,
+    onOverdue: options.log ? (call) => logOverdue(terminal, call) : undefined,
   };
   return Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
@@ -208,6 +274,23 @@ function openApiPath(): string {
 
 function logEvent(terminal: Terminal, event: ServiceEvent): void {
   terminal.say(jsonText({ time: new Date().toISOString(), ...event }));
+}
+
+function logOverdue(
+  terminal: Terminal,
+  { recorded, principal, tool, authorization, expires }: OverdueCall,
+): void {
+  terminal.say(
+    jsonText({
+      time: new Date().toISOString(),
+      settled: 'unknown',
+      ...defined({ expires }),
+      tool: printable(tool, 128),
+      principal,
+      authorization,
+      execution: recorded.eventId,
+    }),
+  );
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

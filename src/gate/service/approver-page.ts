@@ -25,7 +25,7 @@ const list = document.getElementById('list'), state = document.getElementById('s
 const field = document.getElementById('token');
 let timer;
 async function call(path, body) {
-  const response = await fetch(path, {
+  const response = await fetch('.' + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { Authorization: 'Bearer ' + field.value, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
     body: body === undefined ? undefined : JSON.stringify(body),

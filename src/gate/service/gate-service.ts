@@ -3,6 +3,7 @@
  * `{"error":{"code","message","hint"?}}`. Parameters are in no log, no error and no answer but a rewrite.
  */
 
+import { setTimeout } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
@@ -13,7 +14,7 @@ import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
 import { releaseSession } from '../release-session.js';
 import { answerAuthZen, AUTHZEN_PATHS, writeAuthZenConfiguration } from './authzen.js';
-import { Metrics } from './metrics.js';
+import { Metrics, type MetricsSource, writeMetrics } from './metrics.js';
 import { type Bearer, ownBearer, type Tokens, type TokenUse } from './tokens.js';
 import {
   malformed,
@@ -28,12 +29,21 @@ import {
 } from './wire.js';
 import { APPROVER_PAGE, PAGE_HEADERS } from './approver-page.js';
 
-export interface GateServiceOptions {
+/** What a service decides by. */
+export interface OpenGate {
   readonly gate: Gate;
-  /** Without it, every client speaks for the ledger's own principal. */
-  readonly tokens?: Tokens | undefined;
   /** Ledgers that sign as approvers, by principal. Default: the gate's ledger. */
   readonly approvers?: ReadonlyMap<string, LiveLedger> | undefined;
+}
+
+export interface GateServiceOptions extends OpenGate {
+  /**
+   * Opens all anew. It is called after a write failed (`LEDGER_FAILED`), for nothing more can be written by what is open: a disk that has
+   * room again is then enough. What was open is closed. Default: the service goes on failing.
+   */
+  readonly reopen?: (() => Promise<OpenGate>) | undefined;
+  /** Without it, every client speaks for the ledger's own principal. */
+  readonly tokens?: Tokens | undefined;
   /** The OpenAPI document, as text. */
   readonly openApi?: string | undefined;
   /** The URL under which gateways reach it, for AuthZEN's metadata. */
@@ -56,6 +66,8 @@ export interface ServiceEvent {
   readonly tool?: string | undefined;
   readonly principal?: string | undefined;
   readonly authorization?: string | undefined;
+  /** The ledger's name, where a service has several. */
+  readonly ledger?: string | undefined;
 }
 
 type Facts = {
@@ -73,6 +85,12 @@ interface Asked {
   readonly facts: Facts;
 }
 
+/** `failed` after a write failed, until all is open anew. */
+export interface Health {
+  readonly status: 'ok' | 'failed';
+  readonly records: number;
+}
+
 interface Route {
   readonly use: TokenUse | undefined;
   readonly answer: (asked: Asked) => object | string | Promise<object | string>;
@@ -80,6 +98,8 @@ interface Route {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const DEFAULT_MAX_WAITING = 256;
+/** The pause after opening has failed. */
+const REOPEN_MS = 1_000;
 const STATUSES: Readonly<Record<string, number>> = {
   USAGE: 400,
   TOKEN_INVALID: 401,
@@ -102,17 +122,18 @@ export class GateService {
   readonly metrics = new Metrics();
   readonly #options: GateServiceOptions;
   readonly #own: Bearer;
+  #open: OpenGate;
+  /** After a write failed, until all is open anew. */
+  #hasFailed = false;
+  #isReopening = false;
   readonly #routes: ReadonlyMap<string, Route>;
   #waiting = 0;
 
   constructor(options: GateServiceOptions) {
     this.#options = options;
+    this.#open = { gate: options.gate, approvers: options.approvers };
     this.#own = ownBearer(options.gate.ledger.principalId);
     this.#routes = new Map<string, Route>([
-      [
-        'GET /healthz',
-        { use: undefined, answer: () => ({ status: 'ok', records: options.gate.ledger.size }) },
-      ],
       ['GET /openapi.json', { use: undefined, answer: () => options.openApi ?? '{}' }],
       [
         'GET /.well-known/authzen-configuration',
@@ -121,7 +142,7 @@ export class GateService {
       ['POST /v1/decide', { use: 'call', answer: (asked) => this.#decide(asked) }],
       ['POST /v1/settle', { use: 'call', answer: (asked) => this.#settle(asked) }],
       ['POST /v1/release', { use: 'call', answer: (asked) => this.#release(asked) }],
-      ['GET /v1/open', { use: 'read', answer: (asked) => this.#open(asked) }],
+      ['GET /v1/open', { use: 'read', answer: (asked) => this.#listOpen(asked) }],
       ['GET /v1/budget', { use: 'read', answer: () => this.#budget() }],
       ['GET /v1/approvals', { use: 'read', answer: () => this.#approvals() }],
       ['GET /v1/approvals/*', { use: 'read', answer: (asked) => this.#request(asked) }],
@@ -132,7 +153,7 @@ export class GateService {
         {
           use: 'call',
           answer: ({ body, bearer, signal, facts }) =>
-            answerAuthZen(options.gate, path, body, bearer, signal, facts),
+            answerAuthZen(this.#gate, path, body, bearer, signal, facts),
         },
       ]),
     ]);
@@ -155,19 +176,19 @@ export class GateService {
           body: APPROVER_PAGE,
           headers: PAGE_HEADERS,
         };
+      } else if (url.pathname === '/healthz' && request.method === 'GET') {
+        route = 'GET /healthz';
+        const health = this.health();
+        response = toHealth(health.status, health);
       } else if (url.pathname === '/metrics' && request.method === 'GET') {
         route = 'GET /metrics';
-        bearer = this.#bearerOf(request, isTrustedPeer, 'read');
-        response = {
-          status: 200,
-          contentType: 'text/plain; version=0.0.4; charset=utf-8',
-          body: this.metrics.write(this.#gauges()),
-        };
+        bearer = this.bearerOf(request, isTrustedPeer, 'read');
+        response = toMetrics([this.source({})]);
       } else {
         const found = this.#find(request.method, url.pathname);
         ({ route } = found);
         const { use, answer } = found.own;
-        bearer = use === undefined ? this.#own : this.#bearerOf(request, isTrustedPeer, use);
+        bearer = use === undefined ? this.#own : this.bearerOf(request, isTrustedPeer, use);
         const body = request.method === 'POST' ? readBody(assertJson(request)) : {};
         const asked = {
           bearer,
@@ -186,7 +207,9 @@ export class GateService {
         };
       }
     } catch (error) {
-      response = this.#refuse(error, facts);
+      response = refuse(error);
+      facts.code = codeOf(error);
+      if (facts.code === 'LEDGER_FAILED') this.#noteFailure();
     }
     const ms = Math.round((performance.now() - began) * 1_000) / 1_000;
     this.metrics.count('northroot_requests_total', { route, status: String(response.status) });
@@ -209,8 +232,8 @@ export class GateService {
     throw new NorthrootError('NOT_FOUND', `there is no ${printable(path, 80)}`);
   }
 
-  /** @throws NorthrootError `TOKEN_INVALID`, `NOT_ALLOWED` */
-  #bearerOf({ headers }: HttpRequest, isTrustedPeer: boolean, use: TokenUse): Bearer {
+  /** Who asks. @throws NorthrootError `TOKEN_INVALID`, `NOT_ALLOWED` */
+  bearerOf({ headers }: HttpRequest, isTrustedPeer: boolean, use: TokenUse): Bearer {
     const { tokens } = this.#options;
     const token = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i.exec(headers['authorization'] ?? '')?.[1];
     let bearer: Bearer | undefined;
@@ -240,7 +263,7 @@ export class GateService {
     this.#waiting += waits ? 1 : 0;
     try {
       const options = { signal, ...(waits ? { waitMs } : {}) };
-      const decision = await this.#options.gate.decide({ ...call, principal }, options);
+      const decision = await this.#gate.decide({ ...call, principal }, options);
       facts.effect = decision.effect;
       facts.code = decision.code;
       facts.authorization = decision.authorization;
@@ -256,7 +279,7 @@ export class GateService {
     const { name, outcome } = readSettle(body);
     const principal = whoOf(bearer, name.principal);
     facts.principal = principal;
-    const settled = await this.#options.gate.settle({ ...name, principal }, outcome, { signal });
+    const settled = await this.#gate.settle({ ...name, principal }, outcome, { signal });
     facts.authorization = settled.authorization;
     this.metrics.count('northroot_settled_total', { outcome: outcome.outcome });
     return writeSettled(settled);
@@ -268,7 +291,7 @@ export class GateService {
     members.end();
     const principal = whoOf(bearer, name.principal);
     facts.principal = principal;
-    const { gate } = this.#options;
+    const gate = this.#gate;
     if (name.session === undefined || name.ref !== undefined || name.tool !== undefined)
       return writeSettled(await gate.release({ ...name, principal }, { signal }));
     const mayRelease = (who: string): boolean => bearer.mayBe(who);
@@ -276,13 +299,13 @@ export class GateService {
     return { released };
   }
 
-  #open({ bearer, query }: Asked): object {
-    const open = this.#options.gate.listOpen(query.get('session') ?? undefined);
+  #listOpen({ bearer, query }: Asked): object {
+    const open = this.#gate.listOpen(query.get('session') ?? undefined);
     return { open: open.filter(({ principal }) => bearer.mayBe(principal)).map(writeOpen) };
   }
 
   async #budget(): Promise<object> {
-    const budgets = await this.#options.gate.ledger.budget();
+    const budgets = await this.#gate.ledger.budget();
     return {
       grants: budgets.map(
         ({ eventId, seq, principalId, expiresAt, withdrawn, balances, started, unstarted }) => ({
@@ -300,13 +323,13 @@ export class GateService {
   }
 
   async #approvals(): Promise<object> {
-    const requests = await this.#options.gate.ledger.requests();
+    const requests = await this.#gate.ledger.requests();
     return { requests: requests.map(pendingJson) };
   }
 
   /** Parameters are shown to whoever may answer requests, or read. */
   async #request({ rest }: Asked): Promise<object> {
-    const { ledger } = this.#options.gate;
+    const { ledger } = this.#gate;
     if (!ledger.isInFiles)
       throw new NorthrootError('NOT_FOUND', 'requests of a store cannot be read by themselves');
     return requestJson(await readRequest(ledger.path, idOf(rest), { now: ledger.now() }));
@@ -323,7 +346,7 @@ export class GateService {
     members.end();
     facts.principal = principal;
     const request = idOf(rest);
-    const { gate, approvers } = this.#options;
+    const { gate, approvers } = this.#open;
     const ledger = approvers?.get(principal) ?? gate.ledger;
     const options = { principalId: principal, limit, expiresAt, code };
     const recorded = await (decision === 'approve'
@@ -333,33 +356,87 @@ export class GateService {
     return { event_id: recorded.eventId, seq: recorded.seq, status: left?.status ?? 'approved' };
   }
 
-  #gauges(): Readonly<Record<string, number>> {
-    const { gate } = this.#options;
-    return {
+  health(): Health {
+    return { status: this.#hasFailed ? 'failed' : 'ok', records: this.#gate.ledger.size };
+  }
+
+  #noteFailure(): void {
+    this.#hasFailed = true;
+    const { reopen } = this.#options;
+    if (reopen === undefined || this.#isReopening) return;
+    this.#isReopening = true;
+    void this.#reopen(reopen).finally(() => (this.#isReopening = false));
+  }
+
+  get #gate(): Gate {
+    return this.#open.gate;
+  }
+
+  /** What has failed is replaced; where that fails too, the next request that fails tries again. */
+  async #reopen(open: () => Promise<OpenGate>): Promise<void> {
+    const before = this.#open;
+    try {
+      this.#open = await open();
+    } catch {
+      await setTimeout(REOPEN_MS, undefined, { ref: false });
+      return;
+    }
+    this.#hasFailed = false;
+    const ledgers = [before.gate, ...(before.approvers?.values() ?? [])];
+    await Promise.allSettled(ledgers.map((ledger) => ledger.close()));
+  }
+
+  /** @param labels - Of each line */
+  source(labels: MetricsSource['labels']): MetricsSource {
+    const gate = this.#gate;
+    const gauges = {
       northroot_open_calls: gate.openCalls,
       northroot_waiting_calls: this.#waiting,
       northroot_ledger_records: gate.ledger.size,
     };
+    return { metrics: this.metrics, gauges, labels };
   }
+}
 
-  #refuse(error: unknown, facts: Facts): HttpResponse {
-    const isMisuse = error instanceof TypeError || error instanceof RangeError;
-    const known = error instanceof NorthrootError ? error : undefined;
-    const code = known?.code ?? (isMisuse ? 'USAGE' : 'INTERNAL_ERROR');
-    facts.code = code;
-    const status = STATUSES[code] ?? (isMisuse ? 400 : known === undefined ? 500 : 422);
-    const message =
-      known !== undefined || isMisuse
-        ? printable((error as Error).message, 1_000)
-        : 'something went wrong here';
-    const hint = known?.hint === undefined ? undefined : printable(known.hint, 500);
-    return {
-      status,
-      contentType: JSON_TYPE,
-      body: JSON.stringify({ error: { code, message, hint } }),
-      ...(status === 503 ? { headers: { 'Retry-After': '1' } } : {}),
-    };
-  }
+/** A service that has failed is not to be sent anything. */
+export function toHealth(status: Health['status'], body: object): HttpResponse {
+  const isOk = status === 'ok';
+  return { status: isOk ? 200 : 503, contentType: JSON_TYPE, body: JSON.stringify(body) };
+}
+
+export function toMetrics(sources: readonly MetricsSource[]): HttpResponse {
+  return {
+    status: 200,
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    body: writeMetrics(sources),
+  };
+}
+
+function isMisuse(error: unknown): error is TypeError | RangeError {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof NorthrootError) return error.code;
+  return isMisuse(error) ? 'USAGE' : 'INTERNAL_ERROR';
+}
+
+/** The answer to a request that failed. */
+export function refuse(error: unknown): HttpResponse {
+  const known = error instanceof NorthrootError ? error : undefined;
+  const code = codeOf(error);
+  const status = STATUSES[code] ?? (isMisuse(error) ? 400 : known === undefined ? 500 : 422);
+  const message =
+    known !== undefined || isMisuse(error)
+      ? printable((error as Error).message, 1_000)
+      : 'something went wrong here';
+  const hint = known?.hint === undefined ? undefined : printable(known.hint, 500);
+  return {
+    status,
+    contentType: JSON_TYPE,
+    body: JSON.stringify({ error: { code, message, hint } }),
+    ...(status === 503 ? { headers: { 'Retry-After': '1' } } : {}),
+  };
 }
 
 /** @throws NorthrootError `NOT_ALLOWED` for a principal that the bearer may not speak for */

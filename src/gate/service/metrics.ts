@@ -40,23 +40,60 @@ export class Metrics {
       if (seconds <= bound) this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
   }
 
-  /** @param gauges - Present values by name. */
-  write(gauges: Readonly<Record<string, number>>): string {
-    const lines: string[] = [];
+  /** Adds own lines to the families of {@link writeMetrics}. */
+  list({ gauges, labels }: Omit<MetricsSource, 'metrics'>, families: Families): void {
     for (const [name, series] of this.#counters) {
-      lines.push(`# HELP ${name} ${HELP[name]}`, `# TYPE ${name} counter`);
-      for (const [labels, value] of series) lines.push(`${name}${labels} ${value}`);
+      const lines = families.of(name, 'counter', HELP[name]);
+      for (const [own, value] of series) lines.push(`${name}${join(labels, own)} ${value}`);
     }
     const name = 'northroot_decision_seconds';
-    lines.push(`# HELP ${name} How long decisions took.`, `# TYPE ${name} histogram`);
+    const lines = families.of(name, 'histogram', 'How long decisions took.');
     for (const [index, bound] of BUCKETS.entries())
-      lines.push(`${name}_bucket{le="${bound}"} ${this.#buckets[index]}`);
-    lines.push(`${name}_bucket{le="+Inf"} ${this.#decided}`);
-    lines.push(`${name}_sum ${this.#seconds}`, `${name}_count ${this.#decided}`);
+      lines.push(`${name}_bucket${join(labels, `{le="${bound}"}`)} ${this.#buckets[index]}`);
+    lines.push(`${name}_bucket${join(labels, '{le="+Inf"}')} ${this.#decided}`);
+    const own = join(labels, '{}');
+    lines.push(`${name}_sum${own} ${this.#seconds}`, `${name}_count${own} ${this.#decided}`);
     for (const [gauge, value] of Object.entries(gauges))
-      lines.push(`# TYPE ${gauge} gauge`, `${gauge} ${value}`);
-    return `${lines.join('\n')}\n`;
+      families.of(gauge, 'gauge').push(`${gauge}${own} ${value}`);
   }
+}
+
+export interface MetricsSource {
+  readonly metrics: Metrics;
+  /** Present values by name. */
+  readonly gauges: Readonly<Record<string, number>>;
+  /** Of all its lines. */
+  readonly labels: Labels;
+}
+
+/** Lines by the metric's name: all of one stand together, whosever they are. */
+class Families {
+  readonly #families = new Map<string, string[]>();
+
+  of(name: string, type: 'counter' | 'gauge' | 'histogram', help?: string): string[] {
+    let lines = this.#families.get(name);
+    if (lines === undefined) {
+      lines = [...(help === undefined ? [] : [`# HELP ${name} ${help}`]), `# TYPE ${name} ${type}`];
+      this.#families.set(name, lines);
+    }
+    return lines;
+  }
+
+  write(): string {
+    return `${[...this.#families.values()].flat().join('\n')}\n`;
+  }
+}
+
+export function writeMetrics(sources: readonly MetricsSource[]): string {
+  const families = new Families();
+  for (const { metrics, ...own } of sources) metrics.list(own, families);
+  return families.write();
+}
+
+/** Labels before those that are written already. */
+function join(labels: Labels, written: string): string {
+  const parts = [format(labels), written].map((text) => text.slice(1, -1)).filter((text) => text !== '');
+  return parts.length === 0 ? '' : `{${parts.join(',')}}`;
 }
 
 function format(labels: Labels): string {

@@ -67,7 +67,8 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
   };
 }
 
-const LIMITS: HttpLimits = {
+/** Limits of a service. */
+export const LIMITS: HttpLimits = {
   maxBodyBytes: MAX_GATE_BODY_BYTES,
   maxPending: MAX_PENDING,
   graceMs: GRACE_MS,
@@ -84,7 +85,8 @@ const LIMITS: HttpLimits = {
   }),
 };
 
-async function removeStale(path: string): Promise<void> {
+/** @throws NorthrootError `SOCKET_IN_USE` */
+export async function removeStale(path: string): Promise<void> {
   const kind = await kindOfPath(path);
   if (kind === 'missing') return;
   const refuse = (why: string, hint: string): NorthrootError =>

@@ -16,7 +16,7 @@ import {
   sha256Digest,
 } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
-import { toRational } from '../../base/value/quantity.js';
+import { compareQuantities, toRational } from '../../base/value/quantity.js';
 import { addRationals, subtractRationals } from '../../base/value/rational.js';
 import { outlineAction } from '../../format/event/outline.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
@@ -178,7 +178,8 @@ const CHECKS_OF_APPROVAL: readonly Check[] = [
 
 /**
  * Decides by the grants of a verified ledger: allows an action that, recorded and executed at once with all that it requests, breaks no
- * bound. Started work counts as reserved, past and running. Nothing is allowed under an invalid, violating or overdrawn grant.
+ * bound. Started work counts as reserved, past and running. Nothing is allowed under an invalid, violating or overdrawn grant. Of several
+ * grants that deny, the one that came nearest to allowing it is told.
  */
 export class GrantEvaluator implements PolicyEvaluator {
   readonly policyId = POLICY_ID;
@@ -205,7 +206,7 @@ export class GrantEvaluator implements PolicyEvaluator {
     for (const grant of grants) {
       const answer = this.#decide(request, event, withRule(hold(grant), request));
       if (answer.decision === 'allow') return answer;
-      denied ??= answer;
+      if (denied === undefined || isNearer(answer, denied)) denied = answer;
     }
     if (denied !== undefined) return denied;
     const expected = request.grantId === undefined ? `a grant of ${request.principalId}` : 'a grant';
@@ -262,6 +263,25 @@ export class GrantEvaluator implements PolicyEvaluator {
       remaining: remainingOf(request, grant),
     };
   }
+}
+
+/** How far a denied request got: whether the grant allows the tool at all, and which check was the first to fail. */
+function progressOf({
+  checks,
+  decisionCode,
+}: AuthorizationDecision): readonly [tool: number, failed: number] {
+  const isFor = checks.some(({ check, result }) => check === 'tool' && result === 'pass');
+  return [isFor ? 1 : 0, checks.findIndex(({ code }) => code === decisionCode)];
+}
+
+/** Whether a grant came nearer to allowing a request than another did; of two that lack the same unit, the one with more left. */
+function isNearer(one: AuthorizationDecision, other: AuthorizationDecision): boolean {
+  const [[tool, failed], [otherTool, otherFailed]] = [progressOf(one), progressOf(other)];
+  if (tool !== otherTool) return tool > otherTool;
+  if (failed !== otherFailed) return failed > otherFailed;
+  const [left, otherLeft] = [one.bound?.left, other.bound?.left];
+  if (left === undefined || otherLeft === undefined || one.bound?.unit !== other.bound?.unit) return false;
+  return compareQuantities(left, otherLeft) > 0;
 }
 
 /** The grant with the rule of approval that advice adds. */

@@ -89,6 +89,8 @@ export interface KnownCall {
   /** Until when it may be begun. */
   readonly expiresAt: string | undefined;
   readonly reserved: MeterVector;
+  /** The grant that it counts under. */
+  readonly grantId: string | undefined;
   /** Its open start, `sha-256:…`, and since when it runs. */
   readonly start: { readonly startId: string; readonly startedAt: string } | undefined;
 }
@@ -117,6 +119,7 @@ export function findCall(state: VerifyState, principalId: string, requestKey: st
         allowedAt: occurredAt,
         expiresAt,
         reserved: reservedBy(action),
+        grantId: action.grant?.place.eventId,
         start: start && { startId: start.place.eventId, startedAt: start.startedAt },
       },
     };

@@ -132,6 +132,8 @@ export interface StartedAuthorization {
   readonly grantId: string | undefined;
   readonly principalId: string;
   readonly toolName: string;
+  /** Of its action: until when it may be begun. */
+  readonly expiresAt: string | undefined;
   readonly startedAt: string;
   /** The name that its recorder chose. */
   readonly recorder: string;
@@ -152,6 +154,7 @@ export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
       grantId: grant?.place.eventId,
       principalId,
       toolName,
+      expiresAt: action?.expiresAt,
       startedAt,
       recorder,
       meters,

@@ -1,0 +1,210 @@
+/** Calls that a killed process began: they are settled as unknown after their end, and a true report that comes later is recorded. */
+
+import { describe, expect, it } from 'vitest';
+import { formatQuantity } from '../../src/base/value/quantity.js';
+import type { GateOptions, OverdueCall } from '../../src/gate/gate.js';
+import { AGENT, type Event, filePlace, gate as latch, leftOf, openLive, usedBy } from '../agent/support.js';
+import { expectOk, parseLines, Workshop } from '../cli/runner.js';
+import { eventsIn, newLedger, Service } from './service-process.js';
+import { openGate, reopen } from './support.js';
+
+const START = Date.parse('2026-03-01T00:00:00Z');
+const MINUTE = 60_000;
+const CALL = {
+  ref: 'c1',
+  session: 's',
+  tool: 'fs.read',
+  params: { path: '/x' },
+  reserve: { usd: '0.4' },
+  ttlMs: MINUTE,
+};
+
+/** A ledger with calls that a gate has begun which is gone, and another gate, by a clock that can be set. */
+async function abandoned(calls: readonly object[], options: GateOptions = {}) {
+  const place = filePlace();
+  const clock = { now: START };
+  const now = (): string => new Date(clock.now).toISOString();
+  const bounds = { meterCaps: { calls: 10, usd: '1' }, occurredAt: now() };
+  const { gate: first, grantId } = await openGate(place, bounds);
+  await first.close();
+  const dead = await reopen(place, { now });
+  for (const call of calls) await dead.decide({ ...CALL, ...call });
+  await dead.close();
+  const overdue: OverdueCall[] = [];
+  const gate = await reopen(place, {
+    now,
+    settleAfterMs: 10 * MINUTE,
+    onOverdue: (call) => overdue.push(call),
+    ...options,
+  });
+  return { place, clock, gate, grantId, overdue };
+}
+
+const kindsOf = (events: readonly Event[]): string[] => events.map(({ event_type: type }) => type);
+
+describe('a call that a killed process began', () => {
+  it('is settled as unknown, so long after its end, charged as reserved', async () => {
+    const { place, clock, gate, grantId, overdue } = await abandoned([{}]);
+    clock.now += 10 * MINUTE;
+    await gate.sweep();
+    expect(overdue).toEqual([]);
+    clock.now += MINUTE;
+    await gate.sweep();
+    expect(overdue).toMatchObject([{ principal: AGENT, tool: 'fs.read', recorded: { verdict: 'ok' } }]);
+    expect(place.events().at(-1)).toMatchObject({
+      outcome: 'unknown',
+      meter_basis_by_unit: { usd: 'estimated' },
+    });
+    expect(usedBy(place.events().at(-1))).toEqual({ calls: '1', usd: '0.4' });
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.6');
+    const { length } = place.events();
+    await gate.sweep();
+    expect(place.events()).toHaveLength(length);
+    expect(gate.listOpen()).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it.each([
+    ['that has no end', { ttlMs: Infinity }, {}],
+    ['where nothing says so', {}, { settleAfterMs: undefined }],
+    ['where it is never to be', {}, { settleAfterMs: Infinity }],
+  ])('%s stays open', async (_, call, options) => {
+    const { place, clock, gate, overdue } = await abandoned([call], options);
+    clock.now += 1_000 * MINUTE;
+    await gate.sweep();
+    expect(overdue).toEqual([]);
+    expect(kindsOf(place.events()).at(-1)).toBe('x.northroot.start');
+    expect((await gate.settle(CALL, { outcome: 'success' })).recorded?.verdict).toBe('ok');
+  });
+
+  it('is not taken for one that a program guards: that may run for as long as it likes', async () => {
+    const { place, clock, gate, overdue } = await abandoned([]);
+    const ledger = await openLive(place, { now: () => new Date(clock.now).toISOString() });
+    const { opened, open } = latch();
+    const running = latch();
+    const guarded = ledger.guard(
+      'fs.read',
+      {},
+      async () => {
+        running.open();
+        await opened;
+      },
+      { ttlMs: MINUTE },
+    );
+    await running.opened;
+    clock.now += 1_000 * MINUTE;
+    await gate.sweep();
+    await gate.sweep();
+    expect(overdue).toEqual([]);
+    open();
+    await guarded;
+    expect(place.events().at(-1)).toMatchObject({ outcome: 'success' });
+    expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('a report that comes after the call was settled as unknown', () => {
+  const late = async (used?: Readonly<Record<string, string>>) => {
+    const made = await abandoned([{}]);
+    made.clock.now += 11 * MINUTE;
+    await made.gate.sweep();
+    const before = made.place.events().length;
+    const report = { outcome: 'success', used, output: { ok: 1 }, modelId: 'm' } as const;
+    const reports = await Promise.all([1, 2].map(() => made.gate.settle(CALL, report)));
+    expect(reports.filter(({ recorded }) => recorded !== undefined)).toHaveLength(1);
+    expect((await made.gate.settle(CALL, report)).recorded).toBeUndefined();
+    return { ...made, added: made.place.events().slice(before) };
+  };
+
+  it('is recorded once, after what it is about; nothing is given back', async () => {
+    const { place, gate, grantId, added, overdue } = await late({ usd: '0.1' });
+    expect(kindsOf(added)).toEqual(['x.northroot.late_report']);
+    const [report] = added;
+    expect(report).toMatchObject({ outcome: 'success', model_id: 'm', output_digest: { alg: 'sha-256' } });
+    expect(`sha-256:${(report as unknown as { prev_event_id: { b64: string } }).prev_event_id.b64}`).toBe(
+      overdue[0]?.recorded.eventId,
+    );
+    expect(usedBy(report)).toMatchObject({ usd: '0.1' });
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.6');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('is debited for what it used beyond the charge', async () => {
+    const { place, gate, grantId, added } = await late({ usd: '0.75' });
+    expect(kindsOf(added)).toEqual(['x.northroot.late_report', 'adjustment']);
+    expect(added[1]).toMatchObject({ direction: 'debit', reason: 'LATE_REPORT', meter_basis: 'reported' });
+    const [meter] = (added[1] as unknown as { meters: { unit: string; amount: never }[] }).meters;
+    expect([meter?.unit, formatQuantity(meter?.amount)]).toEqual(['usd', '0.35']);
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.25');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('of more than the cap is a violation, as any other would be', async () => {
+    const { place } = await late({ usd: '1.5' });
+    expect(await place.verdict()).toBe('violation');
+  });
+
+  it('to a gate that has released it likewise', async () => {
+    const place = filePlace();
+    const { gate } = await openGate(place);
+    await gate.decide(CALL);
+    await gate.release(CALL);
+    expect((await gate.settle(CALL, { outcome: 'success' })).recorded?.verdict).toBe('ok');
+    expect(kindsOf(place.events()).slice(-2)).toEqual(['execution', 'x.northroot.late_report']);
+    expect((await gate.settle(CALL, { outcome: 'unknown' })).recorded).toBeUndefined();
+    expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('a gate whose calls another process has settled', () => {
+  it('ends their session without an error, and sweeps on', async () => {
+    const place = filePlace();
+    const { gate } = await openGate(place);
+    const other = await reopen(place);
+    for (const ref of ['c1', 'c2', 'c3']) await gate.decide({ ...CALL, ref, reserve: {}, ttlMs: 1 });
+    await other.settle({ ...CALL, ref: 'c1' }, { outcome: 'success' });
+    expect((await gate.release({ ...CALL, ref: 'c1' })).recorded).toBeUndefined();
+    await other.settle({ ...CALL, ref: 'c2' }, { outcome: 'success' });
+    await gate.sweep();
+    expect(gate.listOpen()).toEqual([]);
+    expect(kindsOf(place.events()).filter((kind) => kind === 'execution')).toHaveLength(3);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('settles what the other has begun meanwhile', async () => {
+    const place = filePlace();
+    const { gate } = await openGate(place);
+    const other = await reopen(place);
+    await gate.decide({ ...CALL, start: false });
+    await other.decide(CALL);
+    expect((await gate.release(CALL)).recorded?.verdict).toBe('ok');
+    expect(place.events().at(-1)).toMatchObject({ outcome: 'unknown' });
+    expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('northroot serve --settle-after', () => {
+  const shop = new Workshop();
+
+  it('settles what a killed service began, and says so in its log', async () => {
+    const ledger = newLedger(shop, 'calls=2');
+    const service = await Service.start(shop, ledger);
+    const call = { ref: 'c1', tool: 'fs.read', params: { secret: 'PASSWORD' }, ttl_ms: 500 };
+    const { authorization } = (await service.ask('/v1/decide', call)).body;
+    await service.kill();
+    const next = await Service.start(shop, ledger, { args: ['--settle-after', '1s'] });
+    await next.process.until(({ stderr }) => stderr.includes('"settled"'));
+    const { stderr } = await next.stop();
+    const [line = ''] = stderr.split('\n').filter((each) => each.includes('"settled"'));
+    expect(parseLines(`${line}\n`)).toMatchObject([{ settled: 'unknown', tool: 'fs.read', authorization }]);
+    expect(stderr).not.toContain('PASSWORD');
+    expect(eventsIn(shop, ledger, 'execution')).toMatchObject([{ outcome: 'unknown' }]);
+    expectOk(shop.run(['verify', ledger]));
+  });
+
+  it('refuses what is no span', () => {
+    expect(shop.run(['serve', newLedger(shop, 'calls=1'), '--settle-after', 'soon'])).toMatchObject({
+      status: 2,
+    });
+  });
+});
