@@ -12,7 +12,7 @@ import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonValue } from '../../base/json/value.js';
 import { sha256Digest } from '../../base/value/digest.js';
-import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
+import { type AmountsByUnit, type Meter, meters } from '../../base/value/meter.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { readRecords } from '../../log/read/read-records.js';
@@ -149,6 +149,7 @@ export class McpCalls {
     checkString('McpGuard', 'server', options.server);
     if (!SERVER.test(options.server))
       throw new RangeError('McpGuard: server: expected 1 to 64 letters, digits, _ and -');
+    meters(options.reserve ?? {});
     this.options = options;
     this.subjects = new Set(options.guard);
   }
