@@ -85,7 +85,10 @@ export const LIMITS: HttpLimits = {
   }),
 };
 
-/** @throws NorthrootError `SOCKET_IN_USE` */
+/**
+ * Removes a socket that a killed service left.
+ * @throws NorthrootError `SOCKET_IN_USE`
+ */
 export async function removeStale(path: string): Promise<void> {
   const kind = await kindOfPath(path);
   if (kind === 'missing') return;
