@@ -62,6 +62,8 @@ export interface ProxyStream {
   readonly headers: readonly string[];
   /** What it throws breaks the answer off, so that the client sees that it is not whole. */
   readonly pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /** Called when it is over, also where no piece was taken. It MUST NOT reject. */
+  readonly end?: (() => Promise<void>) | undefined;
 }
 
 /** Why the proxy refuses a request itself, or has no answer to it. */
@@ -377,7 +379,7 @@ class Proxy {
 
   async #stream(
     response: ServerResponse,
-    { status, headers, pieces }: ProxyStream,
+    { status, headers, pieces, end }: ProxyStream,
     signal: AbortSignal,
   ): Promise<void> {
     try {
@@ -386,8 +388,10 @@ class Proxy {
       for await (const piece of pieces)
         if (!response.write(piece)) await drained(response, this.#readTimeoutMs, signal);
     } catch {
+      await end?.();
       return this.#breakOff(response);
     }
+    await end?.();
     return this.#finish(response, undefined);
   }
 
