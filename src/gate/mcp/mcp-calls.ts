@@ -12,7 +12,7 @@ import { defined } from '../../base/defined.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonValue } from '../../base/json/value.js';
 import { sha256Digest } from '../../base/value/digest.js';
-import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
+import { type AmountsByUnit, type Meter, meters } from '../../base/value/meter.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { readRecords } from '../../log/read/read-records.js';
@@ -93,6 +93,8 @@ export interface OpenMcpCall extends Pick<GuardedCall, 'tool' | 'isModern' | 'as
   state?: string | undefined;
   /** A task of the legacy era that is complete, whose result was not seen. */
   isComplete?: boolean;
+  /** Calls of models that the client was asked for within it, by the key of each. */
+  samplings?: ReadonlyMap<string, Pick<OpenMcpCall, 'ref' | 'tool'>> | undefined;
 }
 
 /** What is known of a call that ends without an answer. */
@@ -149,6 +151,7 @@ export class McpCalls {
     checkString('McpGuard', 'server', options.server);
     if (!SERVER.test(options.server))
       throw new RangeError('McpGuard: server: expected 1 to 64 letters, digits, _ and -');
+    meters(options.reserve ?? {});
     this.options = options;
     this.subjects = new Set(options.guard);
   }
@@ -246,11 +249,14 @@ export class McpCalls {
   }
 
   /** How a call ended was not seen. */
-  lose(call: OpenMcpCall, errorCode: McpLoss): Promise<void> {
-    return this.settle(
-      call,
-      call.isComplete === true ? { outcome: 'success' } : { outcome: 'unknown', errorCode },
-    );
+  async lose(call: OpenMcpCall, errorCode: McpLoss): Promise<void> {
+    const samplings = [...(call.samplings?.values() ?? [])];
+    call.samplings = undefined;
+    const lost: CallOutcome = { outcome: 'unknown', errorCode };
+    await Promise.all([
+      ...samplings.map((each) => this.record(each, lost)),
+      this.settle(call, call.isComplete === true ? { outcome: 'success' } : lost),
+    ]);
   }
 
   /** Loses a call unless it ends within so many milliseconds. */
