@@ -250,10 +250,7 @@ describe('a modern call', () => {
   });
 
   it('is recorded before its answer is there: one at a time is allowed, one after the other', async () => {
-    const { call, outcomes } = await serve({}, {
-      ...TOOLS,
-      concurrency: { limit: 1 },
-    } as Partial<GrantOptions>);
+    const { call, outcomes } = await serve({}, { ...TOOLS, concurrencyLimit: 1 });
     const agent = new Agent({ keepAlive: true });
     for (let id = 0; id < 20; id += 1) {
       const text = (await call(id % 2 === 0 ? 'echo' : 'progress', { id, agent })).text;
