@@ -32,6 +32,7 @@ import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
 import { addIndex } from './commands/ledger-index.js';
 import { addLog } from './commands/log.js';
+import { addMcp } from './commands/mcp.js';
 import { addPrices } from './commands/prices.js';
 import { addProve } from './commands/prove.js';
 import { addReconcile } from './commands/reconcile.js';
@@ -80,7 +81,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
-  'In the path of calls:': [addServe, addGate, addHook, addDoctor],
+  'In the path of calls:': [addServe, addGate, addHook, addMcp, addDoctor],
   'Verifying and reading:': [
     addVerify,
     addReport,

@@ -93,6 +93,8 @@ export interface GateCall {
   /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
   readonly start?: boolean | undefined;
   readonly coverage?: Coverage | undefined;
+  /** What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said. */
+  readonly found?: Pick<Advice, 'checks' | 'denial'> | undefined;
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
@@ -213,6 +215,7 @@ const CALL_TYPES: OptionTypes<GateCall> = {
   ttlMs: 'number',
   start: 'boolean',
   coverage: 'string',
+  found: 'object',
 };
 
 const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
@@ -243,6 +246,8 @@ const SWEEP_MS = 30_000;
 const LATE_MS = 3_600_000;
 /** The most denials that are remembered. */
 const MAX_DENIED = 1_000;
+/** The most checks of an asker. */
+const MAX_FOUND = 8;
 const NANOSECONDS_PER_MS = 1_000_000n;
 const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 
@@ -572,6 +577,8 @@ export class Gate {
     checkString('decide', 'tool', call.tool);
     checkCoverage(call.coverage);
     checkTtl(call.ttlMs);
+    if ((call.found?.checks.length ?? 0) > MAX_FOUND)
+      throw new RangeError(`decide: found: expected at most ${MAX_FOUND} checks`);
     const principal = this.#principalOf(call);
     const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
     const { advisers = [] } = this.#options;
@@ -623,15 +630,16 @@ export class Gate {
 
   #adviceOf({ advice, isRewritten }: Advised, asked: Digest, call: GateCall): Advice {
     const { advisers = [], coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
-    const { coverage = usual } = call;
+    const { coverage = usual, found } = call;
     const checks: PolicyCheck[] = [
       { check: 'coverage', result: 'pass', code: coverage.toUpperCase() },
       ...(isShadow ? [{ check: 'shadow', result: 'pass', code: 'SHADOW' } as const] : []),
+      ...(found?.checks ?? []),
       ...advice.checks,
       ...(isRewritten ? [{ check: `asked:${asked.b64}`, result: 'pass', code: 'REWRITTEN' } as const] : []),
     ];
-    if (advisers.length > 0) return { ...advice, checks };
-    return { checks };
+    const denial = found?.denial ?? advice.denial;
+    return { ...(advisers.length > 0 ? advice : {}), checks, ...defined({ denial }) };
   }
 
   #keep(

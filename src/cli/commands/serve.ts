@@ -23,15 +23,12 @@ import { collect, listenAddress, principalId, spanMs } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface ServeCommandOptions extends DecidingChoice {
+interface ServeCommandOptions extends DecidingChoice, AdviserChoice {
   readonly principal?: string;
   readonly socket?: string;
   readonly listen?: { readonly host: string; readonly port: number };
   readonly tokens?: string;
   readonly approverKey?: string[];
-  readonly cedar?: string;
-  readonly opa?: string;
-  readonly authzen?: string;
   readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly ttl?: number;
@@ -73,19 +70,13 @@ export function addServe(program: Command, run: Run): void {
       'sign approvals of this principal with this private key; may be given again',
       collect,
     )
-    .option('--cedar <file>', 'ask these Cedar policies first; needs the package @cedar-policy/cedar-wasm')
-    .option(
-      '--opa <url>',
-      'ask this rule of Open Policy Agent first, such as http://127.0.0.1:8181/v1/data/agents/allow',
-    )
-    .option('--authzen <url>', 'ask this AuthZEN evaluation endpoint first')
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
-  withDeciding(command).action((ledger: string, options: ServeCommandOptions) =>
+  withDeciding(withAdvisers(command)).action((ledger: string, options: ServeCommandOptions) =>
     run((context) => serve(context, ledger, options)),
   );
 }
@@ -149,8 +140,26 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
   });
 }
 
+/** Which policies are asked before the grants. */
+export interface AdviserChoice {
+  readonly cedar?: string;
+  readonly opa?: string;
+  readonly authzen?: string;
+}
+
+/** Adds the options of {@link AdviserChoice}. */
+export function withAdvisers(command: Command): Command {
+  return command
+    .option('--cedar <file>', 'ask these Cedar policies first; needs the package @cedar-policy/cedar-wasm')
+    .option(
+      '--opa <url>',
+      'ask this rule of Open Policy Agent first, such as http://127.0.0.1:8181/v1/data/agents/allow',
+    )
+    .option('--authzen <url>', 'ask this AuthZEN evaluation endpoint first');
+}
+
 /** In this order. Each may deny; the grants decide last. */
-async function advisersOf({ cedar, opa, authzen }: ServeCommandOptions): Promise<Adviser[]> {
+export async function advisersOf({ cedar, opa, authzen }: AdviserChoice): Promise<Adviser[]> {
   const advisers: Adviser[] = [];
   if (cedar !== undefined) {
     const policies = Buffer.from(await readSmallFile(cedar, MAX_POLICIES_BYTES)).toString('utf8');

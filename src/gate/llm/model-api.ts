@@ -86,14 +86,17 @@ export type AnswerProblem =
 export interface ModelAnswer {
   /** Undefined where there is none that can be relied on; `problems` says why. */
   readonly usage: ModelUsage | undefined;
+  /**
+   * Where no usage was stated: what was used at most for what came, every byte a token. Undefined where that is not known, since reasoning was
+   * or may have been hidden, or nothing came: then what was reserved is the only bound.
+   */
+  readonly estimate: ModelUsage | undefined;
   /** `unknown` where the answer broke off, or the work goes on behind it. */
   readonly outcome: 'success' | 'failure' | 'unknown';
   /** As the answer names it; undefined where it does not. */
   readonly model: string | undefined;
   /** Bytes of text, reasoning and arguments that came: a bound of their tokens. Reasoning that is not shown is not in it. */
   readonly outputBytes: number;
-  /** Whether `outputBytes` bounds all output: no reasoning was hidden. */
-  readonly isOutputShown: boolean;
   /** Whether the answer came to the end that its API marks. */
   readonly isComplete: boolean;
   /** A code of SPEC §2 for a failure; undefined otherwise. */

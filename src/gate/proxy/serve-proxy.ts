@@ -366,6 +366,7 @@ class Proxy {
 
   /** Resolves when the client has it all, or has gone. */
   async #finish(response: ServerResponse, last: Uint8Array | undefined): Promise<void> {
+    if (response.destroyed) return;
     await new Promise<void>((resolve) => {
       response.once('close', resolve);
       response.setTimeout(this.#readTimeoutMs, () => response.destroy());

@@ -1,0 +1,216 @@
+/** `northroot mcp`: a guard in the path of MCP, and the gate's own tools as a server of MCP. */
+
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
+import { Gate } from '../../gate/gate.js';
+import type { McpSubject } from '../../gate/mcp/guarded-call.js';
+import type { McpEvent, McpGuardOptions } from '../../gate/mcp/mcp-calls.js';
+import { McpGuard } from '../../gate/mcp/mcp-guard.js';
+import { type TapProblem, tapMcp } from '../../gate/mcp/stdio-tap.js';
+import { usageError } from '../command-error.js';
+import type { Context, ExitStatus, Outcome, Run } from '../context.js';
+import { readTrustPolicy } from '../input.js';
+import { amountsOf, byteSize, collect, principalId, spanMs } from '../options.js';
+import type { Terminal } from '../terminal.js';
+import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { type AdviserChoice, advisersOf, withAdvisers } from './serve.js';
+
+interface McpCommandOptions extends DecidingChoice, AdviserChoice {
+  readonly server?: string;
+  readonly principal: string;
+  readonly reserve?: string[];
+  readonly ttl?: number;
+  readonly wait?: number;
+  readonly fail: 'closed' | 'open';
+  readonly denyAs: 'result' | 'error';
+  readonly guard?: readonly McpSubject[];
+  readonly hide?: boolean;
+  readonly pin?: boolean;
+  readonly attach?: boolean;
+  readonly shadow?: boolean;
+  readonly maxMessage?: number;
+}
+
+const SUBJECTS: readonly McpSubject[] = ['resources', 'prompts', 'sampling'];
+
+const NOTES = `
+Put it before the command of a server in the settings of its client. A call of the tool T is recorded as mcp.NAME.T: grant it by that
+name, or all by 'mcp.NAME.*'. Messages other than calls pass at once; the server's standard error is not touched. The exit status is the
+server's.`;
+
+export function addMcp(program: Command, run: Run): void {
+  const command = program
+    .command('mcp')
+    .summary('guard the calls of tools of an MCP server')
+    .description(
+      'Starts a server of the Model Context Protocol, and stands between it and its client on standard input and output: each call of a tool is decided by the grants of a ledger before the server gets it, and its outcome is recorded before the client does.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('[command...]', 'after --: the server and its arguments')
+    .option('--server <name>', 'what grants call the server')
+    .option('--principal <id>', 'who calls', principalId, 'agent:mcp')
+    .option(
+      '--reserve <amounts>',
+      'the most that one call may use, such as usd=0.05; may be given again',
+      collect,
+    )
+    .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
+    .option('--wait <span>', 'how long a call waits for approval, such as 10m (default: not at all)', spanMs)
+    .addOption(
+      new Option(
+        '--deny-as <form>',
+        'how a denied call is answered: by a result that the model sees, or an error',
+      )
+        .choices(['result', 'error'])
+        .default('result'),
+    )
+    .option('--guard <list>', 'guard these too: resources, prompts, sampling', readSubjects)
+    .option('--hide', 'leave tools that no grant names out of lists of tools')
+    .option('--pin', 'deny tools whose definition is another than when they were last allowed')
+    .addOption(
+      new Option('--fail <way>', 'what happens to calls where no ledger can be asked')
+        .choices(['closed', 'open'])
+        .default('closed'),
+    )
+    .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
+    .option('--shadow', 'decide and record, but deny nothing')
+    .option('--max-message <size>', 'the longest message (default: 16MiB)', byteSize)
+    .addHelpText('after', NOTES);
+  withDeciding(withAdvisers(command)).action(
+    (ledger: string, server: readonly string[], options: McpCommandOptions) =>
+      run((context) => guardServer(context, ledger, server, options)),
+  );
+}
+
+async function guardServer(
+  context: Context,
+  path: string,
+  command: readonly string[],
+  options: McpCommandOptions,
+): Promise<Outcome> {
+  const { terminal, signal } = context;
+  if (command.length === 0) throw usageError('expected the command of a server after --');
+  let opened: Gate | undefined;
+  const open = async (): Promise<Gate> => {
+    opened = await openGate(context, path, options);
+    return opened;
+  };
+  const guard = makeGuard(terminal, path, open, options);
+  if (options.fail === 'open')
+    terminal.say('northroot: where no ledger can be asked, calls are forwarded without a record');
+  // A server has its own time to end, and what it did is to be recorded.
+  context.endsInItsTime();
+  try {
+    const status = await tapMcp({
+      command,
+      guard,
+      signal,
+      onProblem: (problem) => sayProblem(terminal, problem),
+      ...defined({ maxMessageBytes: options.maxMessage }),
+    });
+    return { stopped: status as ExitStatus };
+  } finally {
+    await opened?.close();
+  }
+}
+
+function makeGuard(
+  terminal: Terminal,
+  path: string,
+  open: () => Promise<Gate>,
+  { server, principal, reserve = [], ttl, wait, fail, denyAs, guard, hide, pin }: McpCommandOptions,
+): McpGuard {
+  if (server === undefined) throw usageError('expected --server, the name by which grants call it');
+  const own: McpGuardOptions = {
+    open,
+    server,
+    principal,
+    reserve: reserve.length === 0 ? undefined : amountsOf(reserve, refuseReserve),
+    ttlMs: ttl,
+    waitMs: wait,
+    fail,
+    denyAs,
+    guard,
+    hide,
+    pin,
+    howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+    onEvent: (event) => sayEvent(terminal, path, event),
+  };
+  try {
+    return new McpGuard(own);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw usageError(`--${error.message.replace(/^McpGuard: /, '')}`);
+  }
+}
+
+async function openGate(context: Context, path: string, options: McpCommandOptions): Promise<Gate> {
+  const { terminal } = context;
+  const trust = await readTrustPolicy(options.trust);
+  const signer = await findSigner(terminal, path, options.key);
+  return Gate.open(path, {
+    ...(await decidingOptions(terminal, path, signer, options)),
+    honourImported: options.honourImported,
+    advisers: await advisersOf(options),
+    coverage: 'proxy',
+    principalId: options.principal,
+    ...defined({ trust, attach: options.attach, shadow: options.shadow, ttlMs: options.ttl }),
+  });
+}
+
+/** Of what passes without ado nothing is said: the client shows standard error to people. */
+function sayEvent(terminal: Terminal, path: string, event: McpEvent): void {
+  const tool = 'tool' in event ? printable(event.tool, 128) : '';
+  switch (event.event) {
+    case 'decided':
+      if (event.effect === 'deny' || event.effect === 'ask')
+        terminal.say(`northroot: denied ${tool}: ${event.code}`);
+      return;
+    case 'waiting': {
+      const who = event.approvers.map((each) => printable(each, 256)).join(', ') || 'somebody';
+      terminal.say(
+        `northroot: ${tool} waits for approval by ${who}: northroot approve ${printable(path)} ${event.authorization}`,
+      );
+      return;
+    }
+    case 'unrecorded':
+      terminal.say(`northroot: ${tool} is forwarded without a record: ${event.code}`);
+      return;
+    case 'unsettled':
+      terminal.say(`northroot: how ${tool} ended is not recorded: ${event.code}`);
+      return;
+    case 'changed':
+      terminal.say(`northroot: the server changed the definition of its tool ${tool}`);
+      return;
+    case 'dropped':
+      terminal.say(`northroot: a message of the ${event.from} is not forwarded: ${event.code}`);
+      return;
+    case 'unread':
+    case 'settled':
+  }
+}
+
+function sayProblem(terminal: Terminal, problem: TapProblem): void {
+  if (problem.kind === 'too-long') {
+    terminal.say(`northroot: a message of the ${problem.from} is not forwarded: MCP_TOO_LONG`);
+    return;
+  }
+  const { error } = problem;
+  if (error instanceof NorthrootError) terminal.fail(error);
+  else terminal.say(`northroot: the ledger cannot be opened: ${printable(String(error), 400)}`);
+}
+
+function readSubjects(text: string, before: readonly McpSubject[] = []): McpSubject[] {
+  const subjects = text.split(',').map((each) => {
+    const found = SUBJECTS.find((subject) => subject === each.trim());
+    if (found === undefined) throw new InvalidArgumentError(`Expected a list of ${SUBJECTS.join(', ')}.`);
+    return found;
+  });
+  return [...new Set([...before, ...subjects])];
+}
+
+function refuseReserve(problem: string): never {
+  throw usageError(`--reserve: ${problem}`);
+}

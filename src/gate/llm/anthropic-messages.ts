@@ -1,0 +1,176 @@
+/** Anthropic's messages (`/v1/messages`). */
+
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import {
+  ANTHROPIC_IMAGE_TOKENS,
+  BoundSum,
+  type CallBounds,
+  DEFINED_TOOL_TOKENS,
+  SCHEMA_TOKENS,
+  TOOLS_TOKENS,
+} from './bounds.js';
+import { memberOf, objectsOf, toolName, typeOf } from './openai-content.js';
+import { mostOutput } from './output-limit.js';
+import { invalid, type RequestMembers } from './request-body.js';
+
+/** Members that make no difference to what a call may cost; a budget for thinking lies within `max_tokens`. */
+const FREE: ReadonlySet<string> = new Set([
+  'cache_control',
+  'diagnostics',
+  'metadata',
+  'stop_sequences',
+  'temperature',
+  'thinking',
+  'tool_choice',
+  'top_k',
+  'top_p',
+  'user_profile_id',
+]);
+
+/** Members each of which makes a call cost what its request does not tell. */
+const OPEN: readonly string[] = [
+  'billing_policy',
+  'compaction',
+  'container',
+  'fallbacks',
+  'mcp_servers',
+  'thread',
+  'workspace_id',
+];
+
+/** Tools that Anthropic defines and the client runs, by the beginning of their type; their names end with a date. */
+const CLIENT_TOOLS = /^(?:bash|text_editor|computer)_2[0-9]{7}$/;
+
+/** @throws RequestFault */
+export function readMessages(members: RequestMembers): CallBounds {
+  const sum = new BoundSum();
+  const model = members.model();
+  // 0 fills the cache and answers nothing.
+  const limit = members.count('max_tokens', 0);
+  if (limit === undefined) throw invalid('max_tokens: expected a number, found none');
+  if (!members.has('messages')) throw invalid('messages: expected an array, found none');
+  for (const message of objectsOf(members.list('messages'), 'messages'))
+    addContent(sum, memberOf(message, 'content'));
+  addContent(sum, members.any('system'));
+  addTools(sum, members);
+  if (members.has('output_format') || members.has('output_config')) sum.addedInput += SCHEMA_TOKENS;
+  for (const name of OPEN) if (members.has(name)) sum.leaveOpen(name);
+  if (!clearsOnly(members.object('context_management'))) sum.leaveOpen('context_management');
+  // Each has prices of its own. `auto` may be another level of service: the answer says so.
+  if (!members.isOneOf('service_tier', 'auto', 'standard_only')) sum.leaveOpen('service_tier');
+  if (!members.isOneOf('speed', 'standard')) sum.leaveOpen('speed');
+  if (!members.isOneOf('inference_geo', 'global')) sum.leaveOpen('inference_geo');
+  const isStream = members.flag('stream');
+  sum.leaveOpen(...members.unknown(FREE));
+  return {
+    model,
+    isStream,
+    choices: 1,
+    maxOutput: mostOutput([limit], 1),
+    images: 0,
+    webSearches: sum.webSearches,
+    addedInput: sum.addedInput,
+    unbounded: sum.unbounded,
+  };
+}
+
+/** Whether it only leaves out what is in the request: whatever else it does is a call of its own. */
+function clearsOnly(management: JsonObject | undefined): boolean {
+  if (management === undefined) return true;
+  const edits = memberOf(management, 'edits') ?? [];
+  return (
+    Array.isArray(edits) &&
+    edits.every((edit) => isJsonObject(edit) && (typeOf(edit) ?? '').startsWith('clear_'))
+  );
+}
+
+function addTools(sum: BoundSum, members: RequestMembers): void {
+  const tools = objectsOf(members.list('tools'), 'tools');
+  if (tools.length > 0) sum.addedInput += TOOLS_TOKENS;
+  for (const tool of tools) {
+    const type = memberOf(tool, 'type') ?? 'custom';
+    if (type === 'custom') continue;
+    if (typeof type === 'string' && CLIENT_TOOLS.test(type)) {
+      sum.addedInput += DEFINED_TOOL_TOKENS;
+      continue;
+    }
+    // What it finds is input of a further turn.
+    sum.leaveOpen(toolName(typeof type === 'string' ? type : undefined));
+    if (typeof type === 'string' && type.startsWith('web_search_')) sum.webSearches += maxUses(tool);
+  }
+}
+
+/** The most searches, if it says so; else one stands for them, as the tool has no bound anyway. */
+function maxUses(tool: JsonObject): number {
+  const uses = memberOf(tool, 'max_uses') ?? 1;
+  if (typeof uses !== 'number' || !Number.isInteger(uses) || uses < 1 || uses > MAX_SEARCHES)
+    throw invalid(`tools: expected max_uses to be a whole number from 1 to ${MAX_SEARCHES}`);
+  return uses;
+}
+
+const MAX_SEARCHES = 100_000;
+
+/** Blocks whose content is in the request itself; what is within them is looked at too. */
+const PLAIN_BLOCKS: ReadonlySet<string> = new Set([
+  'bash_code_execution_result',
+  'bash_code_execution_tool_result',
+  'code_execution_result',
+  'code_execution_tool_result',
+  'encrypted_code_execution_result',
+  'mcp_tool_result',
+  'mcp_tool_use',
+  'redacted_thinking',
+  'search_result',
+  'server_tool_use',
+  'text',
+  'text_editor_code_execution_tool_result',
+  'thinking',
+  'tool_result',
+  'tool_use',
+  'web_fetch_result',
+  'web_fetch_tool_result',
+  'web_search_result',
+  'web_search_tool_result',
+]);
+
+/** Content is a text, a block, or an array of blocks; parsing has bounded how deep they nest. */
+function addContent(sum: BoundSum, content: JsonValue | undefined): void {
+  if (content === undefined || content === null || typeof content === 'string') return;
+  const blocks = Array.isArray(content) ? content : [content];
+  for (const block of objectsOf(blocks, 'content')) addBlock(sum, block);
+}
+
+function addBlock(sum: BoundSum, block: JsonObject): void {
+  const type = typeOf(block) ?? '';
+  if (isCited(block)) sum.leaveOpen('citations');
+  if (type === 'image') addImage(sum, block);
+  else if (type === 'document') addDocument(sum, block);
+  else if (PLAIN_BLOCKS.has(type)) {
+    // The input of a tool is not content, whatever it looks like.
+    if (type.endsWith('result')) addContent(sum, memberOf(block, 'content'));
+  } else if (!type.endsWith('_error')) sum.leaveOpen('content of another type');
+}
+
+/** A text to be cited is cut into numbered pieces, by which it becomes longer than it is. */
+function isCited(block: JsonObject): boolean {
+  const citations = memberOf(block, 'citations');
+  return isJsonObject(citations) && memberOf(citations, 'enabled') === true;
+}
+
+const IMAGE_MEMBERS: ReadonlySet<string> = new Set(['type', 'source', 'cache_control']);
+
+/** By data in the request, by address or by id: its size is bounded, wherever it is from. */
+function addImage(sum: BoundSum, block: JsonObject): void {
+  const source = memberOf(block, 'source');
+  const data = isJsonObject(source) ? memberOf(source, 'data') : undefined;
+  sum.addImage(typeof data === 'string' ? data.length : 0, ANTHROPIC_IMAGE_TOKENS);
+  if (!Object.keys(block).every((name) => IMAGE_MEMBERS.has(name))) sum.leaveOpen('image');
+}
+
+/** A page of a PDF is text and an image; a small file may have hundreds. */
+function addDocument(sum: BoundSum, block: JsonObject): void {
+  const source = memberOf(block, 'source');
+  const type = isJsonObject(source) ? typeOf(source) : undefined;
+  if (isJsonObject(source) && type === 'content') addContent(sum, memberOf(source, 'content'));
+  else if (type !== 'text') sum.leaveOpen('document');
+}

@@ -1,0 +1,145 @@
+/** Answers of OpenAI's APIs, in one piece and as events. */
+
+import { isJsonObject, type JsonObject } from '../../base/json/value.js';
+import type { AnswerForm, AnswerNotes } from './answer-notes.js';
+import { memberOf } from './openai-content.js';
+
+const COMMON = ['model', 'usage', 'service_tier', 'error'];
+
+function onCommon(notes: AnswerNotes, path: string, value: unknown): void {
+  if (path === 'model') notes.setModel(value);
+  else if (path === 'usage') notes.addUsage(value);
+  else if (path === 'service_tier') notes.setServiceTier(value);
+  else if (path === 'error') notes.setError(value);
+}
+
+/** Chat completions and legacy completions. */
+export const CHAT_ANSWER: AnswerForm = {
+  picks: { values: COMMON, sizes: ['choices'] },
+  onValue: onCommon,
+  onEvent: (notes, event, data) => {
+    if (data === undefined) {
+      notes.isEnded = true;
+      return;
+    }
+    for (const name of COMMON) onCommon(notes, name, memberOf(data, name));
+    if (event === 'error' && memberOf(data, 'error') === undefined) notes.setError(data);
+    const choices = memberOf(data, 'choices');
+    for (const choice of Array.isArray(choices) ? choices : []) {
+      if (!isJsonObject(choice)) continue;
+      notes.addOutput(memberOf(choice, 'delta') ?? memberOf(choice, 'text'));
+      const reason = memberOf(choice, 'finish_reason');
+      if (reason !== undefined) notes.finishedChoices.add(memberOf(choice, 'index'));
+    }
+    // Some end the stream without `[DONE]`.
+    if (notes.finishedChoices.size >= notes.request.choices) notes.isEnded = true;
+  },
+};
+
+export const EMBEDDINGS_ANSWER: AnswerForm = {
+  picks: { values: COMMON },
+  onValue: onCommon,
+  onEvent: () => undefined,
+};
+
+/** Items that providers charge for, and that usage does not count. */
+const PRICED_ITEMS: ReadonlySet<string> = new Set([
+  'code_interpreter_call',
+  'file_search_call',
+  'image_generation_call',
+  'mcp_call',
+  'shell_call_output',
+]);
+
+export const RESPONSES_ANSWER: AnswerForm = {
+  picks: { values: [...COMMON, 'status', 'output.*.type'], sizes: ['output'] },
+  onValue: (notes, path, value) => {
+    if (path === 'status') setStatus(notes, value);
+    else if (path === 'output.*.type') addItem(notes, value);
+    else onCommon(notes, path, value);
+  },
+  onEvent: (notes, event, data) => {
+    if (data === undefined) return;
+    const stated = memberOf(data, 'type');
+    const type = typeof stated === 'string' ? stated : event;
+    if (type === 'error') {
+      notes.setError(memberOf(data, 'error') ?? data);
+      return;
+    }
+    const item = memberOf(data, 'item');
+    if (type === 'response.output_item.added' && isJsonObject(item)) addItem(notes, memberOf(item, 'type'));
+    if (type.endsWith('.delta')) notes.addOutput(memberOf(data, 'delta'));
+    const response = memberOf(data, 'response');
+    if (!isJsonObject(response)) return;
+    notes.setModel(memberOf(response, 'model'));
+    if (!ENDS.has(type)) return;
+    for (const name of COMMON) onCommon(notes, name, memberOf(response, name));
+    setStatus(notes, memberOf(response, 'status') ?? type.slice('response.'.length));
+    notes.isEnded = true;
+    const output = memberOf(response, 'output');
+    if (Array.isArray(output)) recountItems(notes, output.filter(isJsonObject));
+  },
+};
+
+const ENDS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'response.cancelled',
+]);
+
+function setStatus(notes: AnswerNotes, status: unknown): void {
+  if (status === 'queued' || status === 'in_progress') notes.isGoingOn = true;
+  if (status === 'failed') notes.setError({});
+  if (status === 'cancelled') notes.errorCode ??= 'CANCELLED';
+}
+
+function addItem(notes: AnswerNotes, type: unknown): void {
+  if (typeof type !== 'string') return;
+  if (type === 'web_search_call') notes.webSearches += 1;
+  if (type === 'reasoning') notes.isOutputHidden = true;
+  if (PRICED_ITEMS.has(type)) notes.isPricedOtherwise = true;
+}
+
+/** The end repeats all items: it may have some that were not announced. */
+function recountItems(notes: AnswerNotes, items: readonly JsonObject[]): void {
+  const before = notes.webSearches;
+  notes.webSearches = 0;
+  for (const item of items) addItem(notes, memberOf(item, 'type'));
+  notes.webSearches = Math.max(before, notes.webSearches);
+}
+
+export const IMAGES_ANSWER: AnswerForm = {
+  picks: { values: COMMON, counts: ['data.*'] },
+  onValue: onCommon,
+  onEvent: (notes, event, data) => {
+    if (data === undefined) return;
+    const type = memberOf(data, 'type') ?? event;
+    if (type === 'error') notes.setError(memberOf(data, 'error') ?? data);
+    if (type !== 'image_generation.completed') return;
+    notes.addUsage(memberOf(data, 'usage'));
+    notes.images += 1;
+    notes.isEnded = true;
+  },
+};
+
+/** Transcriptions; speech is no JSON. */
+export const AUDIO_ANSWER: AnswerForm = {
+  picks: { values: COMMON },
+  onValue: onCommon,
+  onEvent: (notes, event, data) => {
+    if (data === undefined) return;
+    const type = memberOf(data, 'type') ?? event;
+    if (type === 'error') notes.setError(memberOf(data, 'error') ?? data);
+    if (type !== 'transcript.text.done' && type !== 'speech.audio.done') return;
+    notes.addUsage(memberOf(data, 'usage'));
+    notes.isEnded = true;
+  },
+};
+
+/** What costs later, if at all. */
+export const STORED_ANSWER: AnswerForm = {
+  picks: { values: ['error'] },
+  onValue: onCommon,
+  onEvent: () => undefined,
+};

@@ -1,0 +1,63 @@
+/** What is in the messages and tools of OpenAI's APIs, as far as it decides what a call may cost. */
+
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { type BoundSum, GPT_4O_MINI_IMAGE_TOKENS, OPENAI_IMAGE_TOKENS, TOOLS_TOKENS } from './bounds.js';
+import { invalid } from './request-body.js';
+
+/** How many tokens an image has at most for a model. */
+export function imageTokensOf(model: string): number {
+  return /(?:^|[/:])gpt-4o-mini/.test(model) ? GPT_4O_MINI_IMAGE_TOKENS : OPENAI_IMAGE_TOKENS;
+}
+
+/** An image, by data in the request, by address or by id: its size is bounded, wherever it is from. */
+export function addImage(sum: BoundSum, source: JsonValue | undefined, maxTokens: number): void {
+  const isData = typeof source === 'string' && /^data:/i.test(source);
+  // Some providers take other documents where an image is expected.
+  if (isData && !/^data:image\//i.test(source)) sum.leaveOpen('file');
+  sum.addImage(isData ? source.length : 0, maxTokens);
+}
+
+/** @throws RequestFault */
+export function objectsOf(list: readonly JsonValue[], where: string): JsonObject[] {
+  return list.map((each, index) => {
+    if (!isJsonObject(each)) throw invalid(`${where}.${index}: expected an object`);
+    return each;
+  });
+}
+
+export function typeOf(object: JsonObject): string | undefined {
+  const type = Object.hasOwn(object, 'type') ? object['type'] : undefined;
+  return typeof type === 'string' ? type : undefined;
+}
+
+export function memberOf(object: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
+}
+
+/**
+ * The tools of a request. Those of these types run at the client; all others run at the provider, which pays for what it does with them by
+ * the input and output of further turns.
+ */
+export function addTools(
+  sum: BoundSum,
+  tools: readonly JsonValue[],
+  types: ReadonlySet<string>,
+  where = 'tools',
+): void {
+  if (tools.length === 0) return;
+  if (where === 'tools') sum.addedInput += TOOLS_TOKENS;
+  for (const tool of objectsOf(tools, where)) {
+    const type = typeOf(tool);
+    if (type === undefined || !types.has(type)) sum.leaveOpen(toolName(type));
+    const nested = memberOf(tool, 'tools');
+    if (type === 'namespace' && types.has(type) && nested !== undefined) {
+      if (!Array.isArray(nested)) throw invalid(`${where}: expected the tools of a namespace to be an array`);
+      addTools(sum, nested, types, `${where}.tools`);
+    }
+  }
+}
+
+/** How a tool without a bound is called. */
+export function toolName(type: string | undefined): string {
+  return type !== undefined && /^[a-z][a-z0-9_]{0,63}$/.test(type) ? `tool ${type}` : 'tool of another type';
+}

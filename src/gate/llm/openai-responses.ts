@@ -1,0 +1,141 @@
+/** OpenAI's responses (`/v1/responses`). */
+
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { BoundSum, type CallBounds, SCHEMA_TOKENS } from './bounds.js';
+import { addImage, addTools, imageTokensOf, memberOf, objectsOf, typeOf } from './openai-content.js';
+import { mostOutput } from './output-limit.js';
+import { invalid, type RequestMembers } from './request-body.js';
+
+/** Members that make no difference to what a call may cost. */
+const FREE: ReadonlySet<string> = new Set([
+  'background',
+  'include',
+  'instructions',
+  'max_tool_calls',
+  'metadata',
+  'moderation',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'store',
+  'stream_options',
+  'temperature',
+  'tool_choice',
+  'top_logprobs',
+  'top_p',
+  'truncation',
+  'user',
+]);
+
+const CLIENT_TOOLS: ReadonlySet<string> = new Set(['function', 'custom', 'namespace']);
+
+/** Items whose content is in the request itself. */
+const PLAIN_ITEMS: ReadonlySet<string> = new Set([
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'code_interpreter_call',
+  'computer_call',
+  'custom_tool_call',
+  'file_search_call',
+  'function_call',
+  'local_shell_call',
+  'local_shell_call_output',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'mcp_call',
+  'mcp_list_tools',
+  'shell_call',
+  'shell_call_output',
+  'web_search_call',
+]);
+
+/** @throws RequestFault */
+export function readResponses(members: RequestMembers): CallBounds {
+  const sum = new BoundSum();
+  const model = members.model();
+  const imageTokens = imageTokensOf(model);
+  const limit = members.count('max_output_tokens', 1);
+  const input = members.any('input') ?? '';
+  if (Array.isArray(input)) for (const item of objectsOf(input, 'input')) addItem(sum, item, imageTokens);
+  else if (typeof input !== 'string') throw invalid('input: expected a text or an array');
+  const tools = members.list('tools');
+  addTools(sum, tools, CLIENT_TOOLS);
+  sum.webSearches = countSearches(tools, members.count('max_tool_calls', 0));
+  if (/-(?:search|deep-research)(?:-|$)/.test(model)) sum.leaveOpen('tools of the model');
+  if (members.has('text')) sum.addedInput += SCHEMA_TOKENS;
+  for (const name of ['previous_response_id', 'conversation', 'prompt', 'context_management'])
+    if (members.has(name)) sum.leaveOpen(name);
+  if (!members.isOneOf('service_tier', 'auto', 'default')) sum.leaveOpen('service_tier');
+  const mode = memberOf(members.object('reasoning') ?? {}, 'mode') ?? 'standard';
+  if (mode !== 'standard') sum.leaveOpen('reasoning.mode');
+  const isStream = members.flag('stream');
+  sum.leaveOpen(...members.unknown(FREE));
+  return {
+    model,
+    isStream,
+    choices: 1,
+    maxOutput: mostOutput([limit], 1),
+    images: 0,
+    webSearches: sum.webSearches,
+    addedInput: sum.addedInput,
+    unbounded: sum.unbounded,
+  };
+}
+
+/** Searches are as many as all calls of tools, where that is limited. */
+function countSearches(tools: readonly JsonValue[], maxCalls: number | undefined): number {
+  const searches = tools.some((tool) => isJsonObject(tool) && /^web_search/.test(typeOf(tool) ?? ''));
+  return searches ? (maxCalls ?? 1) : 0;
+}
+
+function addItem(sum: BoundSum, item: JsonObject, imageTokens: number): void {
+  const type = typeOf(item) ?? 'message';
+  if (PLAIN_ITEMS.has(type)) return;
+  switch (type) {
+    case 'message':
+      addContent(sum, memberOf(item, 'content'), imageTokens);
+      return;
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      addContent(sum, memberOf(item, 'output'), imageTokens);
+      return;
+    case 'computer_call_output': {
+      const output = memberOf(item, 'output');
+      addImage(sum, isJsonObject(output) ? memberOf(output, 'image_url') : undefined, imageTokens);
+      return;
+    }
+    case 'image_generation_call':
+      addImage(sum, undefined, imageTokens);
+      return;
+    case 'reasoning':
+      // Without its content, the provider may add what it keeps under this id.
+      if (memberOf(item, 'encrypted_content') === undefined) sum.leaveOpen('reasoning by id');
+      return;
+    default:
+      sum.leaveOpen(type === 'item_reference' ? type : 'input of another type');
+  }
+}
+
+function addContent(sum: BoundSum, content: JsonValue | undefined, imageTokens: number): void {
+  if (content === undefined || typeof content === 'string') return;
+  if (!Array.isArray(content)) throw invalid('input: expected content to be a text or an array');
+  for (const part of objectsOf(content, 'input: content')) {
+    const type = typeOf(part);
+    if (type === 'input_image') addImage(sum, memberOf(part, 'image_url'), imageTokens);
+    else if (type === 'input_file') sum.leaveOpen('file');
+    // Sound has fewer tokens than bytes, as in chat completions.
+    else if (!PLAIN_PARTS.has(type ?? '')) sum.leaveOpen('content of another type');
+  }
+}
+
+const PLAIN_PARTS: ReadonlySet<string> = new Set([
+  'input_audio',
+  'input_text',
+  'output_text',
+  'reasoning_text',
+  'refusal',
+  'summary_text',
+  'text',
+]);

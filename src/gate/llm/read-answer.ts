@@ -1,0 +1,225 @@
+/** What an answer used, from its bytes as they pass. */
+
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import { NorthrootError } from '../../base/error.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { type ModelUsage, MODEL_USAGE_INVALID } from '../../log/agent/model-usage.js';
+import { readUsage } from '../price/read-usage.js';
+import { MAX_COUNT } from '../price/usage.js';
+import { EventStreamReader, type ServerSentEvent } from '../proxy/event-stream.js';
+import { MESSAGES_ANSWER } from './anthropic-answers.js';
+import { type AnswerForm, AnswerNotes } from './answer-notes.js';
+import { JsonPicker } from './json-picker.js';
+import type { AnswerProblem, ModelAnswer, ModelApi, ModelRequest } from './model-api.js';
+import {
+  AUDIO_ANSWER,
+  CHAT_ANSWER,
+  EMBEDDINGS_ANSWER,
+  IMAGES_ANSWER,
+  RESPONSES_ANSWER,
+  STORED_ANSWER,
+} from './openai-answers.js';
+import { memberOf } from './openai-content.js';
+
+const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
+  'openai-chat': CHAT_ANSWER,
+  'openai-responses': RESPONSES_ANSWER,
+  'openai-completions': CHAT_ANSWER,
+  'openai-embeddings': EMBEDDINGS_ANSWER,
+  'openai-images': IMAGES_ANSWER,
+  'openai-audio': AUDIO_ANSWER,
+  'openai-batches': STORED_ANSWER,
+  'openai-files': STORED_ANSWER,
+  'anthropic-messages': MESSAGES_ANSWER,
+  'anthropic-batches': STORED_ANSWER,
+};
+
+/** APIs whose answers may be other than JSON and events. */
+const ANY_CONTENT: ReadonlySet<ModelApi> = new Set(['openai-audio', 'openai-batches', 'openai-files']);
+
+/**
+ * Reads an answer while it passes, in chunks of any size, never keeping more of it than one event or one number. Bytes MUST be decompressed.
+ */
+export class AnswerReader {
+  readonly #status: number;
+  readonly #form: AnswerForm;
+  readonly #notes: AnswerNotes;
+  readonly #events: EventStreamReader | undefined;
+  readonly #json: JsonPicker | undefined;
+  #isUnread = false;
+
+  /** @param contentType - Of the answer's head; decides how it is read, whatever was asked for */
+  constructor(request: ModelRequest, status: number, contentType: string | undefined) {
+    this.#status = status;
+    this.#form = FORMS[request.api];
+    this.#notes = new AnswerNotes(request);
+    const [type = ''] = (contentType ?? '').split(';', 1);
+    const essence = type.trim().toLowerCase();
+    if (essence === 'text/event-stream') this.#events = new EventStreamReader();
+    else if (/^application\/(?:[^;]+\+)?json$/.test(essence)) this.#json = new JsonPicker(this.#form.picks);
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#json?.push(chunk);
+    for (const event of this.#events?.push(chunk) ?? []) this.#readEvent(event);
+  }
+
+  /** @param isBroken - Whether the answer broke off, as far as the connection tells */
+  end(isBroken = false): ModelAnswer {
+    const last = this.#events?.end();
+    if (last !== undefined) this.#readEvent(last);
+    this.#readPicks();
+    const notes = this.#notes;
+    const isComplete = this.#isComplete(isBroken);
+    const outcome = this.#outcome(isComplete);
+    const problems = new Set<AnswerProblem>();
+    if (this.#isUnread || this.#json?.isCut === true || (this.#events?.skipped ?? 0) > 0)
+      problems.add('ANSWER_UNREAD');
+    if (notes.isUsageRepeated) problems.add('USAGE_REPEATED');
+    if (notes.isPricedOtherwise) problems.add('PRICED_OTHERWISE');
+    const isMade = this.#status < 400;
+    const usage = isMade && !notes.isPricedOtherwise ? this.#usage(problems) : undefined;
+    return {
+      usage,
+      estimate: isMade && usage === undefined && problems.has('USAGE_MISSING') ? this.#estimate() : undefined,
+      outcome,
+      model: notes.model,
+      outputBytes: notes.outputBytes,
+      isComplete,
+      errorCode: outcome === 'failure' ? (notes.errorCode ?? `HTTP_${this.#status}`) : undefined,
+      problems: [...problems],
+    };
+  }
+
+  #readEvent({ event, data }: ServerSentEvent): void {
+    const text = decodeUtf8(data);
+    if (text === '[DONE]') {
+      this.#form.onEvent(this.#notes, event, undefined);
+      return;
+    }
+    const value = tryParse(text);
+    if (isJsonObject(value)) this.#form.onEvent(this.#notes, event, value);
+    else this.#isUnread = true;
+  }
+
+  #readPicks(): void {
+    if (this.#json === undefined) return;
+    for (const { path, value } of this.#json.values) this.#form.onValue(this.#notes, path, value);
+    const { sizes = [], counts = [] } = this.#form.picks;
+    for (const path of sizes) this.#notes.outputBytes += this.#json.sizeOf(path);
+    for (const path of counts) this.#notes.images += this.#json.countOf(path);
+    if (this.#json.isWhole) this.#notes.hasOutput = true;
+    else this.#isUnread = true;
+  }
+
+  #isComplete(isBroken: boolean): boolean {
+    if (this.#events !== undefined) return this.#notes.isEnded;
+    if (this.#json !== undefined) return this.#json.isWhole;
+    const isKnown = this.#status >= 400 || ANY_CONTENT.has(this.#notes.request.api);
+    if (!isKnown) this.#isUnread = true;
+    return isKnown && !isBroken;
+  }
+
+  #outcome(isComplete: boolean): ModelAnswer['outcome'] {
+    if (this.#status >= 400 || this.#notes.errorCode !== undefined) return 'failure';
+    return isComplete && !this.#notes.isGoingOn ? 'success' : 'unknown';
+  }
+
+  #usage(problems: Set<AnswerProblem>): ModelUsage | undefined {
+    const { usage, isUsageFinal, request, webSearches, images } = this.#notes;
+    if (usage === undefined || !isUsageFinal) {
+      if (request.api === 'openai-images' && images > 0 && usage === undefined)
+        return { input: 0, output: 0, images };
+      problems.add('USAGE_MISSING');
+      return undefined;
+    }
+    try {
+      const read = readStated(request.api, usage);
+      // Usage of OpenAI does not count them.
+      return webSearches > 0 ? { ...read, webSearches } : read;
+    } catch (error) {
+      if (!(error instanceof NorthrootError) || error.code !== MODEL_USAGE_INVALID) throw error;
+      problems.add('USAGE_INVALID');
+      return undefined;
+    }
+  }
+
+  /** By what came, where that is all of what was made until then. */
+  #estimate(): ModelUsage | undefined {
+    const { request, usage, outputBytes, hasOutput, isOutputHidden } = this.#notes;
+    if (!hasOutput || isOutputHidden || this.#isUnread || mayThinkUnseen(request)) return undefined;
+    const output = Math.min(outputBytes, request.maxOutput ?? MAX_COUNT);
+    if (usage === undefined || request.api !== 'anthropic-messages')
+      return { input: request.inputBytes, output };
+    try {
+      const begun = memberOf(usage, 'output_tokens') ?? 0;
+      const most = typeof begun === 'number' && begun > output ? begun : output;
+      return readUsage('anthropic', { ...usage, output_tokens: most });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Chat completions do not show that there was reasoning. These models have none. */
+const PLAIN_MODELS = /(?:^|[/:])(?:gpt-3\.5|gpt-4(?![0-9])|chatgpt-4o)/;
+
+function mayThinkUnseen({ api, model, params }: ModelRequest): boolean {
+  if (api !== 'openai-chat' || PLAIN_MODELS.test(model)) return false;
+  return !isJsonObject(params) || memberOf(params, 'reasoning_effort') !== 'none';
+}
+
+/** @throws NorthrootError `MODEL_USAGE_INVALID` */
+function readStated(api: ModelApi, usage: JsonObject): ModelUsage {
+  const read = (kind: Parameters<typeof readUsage>[0], raw: JsonObject): ModelUsage =>
+    readUsage(kind, raw) as ModelUsage;
+  switch (api) {
+    case 'anthropic-messages':
+      return read('anthropic', usage);
+    case 'openai-responses':
+      return read('openai-responses', usage);
+    case 'openai-images':
+      return withParts(read('openai-responses', usage), usage);
+    case 'openai-audio': {
+      if ((memberOf(usage, 'type') ?? 'tokens') !== 'tokens')
+        throw new NorthrootError(MODEL_USAGE_INVALID, 'expected tokens, found another unit');
+      return withParts(read('openai-responses', usage), usage);
+    }
+    default:
+      return read('openai-chat', usage);
+  }
+}
+
+/** Images and sound within the tokens. Some state the details of the output, others only that all of it is images. */
+function withParts(read: ModelUsage, usage: JsonObject): ModelUsage {
+  const inputs = objectOf(memberOf(usage, 'input_tokens_details') ?? memberOf(usage, 'input_token_details'));
+  const outputs = memberOf(usage, 'output_tokens_details');
+  const part = (object: JsonObject, name: string, whole: number): number | undefined => {
+    const value = memberOf(object, name);
+    if (value === undefined) return undefined;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= whole) return value;
+    throw new NorthrootError(MODEL_USAGE_INVALID, `expected ${name} to be a part of ${whole}`);
+  };
+  const isImages = Object.keys(inputs).includes('image_tokens');
+  const outputImage =
+    outputs === undefined ? read.output : part(objectOf(outputs), 'image_tokens', read.output);
+  const parts: Record<string, number | undefined> = {
+    inputImage: part(inputs, 'image_tokens', read.input),
+    inputAudio: part(inputs, 'audio_tokens', read.input),
+    outputImage: isImages ? outputImage : undefined,
+  };
+  const stated = Object.entries(parts).filter(([, count]) => count !== undefined);
+  return { ...read, ...Object.fromEntries(stated) };
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

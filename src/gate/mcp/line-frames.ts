@@ -1,0 +1,59 @@
+/** Messages that are lines (MCP over stdio): bytes in, whole lines out. What is longer than the bound is skipped, and told of. */
+
+/** A line without its end, or one that was too long. */
+export type LineFrame = Uint8Array | 'too long';
+
+/** The most bytes of a message over stdio, by default. */
+export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** Splits bytes, given in pieces of any size, at line feeds. Keeps at most one line that is not whole. */
+export class LineFrames {
+  readonly #maxBytes: number;
+  #pieces: Uint8Array[] = [];
+  #size = 0;
+  #isSkipping = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  *push(chunk: Uint8Array): Generator<LineFrame, void, void> {
+    let from = 0;
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, from);
+      this.#add(chunk.subarray(from, end === -1 ? chunk.length : end));
+      if (end === -1) return;
+      yield this.#take();
+      from = end + 1;
+    }
+  }
+
+  /** What follows the last line feed; undefined for nothing. */
+  end(): LineFrame | undefined {
+    return this.#size === 0 && !this.#isSkipping ? undefined : this.#take();
+  }
+
+  #add(piece: Uint8Array): void {
+    if (this.#isSkipping || piece.length === 0) return;
+    this.#size += piece.length;
+    // The carriage return before a line feed is part of its end.
+    if (this.#size > this.#maxBytes + 1) {
+      this.#isSkipping = true;
+      this.#pieces = [];
+    } else this.#pieces.push(piece);
+  }
+
+  #take(): LineFrame {
+    const [first = new Uint8Array(0), second] = this.#pieces;
+    let line = second === undefined ? first : Buffer.concat(this.#pieces, this.#size);
+    if (line.at(-1) === CARRIAGE_RETURN) line = line.subarray(0, -1);
+    const isTooLong = this.#isSkipping || line.length > this.#maxBytes;
+    this.#pieces = [];
+    this.#size = 0;
+    this.#isSkipping = false;
+    return isTooLong ? 'too long' : line;
+  }
+}
