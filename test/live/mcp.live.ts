@@ -58,12 +58,12 @@ const proxyOf = (server: string, upstream: string): Promise<string> =>
 
 /** What server-everything was asked by version 1 of the SDK, where `get-env` is not granted, and two calls of the last tool. */
 const ASKED_V1 = {
+  'mcp.everything.get-structured-content': 2,
   'mcp.everything.echo': 9,
   'mcp.everything.get-sum': 9,
   'mcp.everything.trigger-*': 9,
   'mcp.everything.simulate-research-query': 1,
   'mcp.everything.no-such-tool': 1,
-  'mcp.everything.get-structured-content': 2,
 };
 
 function expectV1(told: unknown): void {
@@ -101,7 +101,7 @@ function expectV1(told: unknown): void {
       all('trigger-elicitation-request', 'success'),
       all('simulate-research-query', 'success'),
       all('no-such-tool', 'failure MCP_TOOL_ERROR'),
-      all('get-env', 'deny TOOL_NOT_GRANTED'),
+      all('get-env', 'deny TOOL_NOT_ALLOWED'),
       all('get-structured-content', 'success'),
       all('get-structured-content', 'success'),
       all('get-structured-content', 'deny RESERVATION_OVER_CAP'),
@@ -126,7 +126,7 @@ const EVENTS_V2 = [
   'mcp.live.fail failure MCP_TOOL_ERROR',
   'mcp.live.steps success',
   'mcp.live.wait unknown',
-  'mcp.live.test_simple_text deny TOOL_NOT_GRANTED',
+  'mcp.live.test_simple_text deny TOOL_NOT_ALLOWED',
 ].sort();
 
 function expectV2(told: unknown, version: string): void {
