@@ -1,7 +1,7 @@
 /** Which API a request is of, and what it may cost. */
 
 import { isJsonObject, type JsonValue } from '../../base/json/value.js';
-import { sha256Digest } from '../../base/value/digest.js';
+import { formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import { modelToolName } from '../sdk/usage.js';
 import { readMessages } from './anthropic-messages.js';
@@ -164,7 +164,7 @@ function readCall(
     );
   const value = isJson ? parseBody(body) : undefined;
   const members = value === undefined ? undefined : new RequestMembers(value);
-  const params: JsonValue = value ?? { body_digest: sha256Digest(body) as string, bytes: body.length };
+  const params: JsonValue = value ?? { body_digest: formatDigest(sha256Digest(body)), bytes: body.length };
   const { addedInput, ...bounds } =
     read !== undefined && members !== undefined
       ? read(members)
