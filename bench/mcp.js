@@ -1,17 +1,18 @@
 /**
- * What the tap of MCP on stdio costs: the round trip of `tools/call` through it beside none, against a server that answers at once.
- * `node bench/mcp.js [--calls N] [--rounds N]`, after `npm run build`. Each round makes the calls one after the other, with and without the
- * tap by turns; of medians the least counts.
+ * What the tap of MCP on stdio costs: the round trip of `tools/call` through it beside none, against a server that answers at once, and
+ * beside what a gate in this process takes to decide and to settle, which is mostly waiting for the disk. `node bench/mcp.js [--calls N]
+ * [--rounds N]`, after `npm run build`. Each round makes the calls one after the other, by turns; of medians the least counts.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { createSigner, Gate, parsePrivateKey } from '../dist/api/index.js';
 
 const { values } = parseArgs({
   options: { calls: { type: 'string', default: '1000' }, rounds: { type: 'string', default: '3' } },
@@ -65,6 +66,31 @@ class Peer {
   }
 }
 
+/** The same calls, without a server. */
+class Alone {
+  #gate;
+  #id = 0;
+
+  static async open(ledger) {
+    const signer = createSigner(parsePrivateKey(readFileSync(`${ledger}.key`)));
+    const alone = new Alone();
+    alone.#gate = await Gate.open(ledger, { signer, principalId: 'agent:a1', coverage: 'proxy' });
+    return alone;
+  }
+
+  async call() {
+    const n = (this.#id += 1);
+    const began = performance.now();
+    const { ref } = await this.#gate.decide({ tool: 'mcp.bench.echo', params: { n } });
+    await this.#gate.settle(ref, { outcome: 'success', output: { n } });
+    return performance.now() - began;
+  }
+
+  close() {
+    return this.#gate.close();
+  }
+}
+
 function quantiles(times) {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
@@ -88,11 +114,15 @@ try {
     '1d',
   );
   const tap = [NORTHROOT, 'mcp', ledger, '--principal', 'agent:a1', '--server', 'bench', '--'];
-  const peers = { direct: DIRECT, tapped: [...tap, process.execPath, ...DIRECT] };
-  const found = { direct: [], tapped: [] };
+  const starts = {
+    direct: () => new Peer(DIRECT),
+    alone: () => Alone.open(ledger),
+    tapped: () => new Peer([...tap, process.execPath, ...DIRECT]),
+  };
+  const found = { direct: [], alone: [], tapped: [] };
   for (let round = 0; round < rounds; round += 1) {
-    for (const [name, args] of Object.entries(peers)) {
-      const peer = new Peer(args);
+    for (const [name, start] of Object.entries(starts)) {
+      const peer = await start();
       for (let n = 0; n < 50; n += 1) await peer.call();
       const times = [];
       for (let n = 0; n < calls; n += 1) times.push(await peer.call());
@@ -101,11 +131,10 @@ try {
     }
   }
   for (const name of ['median', 'p99']) {
-    const [direct, tapped] = [found.direct, found.tapped].map((all) =>
-      Math.min(...all.map((each) => each[name])),
-    );
+    const least = (peer) => Math.min(...found[peer].map((each) => each[name]));
+    const [direct, alone, tapped] = [least('direct'), least('alone'), least('tapped')];
     console.log(
-      `tools/call, ${name}: ${direct.toFixed(2)} ms without the tap, ${tapped.toFixed(2)} ms through it: + ${(tapped - direct).toFixed(2)} ms, ${(tapped / direct).toFixed(1)} times`,
+      `tools/call, ${name}: ${direct.toFixed(2)} ms without the tap, ${tapped.toFixed(2)} ms through it: + ${(tapped - direct).toFixed(2)} ms, ${(tapped / direct).toFixed(0)} times; the gate alone takes ${alone.toFixed(2)} ms`,
     );
   }
   northroot('verify', '--quiet', ledger);

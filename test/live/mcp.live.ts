@@ -96,7 +96,7 @@ function expectV1(told: unknown): void {
       ...SUMS.map(() => all('get-sum', 'success')),
       all('get-sum', 'failure MCP_TOOL_ERROR'),
       all('trigger-long-running-operation', 'success'),
-      all('trigger-long-running-operation', 'unknown'),
+      all('trigger-long-running-operation', 'unknown MCP_CLOSED'),
       all('trigger-sampling-request', 'success'),
       all('trigger-elicitation-request', 'success'),
       all('simulate-research-query', 'success'),
@@ -125,7 +125,7 @@ const EVENTS_V2 = [
   'mcp.live.deploy success',
   'mcp.live.fail failure MCP_TOOL_ERROR',
   'mcp.live.steps success',
-  'mcp.live.wait unknown',
+  'mcp.live.wait unknown MCP_CLOSED',
   'mcp.live.test_simple_text deny TOOL_NOT_ALLOWED',
 ].sort();
 
