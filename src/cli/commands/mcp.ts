@@ -5,6 +5,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { Gate } from '../../gate/gate.js';
+import { serveGateTools } from '../../gate/mcp/gate-tools.js';
 import type { McpSubject } from '../../gate/mcp/guarded-call.js';
 import type { McpEvent, McpGuardOptions } from '../../gate/mcp/mcp-calls.js';
 import { McpGuard } from '../../gate/mcp/mcp-guard.js';
@@ -19,6 +20,7 @@ import { type AdviserChoice, advisersOf, withAdvisers } from './serve.js';
 
 interface McpCommandOptions extends DecidingChoice, AdviserChoice {
   readonly server?: string;
+  readonly gate?: boolean;
   readonly principal: string;
   readonly reserve?: string[];
   readonly ttl?: number;
@@ -38,7 +40,7 @@ const SUBJECTS: readonly McpSubject[] = ['resources', 'prompts', 'sampling'];
 const NOTES = `
 Put it before the command of a server in the settings of its client. A call of the tool T is recorded as mcp.NAME.T: grant it by that
 name, or all by 'mcp.NAME.*'. Messages other than calls pass at once; the server's standard error is not touched. The exit status is the
-server's.`;
+server's. With --gate an agent can ask what is left of its grants, what was decided, and for approvals.`;
 
 export function addMcp(program: Command, run: Run): void {
   const command = program
@@ -50,6 +52,7 @@ export function addMcp(program: Command, run: Run): void {
     .argument('<ledger>', 'the file or folder')
     .argument('[command...]', 'after --: the server and its arguments')
     .option('--server <name>', 'what grants call the server')
+    .option('--gate', "serve the gate's own tools instead: budget, why, request_approval")
     .option('--principal <id>', 'who calls', principalId, 'agent:mcp')
     .option(
       '--reserve <amounts>',
@@ -80,7 +83,11 @@ export function addMcp(program: Command, run: Run): void {
     .addHelpText('after', NOTES);
   withDeciding(withAdvisers(command)).action(
     (ledger: string, server: readonly string[], options: McpCommandOptions) =>
-      run((context) => guardServer(context, ledger, server, options)),
+      run((context) =>
+        options.gate === true
+          ? serveTools(context, ledger, server, options)
+          : guardServer(context, ledger, server, options),
+      ),
   );
 }
 
@@ -114,6 +121,43 @@ async function guardServer(
   } finally {
     await opened?.close();
   }
+}
+
+async function serveTools(
+  context: Context,
+  path: string,
+  command: readonly string[],
+  options: McpCommandOptions,
+): Promise<Outcome> {
+  const { terminal, signal } = context;
+  if (command.length > 0 || options.server !== undefined)
+    throw usageError('--gate serves tools of its own: it takes no --server and no command');
+  const { principal, maxMessage } = options;
+  const trust = await readTrustPolicy(options.trust);
+  let opened: Gate | undefined;
+  const open = async (): Promise<Gate> => {
+    try {
+      opened = await openGate(context, path, options);
+      return opened;
+    } catch (error) {
+      sayProblem(terminal, { kind: 'not-open', error });
+      throw error;
+    }
+  };
+  context.endsInItsTime();
+  try {
+    await serveGateTools({
+      open,
+      principal,
+      signal,
+      howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+      ...defined({ trust, maxMessageBytes: maxMessage }),
+    });
+  } finally {
+    await opened?.close();
+  }
+  terminal.finish();
+  return { stopped: 0 };
 }
 
 function makeGuard(

@@ -157,7 +157,7 @@ describe('a call of a tool', () => {
     );
     const last = await stepOf(steps.at(-1)!);
     expect(JSON.stringify(last)).toContain('MCP_TOO_MANY_CALLS');
-    const all = await Promise.all(steps.map(({ step }) => step));
+    const all = await Promise.all(steps.map(async ({ step }) => step));
     expect(all.filter(({ kind }) => kind === 'forward')).toHaveLength(MAX_OPEN_CALLS);
     await guard.close();
     expect(story(place).filter((each) => each === 'unknown MCP_CLOSED')).toHaveLength(MAX_OPEN_CALLS);
@@ -580,6 +580,6 @@ describe('a guard', () => {
     ['an amount that is none', { reserve: { usd: 'x' } }],
   ])('refuses %s', (_, options) => {
     const open = (): Promise<never> => Promise.reject(new Error());
-    expect(() => new McpGuard({ open, server: 's', ...options } as never)).toThrow(/McpGuard|usd/);
+    expect(() => new McpGuard({ open, server: 's', ...options })).toThrow(/McpGuard|usd/);
   });
 });

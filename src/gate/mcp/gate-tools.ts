@@ -1,0 +1,381 @@
+/**
+ * The gate's own tools, as a server of MCP: what an agent may ask about its own grants and calls, and how it asks for an approval. Both eras
+ * are spoken. An agent is told of nothing but its own.
+ */
+
+import type { Readable, Writable } from 'node:stream';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { formatDigest, sha256Digest } from '../../base/value/digest.js';
+import { escapeToolName, isToolName } from '../../base/value/tool.js';
+import { VERSION } from '../../base/version.js';
+import { LedgerView } from '../../log/read/ledger-view.js';
+import type { TrustPolicy } from '../../format/schema/generated/types.js';
+import { decimalsOf } from '../../rules/report/accounts.js';
+import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
+import type { Gate } from '../gate.js';
+import { isModern } from './guarded-call.js';
+import {
+  errorMessage,
+  memberOf,
+  readFrame,
+  RPC_INTERNAL_ERROR,
+  RPC_INVALID_PARAMS,
+  RPC_INVALID_REQUEST,
+  RPC_PARSE_ERROR,
+  type RpcId,
+  writeMessage,
+} from './json-rpc.js';
+import { DEFAULT_MAX_MESSAGE_BYTES, LineFrames } from './line-frames.js';
+
+export interface GateToolsOptions {
+  /** Opens the gate, at the first call of a tool; where it fails, once more at the next. */
+  readonly open: () => Promise<Gate>;
+  /** Of whom it tells, and for whom it asks. */
+  readonly principal: string;
+  readonly trust?: TrustPolicy | undefined;
+  /** How to approve a request, in words. */
+  readonly howToApprove?: ((authorization: string) => string) | undefined;
+}
+
+export interface ServeGateToolsOptions extends GateToolsOptions {
+  readonly input?: Readable | undefined;
+  readonly output?: Writable | undefined;
+  readonly maxMessageBytes?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The versions of the legacy era, newest first. */
+const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
+const MODERN_VERSIONS: readonly string[] = ['2026-07-28'];
+const RPC_METHOD_NOT_FOUND = -32601;
+const RPC_UNSUPPORTED_VERSION = -32022;
+const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
+const SERVER_INFO = { name: 'northroot', version: VERSION };
+const INSTRUCTIONS =
+  'Ask budget what is left before costly work, why of a call that was denied, and request_approval before a call that needs a person.';
+/** How long lists may be kept, in milliseconds: they never change. */
+const LIST_TTL_MS = 3_600_000;
+const MAX_GRANTS = 100;
+const MAX_ID = 200;
+
+const TOOLS = [
+  {
+    name: 'budget',
+    title: 'What is left',
+    description:
+      'Tells what your grants allow: for each the cap, and the amounts used, reserved and left, by unit, and until when it holds.',
+    inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  {
+    name: 'why',
+    title: 'What was decided of a call',
+    description:
+      'Tells what the ledger says of one of your calls: whether it was allowed, by which checks, under which grant, and how it ended.',
+    inputSchema: {
+      type: 'object',
+      properties: { id: { type: 'string', description: 'the id of its authorization, sha-256:…' } },
+      required: ['id'],
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  {
+    name: 'request_approval',
+    title: 'Ask for an approval',
+    description:
+      'Asks that a person approve one call, before you make it. Give exactly the tool and the arguments of the call. When it is approved, make that same call once.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        tool: { type: 'string', description: 'as grants name it, such as mcp.files.write' },
+        arguments: { type: 'object', description: 'the arguments of the call' },
+      },
+      required: ['tool'],
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  },
+];
+
+/**
+ * Serves the tools over stdio until the input ends or the signal is aborted: messages are lines, answered in order.
+ * @param input - Default: standard input
+ * @param maxMessageBytes - Default 16 MiB
+ */
+export async function serveGateTools({
+  input = process.stdin,
+  output = process.stdout,
+  maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES,
+  signal,
+  ...options
+}: ServeGateToolsOptions): Promise<void> {
+  const tools = new GateTools(options);
+  const lines = new LineFrames(maxMessageBytes);
+  const stop = (): void => void input.destroy();
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted === true) stop();
+  try {
+    for await (const chunk of input as AsyncIterable<Uint8Array>) {
+      for (const line of lines.push(chunk)) {
+        const answer =
+          line === 'too long'
+            ? errorMessage(null, RPC_INVALID_REQUEST, `expected at most ${maxMessageBytes} bytes a message`)
+            : await tools.answer(line);
+        if (answer !== undefined) await write(output, answer);
+      }
+    }
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Waits for its reader, or that it goes. */
+function write(output: Writable, message: Uint8Array): Promise<void> {
+  return new Promise((resolve) => output.write(Buffer.concat([message, LINE_END]), () => resolve()));
+}
+
+const LINE_END = Buffer.from('\n');
+
+/** A tool's answer: to the model as JSON, and as an error where `isError`. */
+interface Told {
+  readonly value: object;
+  readonly isError?: boolean;
+}
+
+/** See the head of this file. */
+export class GateTools {
+  readonly #options: GateToolsOptions;
+  #opened: Promise<Gate> | undefined;
+
+  constructor(options: GateToolsOptions) {
+    this.#options = options;
+  }
+
+  async #gate(): Promise<Gate> {
+    this.#opened ??= this.#options.open();
+    try {
+      return await this.#opened;
+    } catch (error) {
+      this.#opened = undefined;
+      throw error;
+    }
+  }
+
+  /** Answers one message. @returns Undefined where none is due. Never rejects. */
+  async answer(message: Uint8Array): Promise<Uint8Array | undefined> {
+    const frame = readFrame(message);
+    switch (frame.kind) {
+      case 'noise':
+      case 'notification':
+      case 'response':
+        return undefined;
+      case 'broken':
+        return errorMessage(null, RPC_PARSE_ERROR, 'expected a message of JSON-RPC');
+      case 'batch':
+        return errorMessage(null, RPC_INVALID_REQUEST, 'expected one message, not a batch');
+      case 'other':
+        return errorMessage(frame.id, RPC_INVALID_REQUEST, 'expected a request of JSON-RPC');
+      case 'request': {
+        const { id, ambiguity } = frame;
+        if (ambiguity !== undefined)
+          return errorMessage(id, RPC_INVALID_REQUEST, `expected strict JSON: ${ambiguity}`);
+        try {
+          return await this.#request(id, frame.method, memberOf(frame.value, 'params'));
+        } catch (error) {
+          const code = error instanceof NorthrootError ? error.code : 'INTERNAL_ERROR';
+          return errorMessage(id, RPC_INTERNAL_ERROR, printable(code, 64));
+        }
+      }
+    }
+  }
+
+  async #request(id: RpcId, method: string, params: JsonValue | undefined): Promise<Uint8Array> {
+    const version = memberOf(memberOf(params, '_meta'), PROTOCOL_VERSION);
+    const isNew = isModern(params);
+    if (isNew && !MODERN_VERSIONS.includes(version as string))
+      return errorMessage(id, RPC_UNSUPPORTED_VERSION, 'this version of the protocol is not spoken', {
+        supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
+        requested: printable(version as string, 64),
+      });
+    const result = (value: object): Uint8Array =>
+      writeMessage({ id, result: isNew ? { resultType: 'complete', ...value } : value });
+    const kept = isNew ? { ttlMs: LIST_TTL_MS, cacheScope: 'public' } : {};
+    switch (method) {
+      case 'initialize': {
+        const asked = memberOf(params, 'protocolVersion');
+        return result({
+          protocolVersion: LEGACY_VERSIONS.find((each) => each === asked) ?? LEGACY_VERSIONS[0],
+          capabilities: { tools: {} },
+          serverInfo: SERVER_INFO,
+          instructions: INSTRUCTIONS,
+        });
+      }
+      case 'server/discover':
+        return result({
+          supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
+          capabilities: { tools: {} },
+          serverInfo: SERVER_INFO,
+          instructions: INSTRUCTIONS,
+          ...kept,
+        });
+      case 'ping':
+        return result({});
+      case 'tools/list':
+        return result({ tools: TOOLS, ...kept });
+      case 'tools/call': {
+        const told = await this.#call(memberOf(params, 'name'), memberOf(params, 'arguments') ?? {});
+        if (told === undefined) return errorMessage(id, RPC_INVALID_PARAMS, 'there is no such tool');
+        const content = [{ type: 'text', text: JSON.stringify(told.value, undefined, 2) }];
+        const isError = told.isError === true ? { isError: true } : {};
+        return result({ content, structuredContent: told.value, ...isError });
+      }
+      default:
+        return errorMessage(id, RPC_METHOD_NOT_FOUND, 'there is no such method');
+    }
+  }
+
+  async #call(name: JsonValue | undefined, given: JsonValue): Promise<Told | undefined> {
+    const tool = TOOLS.find((each) => each.name === name);
+    if (tool === undefined) return undefined;
+    if (!isJsonObject(given)) return refused('USAGE', 'arguments: expected an object');
+    const known = Object.keys(tool.inputSchema.properties);
+    if (!Object.keys(given).every((each) => known.includes(each)))
+      return refused('USAGE', `arguments: expected only ${known.join(', ') || 'none'}`);
+    try {
+      switch (tool.name) {
+        case 'budget':
+          return await this.#budget();
+        case 'why':
+          return await this.#why(memberOf(given, 'id'));
+        default:
+          return await this.#requestApproval(memberOf(given, 'tool'), memberOf(given, 'arguments') ?? {});
+      }
+    } catch (error) {
+      if (!(error instanceof NorthrootError))
+        return refused('INTERNAL_ERROR', 'the ledger could not be asked');
+      return refused(error.code, error.message);
+    }
+  }
+
+  async #budget(): Promise<Told> {
+    const { principal } = this.#options;
+    const gate = await this.#gate();
+    const all = await gate.ledger.budget();
+    const own = all.filter(({ principalId }) => principalId === principal);
+    const grants = own.slice(-MAX_GRANTS).map((grant) => ({
+      grant: grant.eventId,
+      ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+      ...(grant.withdrawn === undefined ? {} : { withdrawn: true }),
+      units: decimalsOf(grant.balances, grant.actionCaps),
+      running: grant.started.length,
+    }));
+    return {
+      value: {
+        principal,
+        grants,
+        ...(own.length > grants.length ? { left_out: own.length - grants.length } : {}),
+      },
+    };
+  }
+
+  async #why(id: JsonValue | undefined): Promise<Told> {
+    if (typeof id !== 'string' || id === '' || id.length > MAX_ID)
+      return refused('USAGE', 'id: expected sha-256:…');
+    const { principal, trust } = this.#options;
+    const gate = await this.#gate();
+    const missing = refused('EVENT_NOT_FOUND', 'none of your calls has this id');
+    let history;
+    try {
+      history = await new LedgerView(gate.ledger.path, { trust }).explainEvent(id);
+    } catch (error) {
+      // Whether others have such an event is not told.
+      if (error instanceof NorthrootError && MISSING.has(error.code)) return missing;
+      throw error;
+    }
+    const { event, event_id: eventId, seq, verdict, executions } = history;
+    if (event['principal_id'] !== principal) return missing;
+    return {
+      value: {
+        id: eventId,
+        seq,
+        verdict,
+        event: pick(event, [
+          'event_type',
+          'occurred_at',
+          'decision',
+          'decision_code',
+          'checks',
+          'authorization',
+          'tool_name',
+          'outcome',
+          'error_code',
+          'meter_used',
+        ]),
+        executions: executions.map((each) =>
+          pick(each.event, ['outcome', 'error_code', 'ended_at', 'meter_used']),
+        ),
+      },
+    };
+  }
+
+  async #requestApproval(tool: JsonValue | undefined, params: JsonValue): Promise<Told> {
+    if (typeof tool !== 'string' || tool === '') return refused('USAGE', 'tool: expected the name of a tool');
+    if (!isJsonObject(params)) return refused('USAGE', 'arguments: expected an object');
+    const { principal, howToApprove } = this.#options;
+    const gate = await this.#gate();
+    const call = { tool: isToolName(tool) ? tool : escapeToolName(tool), params, principal, start: false };
+    // What needs no approval is not reserved by asking.
+    const answer = await gate.ask(call);
+    if (answer.effect === 'deny') return refused(answer.code, answer.reason ?? 'the call would be denied');
+    const needless = { value: { status: 'not_needed', tool: call.tool } };
+    if (answer.effect !== 'ask') return needless;
+    const told = (request: string, need: ApprovalNeed | undefined): Told => ({
+      value: {
+        status: 'waiting',
+        request,
+        tool: call.tool,
+        approvers: need?.approvers ?? [],
+        count: need?.count ?? 1,
+        ...(howToApprove === undefined ? {} : { how: howToApprove(request) }),
+      },
+    });
+    // Asked for before, by this tool or by the call itself.
+    const digest = formatDigest(sha256Digest(canonicalBytes(params)));
+    const asked = (await gate.ledger.requests()).find(
+      (each) =>
+        each.status === 'waiting' &&
+        each.principalId === principal &&
+        each.toolName === call.tool &&
+        each.paramsDigest === digest,
+    );
+    if (asked !== undefined) return told(asked.eventId, asked.need);
+    const decision = await gate.decide(call);
+    if (decision.effect === 'deny')
+      return refused(decision.code, decision.reason ?? 'the call would be denied');
+    if (decision.effect !== 'ask') {
+      // Approved between the two.
+      await gate.release({ ref: decision.ref, principal });
+      return needless;
+    }
+    return told(decision.authorization, decision.need);
+  }
+}
+
+/** Why a record cannot be found. */
+const MISSING: ReadonlySet<string> = new Set(['RECORD_NOT_FOUND', 'RECORD_AMBIGUOUS', 'USAGE']);
+
+function refused(code: string, reason: string): Told {
+  return { value: { code, reason: printable(reason, 1_000) }, isError: true };
+}
+
+function pick(event: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => (event[name] === undefined ? [] : [[name, event[name]]])),
+  );
+}
