@@ -154,17 +154,24 @@ export class JsonPicker {
   /** The place of the quote that ends the text, or the end of the chunk. */
   #skipText(chunk: Uint8Array, start: number): number {
     let at = start;
-    for (; at < chunk.length; at += 1) {
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (chunk[at] === BACKSLASH) this.#isEscaped = true;
-      else if (chunk[at] === QUOTE) break;
+    if (this.#isEscaped && at < chunk.length) {
+      this.#isEscaped = false;
+      at += 1;
     }
-    return at;
+    while (at < chunk.length) {
+      const quote = chunk.indexOf(QUOTE, at);
+      const end = quote < 0 ? chunk.length : quote;
+      const backslash = chunk.subarray(at, end).indexOf(BACKSLASH);
+      if (backslash < 0) return end;
+      at += backslash + 2;
+    }
+    this.#isEscaped = at > chunk.length;
+    return chunk.length;
   }
 
   #holdKey(bytes: Uint8Array): void {
     this.#keyBytes += bytes.length;
-    if (this.#keyBytes <= MAX_KEY_BYTES) this.#key.push(bytes.slice());
+    if (this.#keyBytes <= MAX_KEY_BYTES) this.#key.push(new Uint8Array(bytes));
   }
 
   #endKey(): void {
@@ -220,7 +227,7 @@ export class JsonPicker {
 
   #hold(bytes: Uint8Array): void {
     this.#heldBytes += bytes.length;
-    if (this.#heldBytes <= MAX_VALUE_BYTES) this.#held.push(bytes.slice());
+    if (this.#heldBytes <= MAX_VALUE_BYTES) this.#held.push(new Uint8Array(bytes));
     else this.#held = [];
   }
 
