@@ -112,6 +112,8 @@ export default tseslint.config(
         URL: 'readonly',
         AbortController: 'readonly',
         performance: 'readonly',
+        fetch: 'readonly',
+        setTimeout: 'readonly',
       },
     },
   },

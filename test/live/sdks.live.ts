@@ -4,15 +4,11 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { Peers } from './peers.js';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Where the SDKs are, or are put: a folder that stays, since they are large. */
-const FOLDER = process.env['SDKS'] ?? join(tmpdir(), 'northroot-sdks');
 /** The version of Node that version 7 of `ai` is installed for. */
 const NODE_OF_AI7 = 22;
 const PACKAGES = {
@@ -34,31 +30,9 @@ function hasNode(major: number): boolean {
   return Number(process.versions.node.split('.')[0]) >= major;
 }
 
-/** Why the SDKs cannot be run here; undefined if they can. */
-function findObstacle(): string | undefined {
-  if (!existsSync(join(ROOT, 'dist/gate/sdk/ai.js'))) return 'there is no build: npm run build';
-  const modules = join(FOLDER, 'node_modules');
-  if (!Object.keys(PACKAGES).every((name) => existsSync(join(modules, name)))) {
-    mkdirSync(FOLDER, { recursive: true });
-    const own = { private: true, type: 'module', dependencies: PACKAGES };
-    writeFileSync(join(FOLDER, 'package.json'), JSON.stringify(own));
-    const args = [
-      'install',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      '--legacy-peer-deps',
-      '--engine-strict=false',
-    ];
-    const { status, stderr } = spawnSync('npm', args, { cwd: FOLDER, encoding: 'utf8' });
-    if (status !== 0) return `npm cannot install the SDKs: ${stderr.slice(-300)}`;
-  }
-  if (!existsSync(join(modules, 'northroot'))) symlinkSync(ROOT, join(modules, 'northroot'));
-  return undefined;
-}
-
-const obstacle = findObstacle();
-const hasAi7 = existsSync(join(FOLDER, 'node_modules/ai7'));
+const peers = new Peers('sdks', PACKAGES, process.env['SDKS']);
+const obstacle = peers.findObstacle();
+const hasAi7 = existsSync(join(peers.folder, 'node_modules/ai7'));
 if (obstacle !== undefined) console.warn(`skipped: ${obstacle}`);
 else if (!hasAi7) console.warn(`skipped: ai 7 needs Node ${NODE_OF_AI7}`);
 
@@ -77,7 +51,7 @@ interface Told {
 /** What a program prints of each of its ledgers. */
 function run(program: string, ...args: readonly string[]): Told[] {
   const { status, stdout, stderr } = spawnSync(process.execPath, [`${program}.js`, ...args], {
-    cwd: FOLDER,
+    cwd: peers.folder,
     encoding: 'utf8',
     timeout: 200_000,
   });
@@ -102,8 +76,6 @@ const metered = (model: string, rest: string): string =>
 const oneDenial = [expect.stringContaining(DENIED)];
 
 describe.skipIf(obstacle !== undefined)('agent SDKs', () => {
-  beforeAll(() => cpSync(join(ROOT, 'test/live/sdks'), FOLDER, { recursive: true }));
-
   it.each(hasAi7 ? ['ai', 'ai7'] : ['ai'])('%s', (name) => {
     const [two, failing, streamed, approved] = run('ai', name);
     const model = metered('llm.mock/m-1', ' usd|digest');
