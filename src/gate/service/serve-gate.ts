@@ -72,6 +72,7 @@ export const LIMITS: HttpLimits = {
   maxBodyBytes: MAX_GATE_BODY_BYTES,
   maxPending: MAX_PENDING,
   graceMs: GRACE_MS,
+  isExempt: (path) => path === '/healthz',
   refuse: (status) => ({
     status,
     contentType: 'application/json; charset=utf-8',
@@ -85,7 +86,10 @@ export const LIMITS: HttpLimits = {
   }),
 };
 
-/** @throws NorthrootError `SOCKET_IN_USE` */
+/**
+ * Removes a socket that a killed service left.
+ * @throws NorthrootError `SOCKET_IN_USE`
+ */
 export async function removeStale(path: string): Promise<void> {
   const kind = await kindOfPath(path);
   if (kind === 'missing') return;
