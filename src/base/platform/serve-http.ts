@@ -1,7 +1,7 @@
 /** A bounded HTTP/1.1 server on node:http, with limits of size, time and number. TLS is for a proxy in front of it. Node alone has it. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 
@@ -32,6 +32,8 @@ export interface HttpLimits {
   readonly maxBodyBytes: number;
   /** The most requests that are being answered. Default 256. */
   readonly maxPending?: number | undefined;
+  /** Paths that are answered however many others are pending. Default: none. */
+  readonly isExempt?: ((path: string) => boolean) | undefined;
   /** How long a client may take to send a request, in milliseconds. Default 15,000. */
   readonly requestTimeoutMs?: number | undefined;
   /** How long {@link HttpServer.close} waits for answers, in milliseconds. Default 2,000. */
@@ -48,6 +50,8 @@ export interface HttpServer {
 }
 
 const MAX_CONNECTIONS = 1_024;
+/** Of all bodies together that are being read or answered. */
+const MAX_BODIES_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MAX_PENDING = 256;
 const MAX_HEADER_BYTES = 8 * 1024;
 const KEEP_ALIVE_MS = 30_000;
@@ -67,7 +71,7 @@ export async function serveHttp(
   limits: HttpLimits,
 ): Promise<HttpServer> {
   const { maxPending = DEFAULT_MAX_PENDING, requestTimeoutMs = 15_000, graceMs = DEFAULT_GRACE_MS } = limits;
-  const state = { pending: 0, isStopping: false };
+  const state: State = { pending: 0, bodyBytes: 0, isStopping: false, connections: new Map() };
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -78,7 +82,11 @@ export async function serveHttp(
     },
     (request, response) => void respond(request, response),
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  server.on('connection', (socket) => {
+    state.connections.set(socket, 0);
+    socket.once('close', () => state.connections.delete(socket));
+    if (state.connections.size > MAX_CONNECTIONS) leaveOne(state.connections);
+  });
 
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // An aborted request loses its socket.
@@ -91,9 +99,9 @@ export async function serveHttp(
     response.on('close', leave);
     try {
       const answer =
-        state.pending > maxPending
+        state.pending > maxPending && limits.isExempt?.(request.url ?? '') !== true
           ? limits.refuse(503)
-          : await answerTo(handle, request, limits, gone.signal);
+          : await answerTo(handle, request, limits, state, gone.signal);
       const isLast = state.isStopping || !request.complete;
       response.writeHead(answer.status, {
         'Content-Type': answer.contentType,
@@ -131,27 +139,68 @@ export function urlOf(host = '127.0.0.1', { port }: AddressInfo): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+interface State {
+  /** Requests that are being answered. */
+  pending: number;
+  /** Bytes of their bodies. */
+  bodyBytes: number;
+  isStopping: boolean;
+  /** How many whole requests of each are being answered; the oldest first. */
+  readonly connections: Map<Socket, number>;
+}
+
+/** The oldest connection without a whole request gives way: whoever holds connections open keeps nobody out. */
+function leaveOne(connections: State['connections']): void {
+  for (const [socket, answering] of connections) {
+    if (answering > 0) continue;
+    connections.delete(socket);
+    socket.destroy();
+    return;
+  }
+}
+
 async function answerTo(
   handle: (request: HttpRequest) => Promise<HttpResponse>,
   request: IncomingMessage,
   { maxBodyBytes, refuse }: HttpLimits,
+  state: State,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
   const { method = '', url = '' } = request;
   const maxRead = maxBodyBytes * MAX_READ_FACTOR;
   if (Number(request.headers['content-length'] ?? 0) > maxRead) return refuse(413);
+  const { socket } = request;
+  const { connections } = state;
   const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxRead) throw new Error('the body has no end');
-    if (size <= maxBodyBytes) chunks.push(chunk);
+  let [size, kept] = [0, 0];
+  let isBusy = false;
+  const count = (more: 1 | -1): void => {
+    const answering = connections.get(socket);
+    if (answering !== undefined) connections.set(socket, answering + more);
+  };
+  let isCounted = false;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxRead) throw new Error('the body has no end');
+      isBusy ||= state.bodyBytes + chunk.length > MAX_BODIES_BYTES;
+      if (isBusy || size > maxBodyBytes) continue;
+      chunks.push(chunk);
+      kept += chunk.length;
+      state.bodyBytes += chunk.length;
+    }
+    if (size > maxBodyBytes) return refuse(413);
+    if (isBusy) return refuse(503);
+    count(1);
+    isCounted = true;
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name, [value].flat()[0] ?? '']),
+    );
+    return await handle({ method, path: url, headers, body: Buffer.concat(chunks), signal });
+  } finally {
+    state.bodyBytes -= kept;
+    if (isCounted) count(-1);
   }
-  if (size > maxBodyBytes) return refuse(413);
-  const headers = Object.fromEntries(
-    Object.entries(request.headers).map(([name, value]) => [name, [value].flat()[0] ?? '']),
-  );
-  return handle({ method, path: url, headers, body: Buffer.concat(chunks), signal });
 }
 
 /** @throws NorthrootError `LISTEN_FAILED` */

@@ -72,6 +72,7 @@ export const LIMITS: HttpLimits = {
   maxBodyBytes: MAX_GATE_BODY_BYTES,
   maxPending: MAX_PENDING,
   graceMs: GRACE_MS,
+  isExempt: (path) => path === '/healthz',
   refuse: (status) => ({
     status,
     contentType: 'application/json; charset=utf-8',

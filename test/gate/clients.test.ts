@@ -1,0 +1,228 @@
+/** Clients that mean harm: whatever they send, and however many they are, others are answered. */
+
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serveHttp } from '../../src/base/platform/serve-http.js';
+import type { Gate } from '../../src/gate/gate.js';
+import { serveGate, type ServeGateOptions } from '../../src/gate/service/serve-gate.js';
+import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
+import { memoryPlace } from '../agent/support.js';
+import { temporaryFolder } from '../writer/support.js';
+import { send } from './service-process.js';
+import { openGate } from './support.js';
+
+const READ = { ref: 'c1', session: 's', tool: 'fs.read', params: { path: '/x' } };
+/** As src/base/platform/serve-http.ts has it. */
+const MAX_CONNECTIONS = 1_024;
+
+async function serve(options: Partial<ServeGateOptions> = {}): Promise<{ gate: Gate; socket: string }> {
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 100_000 } });
+  const socket = join(temporaryFolder(), 's.sock');
+  const server = await serveGate({ gate, socket, ...options });
+  onTestFinished(() => server.close());
+  return { gate, socket };
+}
+
+/** A connection that has sent a text; what it was answered comes with its end. */
+function dial(socket: string, text = ''): Promise<{ connection: Socket; answered: Promise<string> }> {
+  return new Promise((resolve) => {
+    const connection = connect(socket);
+    let answer = '';
+    connection.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
+    connection.on('error', () => undefined);
+    onTestFinished(() => void connection.destroy());
+    const answered = new Promise<string>((done) => connection.once('close', () => done(answer)));
+    const ready = (): void => {
+      connection.write(text);
+      resolve({ connection, answered });
+    };
+    connection.once('connect', ready).once('close', ready);
+  });
+}
+
+function dialMany(socket: string, count: number, text: string): Promise<Awaited<ReturnType<typeof dial>>[]> {
+  return Promise.all(Array.from({ length: count }, () => dial(socket, text)));
+}
+
+const bodyOf = (call: object): string => JSON.stringify(call);
+const requestOf = (path: string, body: string, length = body.length): string =>
+  `POST ${path} HTTP/1.1\r\nHost: gate\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+
+async function expectServed(socket: string): Promise<void> {
+  expect(await send(socket, '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+  expect((await send(socket, '/v1/decide', { ...READ, ref: 'mine' })).body['effect']).toBe('allow');
+}
+
+describe('a service is there for others', () => {
+  it.each([
+    ['say nothing', ''],
+    ['send half of a header', 'POST /v1/decide HTTP/1.1\r\nHost: ga'],
+    ['send half of a body', requestOf('/v1/decide', '{"tool":', 100)],
+  ])('while so many as it has connections %s', async (_, text) => {
+    const { socket } = await serve();
+    await dialMany(socket, MAX_CONNECTIONS + 200, text);
+    await expectServed(socket);
+  });
+
+  it('while as many calls as may wait for an approval', async () => {
+    const rule = { tools: ['fs.write'], approvers: ['human:*'] };
+    const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 10_000 }, approvals: [rule] });
+    const socket = join(temporaryFolder(), 's.sock');
+    const server = await serveGate({ gate, socket, maxWaiting: 4 });
+    onTestFinished(() => server.close());
+    let refused = 0;
+    const wait = async (n: number): Promise<void> => {
+      const call = { tool: 'fs.write', ref: `w${n}`, params: { n }, wait_ms: 600_000 };
+      const { status, headers } = await send(socket, '/v1/decide', call);
+      if (status === 503 && headers['retry-after'] === '1') refused += 1;
+    };
+    const waiting = Array.from({ length: 20 }, (_, n) => wait(n));
+    // What would wait in vain is told so at once.
+    while (refused < 16) await pause();
+    await expectServed(socket);
+    expect(refused).toBe(16);
+    await gate.close();
+    await Promise.all(waiting);
+  });
+
+  it('while thousands ask at once: each is answered, or told to come again', async () => {
+    const { socket, gate } = await serve();
+    const text = Array.from({ length: 300 }, (_, n) =>
+      requestOf('/v1/decide', bodyOf({ ...READ, ref: `p${n}` })),
+    ).join('');
+    // Each sends all of its requests before it reads an answer.
+    const flood = await dialMany(socket, 4, text);
+    await expectServed(socket);
+    for (const { connection } of flood) connection.end();
+    const answers = (await Promise.all(flood.map(({ answered }) => answered))).join('');
+    const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
+    expect(statuses.filter((status) => status !== '200' && status !== '503')).toEqual([]);
+    expect(statuses).toContain('200');
+    expect(gate.openCalls).toBeLessThanOrEqual(301);
+  });
+
+  it('while bodies are larger than all of them together may be', async () => {
+    const { socket } = await serve();
+    const large = `{"tool":"${'x'.repeat(900_000)}`;
+    const flood = await dialMany(socket, 100, requestOf('/v1/decide', large, 1_000_000));
+    await expectServed(socket);
+    for (const { connection } of flood) connection.end('x'.repeat(1_000_000 - large.length));
+    const answers = await Promise.all(flood.map(({ answered }) => answered));
+    const statuses = new Set(answers.map((answer) => answer.slice('HTTP/1.1 '.length, 12)));
+    expect([...statuses].sort()).toEqual(['400', '503']);
+    await expectServed(socket);
+  });
+});
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+
+describe('a request that is not sound', () => {
+  it.each([
+    ['ten thousand headers', `GET /healthz HTTP/1.1\r\n${'a: b\r\n'.repeat(10_000)}\r\n`, /^HTTP\/1\.1 431 /],
+    ['a long path', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, /^HTTP\/1\.1 431 /],
+    [
+      'two lengths',
+      requestOf('/v1/decide', '{}').replace('Host', 'Content-Length: 7\r\nHost'),
+      /^HTTP\/1\.1 400 /,
+    ],
+    [
+      'a length and chunks',
+      requestOf('/v1/decide', '{}').replace('Host', 'Transfer-Encoding: chunked\r\nHost'),
+      /^HTTP\/1\.1 400 /,
+    ],
+    ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', /^HTTP\/1\.1 400 /],
+  ])('%s: is refused, and decides nothing', async (_, text, answer) => {
+    const { socket, gate } = await serve();
+    const { size } = gate.ledger;
+    const { answered, connection } = await dial(socket, text);
+    connection.end();
+    expect(await answered).toMatch(answer);
+    expect(gate.ledger.size).toBe(size);
+    await expectServed(socket);
+  });
+
+  it('a body that comes too slowly ends its connection', async () => {
+    const path = join(temporaryFolder(), 's.sock');
+    let handled = 0;
+    const server = await serveHttp(
+      () => {
+        handled += 1;
+        return Promise.resolve({ status: 200, contentType: 'text/plain', body: '' });
+      },
+      { socket: path },
+      {
+        maxBodyBytes: 1_000,
+        requestTimeoutMs: 200,
+        refuse: (status) => ({ status, contentType: 'text/plain', body: '' }),
+      },
+    );
+    onTestFinished(() => server.close());
+    const { connection, answered } = await dial(path, requestOf('/', 'a', 1_000));
+    const drip = setInterval(() => connection.write('a'), 20);
+    onTestFinished(() => clearInterval(drip));
+    expect(await answered).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
+    expect(handled).toBe(0);
+  });
+});
+
+describe('a client with a token', () => {
+  const [ci, other] = ['ci', 'other'].map((name) =>
+    makeToken({ name, principals: [name === 'ci' ? 'agent:a1' : 'agent:b'], tools: ['fs.*'] }),
+  );
+  const tokens = Tokens.parse(Buffer.from(JSON.stringify({ tokens: [ci?.entry, other?.entry] })));
+
+  it("cannot settle, release or see another's calls", async () => {
+    const { socket, gate } = await serve({ tokens });
+    const decided = await send(socket, '/v1/decide', READ, ci?.token);
+    expect(decided.body['effect']).toBe('allow');
+    const named = { ref: READ.ref, session: READ.session };
+    const done = { ...named, outcome: 'success' };
+    const codeOf = async (path: string, body: object): Promise<unknown> =>
+      (await send(socket, path, body, other?.token)).body.error?.code;
+    expect(await codeOf('/v1/settle', done)).toBe('CALL_NOT_FOUND');
+    expect(await codeOf('/v1/settle', { ...done, principal: 'agent:a1' })).toBe('NOT_ALLOWED');
+    expect(await codeOf('/v1/release', { ...named, principal: 'agent:a1' })).toBe('NOT_ALLOWED');
+    expect((await send(socket, '/v1/release', { session: 's' }, other?.token)).body).toEqual({ released: 0 });
+    expect(
+      await codeOf('/access/v1/evaluation', {
+        subject: { type: 'agent', id: 'a1' },
+        action: { name: 'call' },
+        resource: { type: 'tool', id: 'fs.read' },
+      }),
+    ).toBe('NOT_ALLOWED');
+    expect(gate.openCalls).toBe(1);
+  });
+
+  it.each([
+    ['in the query', '/v1/decide?access_token=TOKEN', undefined],
+    ['cut short', '/v1/decide', 'CUT'],
+    ['twice', '/v1/decide', 'TOKEN TOKEN'],
+    ['that is the digest in the file', '/v1/decide', 'DIGEST'],
+  ])('is refused when it gives it %s', async (_, path, given) => {
+    const { socket } = await serve({ tokens });
+    const token = ci?.token ?? '';
+    const put = (text: string): string =>
+      text
+        .replaceAll('TOKEN', token)
+        .replace('CUT', token.slice(0, -1))
+        .replace('DIGEST', ci?.entry.token ?? '');
+    const answer = await send(socket, put(path), READ, given === undefined ? undefined : put(given));
+    expect([answer.status, answer.body.error?.code]).toEqual([401, 'TOKEN_INVALID']);
+    expect(JSON.stringify(answer.body)).not.toContain(token);
+  });
+
+  it('gets by repeating a request only the answer that it had', async () => {
+    const { socket, gate } = await serve({ tokens });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => send(socket, '/v1/decide', READ, ci?.token)),
+    );
+    expect(new Set(answers.map(({ body }) => body['authorization'])).size).toBe(1);
+    const done = { ref: 'c1', session: 's', outcome: 'success' };
+    const settled = await Promise.all(
+      Array.from({ length: 20 }, () => send(socket, '/v1/settle', done, ci?.token)),
+    );
+    expect(settled.filter(({ body }) => body['recorded'] !== null)).toHaveLength(1);
+    expect(gate.openCalls).toBe(0);
+  });
+});
