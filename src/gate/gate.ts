@@ -786,7 +786,11 @@ export class Gate {
   async #record(kept: Kept, outcome: ExecutionOutcome, options: AskOptions): Promise<Appended | undefined> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
-      return await this.ledger.record(kept.authorization, { ...outcome, ...start }, options);
+      return await this.ledger.record(
+        kept.authorization,
+        { ...outcome, ...start, isDatedNow: true },
+        options,
+      );
     } catch (error) {
       if (!(error instanceof NorthrootError) || error.code !== 'AUTHORIZATION_REUSED') throw error;
     }
