@@ -187,6 +187,12 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot serve ledger.jsonl --tokens tokens.json --listen 127.0.0.1:8788 --approver-key human:olga=olga.pem',
     'northroot serve ledger.jsonl --principal agent:a1 --opa http://127.0.0.1:8181/v1/data/agents/allow --shadow',
   ],
+  mcp: [
+    'northroot mcp ledger.jsonl --server files -- npx -y @modelcontextprotocol/server-filesystem .',
+    'northroot mcp ledger.jsonl --server files --principal agent:a1 --wait 10m --pin --hide -- node server.js',
+    'northroot mcp ledger.jsonl --server files --guard resources,prompts,sampling --reserve usd=0.01 -- ./server',
+    'northroot mcp ledger.jsonl --gate --principal agent:a1',
+  ],
   'gate status': [
     'northroot gate status ledger.jsonl -f',
     'northroot gate status ledger.jsonl --format json',
