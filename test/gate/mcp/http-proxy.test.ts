@@ -344,7 +344,7 @@ describe('a modern call', () => {
     const place = memoryPlace();
     const adviser = {
       name: 'a',
-      advise: () => Promise.resolve({ effect: 'allow', params: { region: 'eu', deep: { n: 'ü' } } } as const),
+      advise: () => Promise.resolve({ effect: 'rewrite', params: { region: 'eu', deep: { n: 'ü' } } } as const),
     };
     const { gate } = await openGate(place, TOOLS, { advisers: [adviser] });
     const { call, place: where } = await serveAgain(place, gate, upstream);
