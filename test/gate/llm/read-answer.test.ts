@@ -58,8 +58,9 @@ function read(request: ModelRequest, text: string, given: Given = {}): ModelAnsw
 const data = (...values: readonly unknown[]): string =>
   values.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
 /** Events with their type in both places. */
-const events = (...values: readonly { readonly type: string }[]): string =>
-  values.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join('');
+const events = (
+  ...values: readonly (Readonly<Record<string, unknown>> & { readonly type: string })[]
+): string => values.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join('');
 
 const chunk = (delta: object, more: object = {}): object => ({
   id: 'c',
@@ -102,10 +103,10 @@ const response = (more: object): object => ({
 });
 const RESPONSES_STREAM = (more: object = {}, type = 'response.completed'): string =>
   events(
-    { type: 'response.created', response: response({ status: 'in_progress', usage: null }) } as never,
-    { type: 'response.output_item.added', item: { type: 'reasoning' } } as never,
-    { type: 'response.output_item.added', item: { type: 'message' } } as never,
-    { type: 'response.output_text.delta', delta: 'Hi' } as never,
+    { type: 'response.created', response: response({ status: 'in_progress', usage: null }) },
+    { type: 'response.output_item.added', item: { type: 'reasoning' } },
+    { type: 'response.output_item.added', item: { type: 'message' } },
+    { type: 'response.output_text.delta', delta: 'Hi' },
     {
       type,
       response: response({
@@ -114,7 +115,7 @@ const RESPONSES_STREAM = (more: object = {}, type = 'response.completed'): strin
         output: [{ type: 'message' }],
         ...more,
       }),
-    } as never,
+    },
   );
 
 const MESSAGE_USAGE = { input_tokens: 25, cache_read_input_tokens: 7, cache_creation_input_tokens: 0 };
@@ -252,7 +253,7 @@ describe('whole answers', () => {
             cache_read_input_tokens: 7,
             server_tool_use: { web_search_requests: 2 },
           },
-        } as never,
+        },
         STOP,
       ),
       { usage: { input: 107, output: 20, cacheRead: 7, cacheWrite: 0, webSearches: 2 } },
@@ -369,7 +370,7 @@ describe('answers that are errors', () => {
     [
       'an error in a stream of responses',
       RESPONSES_CALL,
-      events({ type: 'error', code: 'server_error' } as never),
+      events({ type: 'error', code: 'server_error' }),
       {},
       'SERVER_ERROR',
     ],
@@ -397,7 +398,7 @@ describe('answers that are errors', () => {
     [
       'an error in a stream of messages',
       MESSAGES_CALL,
-      events(START, TEXT, { type: 'error', error: { type: 'overloaded_error', message: 'x' } } as never),
+      events(START, TEXT, { type: 'error', error: { type: 'overloaded_error', message: 'x' } }),
       {},
       'OVERLOADED_ERROR',
     ],
@@ -436,7 +437,7 @@ describe('answers that break off', () => {
     [
       'responses that did not think',
       RESPONSES_CALL,
-      events({ type: 'response.output_text.delta', delta: 'Hi' } as never),
+      events({ type: 'response.output_text.delta', delta: 'Hi' }),
       { input: RESPONSES_CALL.inputBytes, output: 2 },
     ],
     [
@@ -449,7 +450,7 @@ describe('answers that break off', () => {
     [
       'messages that thought',
       MESSAGES_CALL,
-      events(START, { ...BLOCK, content_block: { type: 'thinking', thinking: '' } } as never, TEXT),
+      events(START, { ...BLOCK, content_block: { type: 'thinking', thinking: '' } }, TEXT),
       undefined,
     ],
   ])('%s', (_name, request, text, estimate) => {
@@ -595,7 +596,7 @@ describe('usage', () => {
         {
           ...DELTA,
           usage: { output_tokens: 15, iterations: [{ type: 'message' }, { type: 'compaction' }] },
-        } as never,
+        },
         STOP,
       ),
     ],
