@@ -126,7 +126,8 @@ export async function serveHttp(
   };
 }
 
-function urlOf(host = '127.0.0.1', { port }: AddressInfo): string {
+/** `http://HOST:PORT`. */
+export function urlOf(host = '127.0.0.1', { port }: AddressInfo): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
@@ -153,7 +154,8 @@ async function answerTo(
   return handle({ method, path: url, headers, body: Buffer.concat(chunks), signal });
 }
 
-function listen(server: Server, place: ListenPlace): Promise<void> {
+/** @throws NorthrootError `LISTEN_FAILED` */
+export function listen(server: Server, place: ListenPlace): Promise<void> {
   const name =
     'socket' in place
       ? printable(place.socket)

@@ -84,7 +84,11 @@ const LIMITS: HttpLimits = {
   }),
 };
 
-async function removeStale(path: string): Promise<void> {
+/**
+ * Removes a socket that a killed service left.
+ * @throws NorthrootError `SOCKET_IN_USE`
+ */
+export async function removeStale(path: string): Promise<void> {
   const kind = await kindOfPath(path);
   if (kind === 'missing') return;
   const refuse = (why: string, hint: string): NorthrootError =>

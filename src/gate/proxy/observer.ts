@@ -1,0 +1,124 @@
+/** Who looks on while an answer passes: a copy of its bytes, decompressed where the upstream compressed them. */
+
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+/** Why an answer did not come whole. */
+export type ProxyFaultCode =
+  /** No connection to the upstream: it has no part of the request. */
+  | 'UPSTREAM_UNREACHABLE'
+  /** The connection broke, or its certificate or what it sent is not sound. */
+  | 'UPSTREAM_BROKE'
+  /** It took longer than it may. */
+  | 'UPSTREAM_TIMEOUT'
+  /** It answered with a redirect, which is not followed. */
+  | 'UPSTREAM_REDIRECTED'
+  /** The client has gone, or reads too slowly. */
+  | 'CLIENT_LEFT'
+  /** The proxy was closed. */
+  | 'PROXY_CLOSED'
+  /** It passed whole, and could not be read: an unknown compression, or more than is decompressed. */
+  | 'ANSWER_UNREADABLE';
+
+export interface ProxyFault {
+  readonly code: ProxyFaultCode;
+  /** Whether the upstream may have begun on the request. */
+  readonly wasSent: boolean;
+}
+
+/** Sees an answer while it passes. None of these may throw or reject. */
+export interface AnswerObserver {
+  /** The headers by name in lower case, as node:http joins them. */
+  head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
+  /** The bytes are valid during the call. */
+  chunk(bytes: Uint8Array): void;
+  /**
+   * Called once, and last, also where no `head` was. The client's answer ends when this resolves: what is recorded by then is recorded
+   * before the client can ask again.
+   */
+  end(fault: ProxyFault | undefined): void | Promise<void>;
+}
+
+/** What is decompressed of one answer, in bytes: it costs time alone, as no observer keeps it. */
+export const MAX_DECODED_BYTES = 256 * 1024 * 1024;
+
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/** Feeds an observer. */
+export class Watch {
+  readonly #observer: AnswerObserver | undefined;
+  #decoder: Transform | undefined;
+  #decoded = 0;
+  #isBlind = false;
+
+  constructor(observer: AnswerObserver | undefined) {
+    this.#observer = observer;
+  }
+
+  head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    const observer = this.#observer;
+    if (observer === undefined) return;
+    observer.head(status, headers);
+    const encoding = String(headers['content-encoding'] ?? 'identity')
+      .trim()
+      .toLowerCase();
+    if (encoding === 'identity' || encoding === '') return;
+    const make = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+    if (make === undefined) {
+      this.#isBlind = true;
+      return;
+    }
+    const decoder = make();
+    decoder.on('data', (bytes: Buffer) => {
+      this.#decoded += bytes.length;
+      if (this.#decoded > MAX_DECODED_BYTES) this.#stop();
+      else observer.chunk(bytes);
+    });
+    decoder.on('error', () => this.#stop());
+    this.#decoder = decoder;
+  }
+
+  /** Resolves when the next bytes may come. */
+  chunk(bytes: Uint8Array): undefined | Promise<void> {
+    if (this.#isBlind) return undefined;
+    const decoder = this.#decoder;
+    if (decoder === undefined) {
+      this.#observer?.chunk(bytes);
+      return undefined;
+    }
+    return new Promise((resolve) => {
+      decoder.once('close', resolve);
+      decoder.write(bytes, () => {
+        decoder.off('close', resolve);
+        resolve();
+      });
+    });
+  }
+
+  async end(fault: ProxyFault | undefined): Promise<void> {
+    const decoder = this.#decoder;
+    if (decoder !== undefined && !decoder.destroyed) {
+      // Of what broke, all that can be read was read.
+      if (fault === undefined)
+        await new Promise<void>((resolve) => {
+          decoder.once('close', resolve);
+          decoder.end();
+        });
+      else decoder.destroy();
+    }
+    const unreadable: ProxyFault | undefined = this.#isBlind
+      ? { code: 'ANSWER_UNREADABLE', wasSent: true }
+      : undefined;
+    await this.#observer?.end(fault ?? unreadable);
+  }
+
+  #stop(): void {
+    this.#isBlind = true;
+    this.#decoder?.destroy();
+  }
+}
