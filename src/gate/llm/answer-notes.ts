@@ -10,6 +10,8 @@ export interface AnswerForm {
   readonly picks: Picks;
   /** A value that was picked, in the order of the text. */
   readonly onValue: (notes: AnswerNotes, path: string, value: unknown) => void;
+  /** Of an event that is too long to be read in full. What is sized is output. */
+  readonly eventPicks: Picks;
   /** An event of an answer in pieces; `data` is undefined for `[DONE]`. */
   readonly onEvent: (notes: AnswerNotes, event: string, data: JsonObject | undefined) => void;
 }
@@ -72,12 +74,15 @@ export class AnswerNotes {
     this.errorCode ??= errorCodeOf(error);
   }
 
-  /** Text that was made: what counts is at most its bytes. */
-  addOutput(value: unknown): void {
-    const bytes = textBytes(value);
+  addOutputBytes(bytes: number): void {
     if (bytes === 0) return;
     this.outputBytes += bytes;
     this.hasOutput = true;
+  }
+
+  /** Text that was made: what counts is at most its bytes. */
+  addOutput(value: unknown): void {
+    this.addOutputBytes(textBytes(value));
   }
 }
 
