@@ -92,11 +92,15 @@ const STANDARD_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standar
 /** Deeper, no usage nests. */
 const MAX_USAGE_DEPTH = 3;
 
+/** The most members of a usage, at each level; those of real ones are fewer than 20. */
+const MAX_USAGE_MEMBERS = 64;
+
 /** The greatest of each count; what is no count stays, so that it is found out. */
 function mergeUsage(first: JsonObject | undefined, second: JsonObject, depth = 0): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(first ?? {}));
   for (const [name, value] of Object.entries(second)) {
     const known = merged.get(name);
+    if (!merged.has(name) && merged.size >= MAX_USAGE_MEMBERS) continue;
     if (isJsonObject(known) && isJsonObject(value) && depth < MAX_USAGE_DEPTH)
       merged.set(name, mergeUsage(known, value, depth + 1));
     else if (known === undefined || known === null || (isCount(known) && (!isCount(value) || value > known)))

@@ -30,10 +30,10 @@ export const CHAT_ANSWER: AnswerForm = {
       if (!isJsonObject(choice)) continue;
       notes.addOutput(memberOf(choice, 'delta') ?? memberOf(choice, 'text'));
       const reason = memberOf(choice, 'finish_reason');
-      if (reason !== undefined) notes.finishedChoices.add(memberOf(choice, 'index'));
+      if (reason !== undefined && !notes.isEnded) notes.finishedChoices.add(memberOf(choice, 'index') ?? 0);
+      // Some end the stream without `[DONE]`.
+      if (notes.finishedChoices.size >= notes.request.choices) notes.isEnded = true;
     }
-    // Some end the stream without `[DONE]`.
-    if (notes.finishedChoices.size >= notes.request.choices) notes.isEnded = true;
   },
 };
 

@@ -150,7 +150,7 @@ describe('picking', () => {
             expect(found.choices).toBe(Buffer.byteLength(JSON.stringify(parsed['choices'])));
         },
       ),
-      { numRuns: times(200, 10_000) },
+      { numRuns: times(100, 10_000) },
     );
   });
 
