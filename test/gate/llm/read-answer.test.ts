@@ -58,8 +58,9 @@ function read(request: ModelRequest, text: string, given: Given = {}): ModelAnsw
 const data = (...values: readonly unknown[]): string =>
   values.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
 /** Events with their type in both places. */
-const events = (...values: readonly { readonly type: string }[]): string =>
-  values.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join('');
+const events = (
+  ...values: readonly (Readonly<Record<string, unknown>> & { readonly type: string })[]
+): string => values.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join('');
 
 const chunk = (delta: object, more: object = {}): object => ({
   id: 'c',
@@ -102,10 +103,10 @@ const response = (more: object): object => ({
 });
 const RESPONSES_STREAM = (more: object = {}, type = 'response.completed'): string =>
   events(
-    { type: 'response.created', response: response({ status: 'in_progress', usage: null }) } as never,
-    { type: 'response.output_item.added', item: { type: 'reasoning' } } as never,
-    { type: 'response.output_item.added', item: { type: 'message' } } as never,
-    { type: 'response.output_text.delta', delta: 'Hi' } as never,
+    { type: 'response.created', response: response({ status: 'in_progress', usage: null }) },
+    { type: 'response.output_item.added', item: { type: 'reasoning' } },
+    { type: 'response.output_item.added', item: { type: 'message' } },
+    { type: 'response.output_text.delta', delta: 'Hi' },
     {
       type,
       response: response({
@@ -114,7 +115,7 @@ const RESPONSES_STREAM = (more: object = {}, type = 'response.completed'): strin
         output: [{ type: 'message' }],
         ...more,
       }),
-    } as never,
+    },
   );
 
 const MESSAGE_USAGE = { input_tokens: 25, cache_read_input_tokens: 7, cache_creation_input_tokens: 0 };
@@ -252,7 +253,7 @@ describe('whole answers', () => {
             cache_read_input_tokens: 7,
             server_tool_use: { web_search_requests: 2 },
           },
-        } as never,
+        },
         STOP,
       ),
       { usage: { input: 107, output: 20, cacheRead: 7, cacheWrite: 0, webSearches: 2 } },
@@ -369,7 +370,7 @@ describe('answers that are errors', () => {
     [
       'an error in a stream of responses',
       RESPONSES_CALL,
-      events({ type: 'error', code: 'server_error' } as never),
+      events({ type: 'error', code: 'server_error' }),
       {},
       'SERVER_ERROR',
     ],
@@ -397,7 +398,7 @@ describe('answers that are errors', () => {
     [
       'an error in a stream of messages',
       MESSAGES_CALL,
-      events(START, TEXT, { type: 'error', error: { type: 'overloaded_error', message: 'x' } } as never),
+      events(START, TEXT, { type: 'error', error: { type: 'overloaded_error', message: 'x' } }),
       {},
       'OVERLOADED_ERROR',
     ],
@@ -436,7 +437,7 @@ describe('answers that break off', () => {
     [
       'responses that did not think',
       RESPONSES_CALL,
-      events({ type: 'response.output_text.delta', delta: 'Hi' } as never),
+      events({ type: 'response.output_text.delta', delta: 'Hi' }),
       { input: RESPONSES_CALL.inputBytes, output: 2 },
     ],
     [
@@ -449,7 +450,7 @@ describe('answers that break off', () => {
     [
       'messages that thought',
       MESSAGES_CALL,
-      events(START, { ...BLOCK, content_block: { type: 'thinking', thinking: '' } } as never, TEXT),
+      events(START, { ...BLOCK, content_block: { type: 'thinking', thinking: '' } }, TEXT),
       undefined,
     ],
   ])('%s', (_name, request, text, estimate) => {
@@ -517,6 +518,52 @@ describe('usage', () => {
         outcome: 'success',
         problems: ['USAGE_INVALID'],
       });
+  });
+
+  it.each<[string, ModelRequest, string]>([
+    ['beside a text', CHAT_CALL, withUsage({ prompt_tokens: 0, completion_tokens: 0 })],
+    ['of input', CHAT_CALL, withUsage({ prompt_tokens: 0, completion_tokens: 5 })],
+    [
+      'of output beside a text in events',
+      CHAT_CALL,
+      data(
+        chunk({ content: 'x' }),
+        chunk({}, { ...FINISHED, usage: { prompt_tokens: 5, completion_tokens: 0 } }),
+      ),
+    ],
+    [
+      'of output beside a long text',
+      MESSAGES_CALL,
+      JSON.stringify(
+        message({
+          content: [{ type: 'text', text: 'x'.repeat(2_000) }],
+          usage: { input_tokens: 5, output_tokens: 0 },
+        }),
+      ),
+    ],
+    [
+      'of embeddings',
+      EMBEDDINGS_CALL,
+      JSON.stringify({ data: [], usage: { prompt_tokens: 0, total_tokens: 0 } }),
+    ],
+    ['of images', IMAGES_CALL, JSON.stringify({ data: [{}], usage: { input_tokens: 0, output_tokens: 0 } })],
+  ])('of zeros is none: %s', (_name, request, text) => {
+    expect(read(request, text)).toMatchObject({
+      usage: undefined,
+      estimate: undefined,
+      problems: ['USAGE_INVALID'],
+    });
+  });
+
+  it('of zeros is the end of a stream that counts later, or of an answer without text', () => {
+    const zero = { prompt_tokens: 0, completion_tokens: 0 };
+    const text = data(
+      chunk({ content: 'x' }, { usage: zero }),
+      chunk({}, { ...FINISHED, usage: CHAT_USAGE }),
+    );
+    expect(read(CHAT_CALL, text).usage).toEqual(CHAT_READ);
+    const filled = JSON.stringify(message({ usage: { ...MESSAGE_USAGE, output_tokens: 0 } }));
+    expect(read(MESSAGES_CALL, filled).usage).toMatchObject({ input: 32, output: 0 });
   });
 
   it.each([
@@ -595,7 +642,7 @@ describe('usage', () => {
         {
           ...DELTA,
           usage: { output_tokens: 15, iterations: [{ type: 'message' }, { type: 'compaction' }] },
-        } as never,
+        },
         STOP,
       ),
     ],
@@ -660,6 +707,62 @@ describe('hostile answers', () => {
     const text = '{"__proto__":{"usage":{"prompt_tokens":1,"completion_tokens":1}},"choices":[]}';
     expect(read(CHAT_CALL, text).usage).toBeUndefined();
     expect(read(CHAT_CALL, data(text, '[DONE]')).usage).toBeUndefined();
+  });
+
+  it.each<[string, ModelRequest, string, ModelAnswer['usage']]>([
+    [
+      'responses',
+      RESPONSES_CALL,
+      RESPONSES_STREAM({
+        output: [{ type: 'web_search_call' }, { type: 'message', content: ['x'.repeat(300_000)] }],
+      }),
+      { ...RESPONSES_READ, webSearches: 1 },
+    ],
+    [
+      'messages',
+      MESSAGES_CALL,
+      events(
+        { ...START, message: message({ content: 'x'.repeat(300_000) }) },
+        { ...TEXT, delta: { type: 'text_delta', text: 'x'.repeat(300_000) } },
+        DELTA,
+        STOP,
+      ),
+      MESSAGES_READ,
+    ],
+    [
+      'chat',
+      CHAT_CALL,
+      data(
+        chunk({ content: 'x'.repeat(300_000) }),
+        chunk({}, { usage: CHAT_USAGE, x: 'y'.repeat(300_000) }),
+        '[DONE]',
+      ),
+      CHAT_READ,
+    ],
+    [
+      'images',
+      IMAGES_CALL,
+      events({
+        type: 'image_generation.completed',
+        b64_json: 'A'.repeat(300_000),
+        usage: { input_tokens: 5, output_tokens: 100, input_tokens_details: { image_tokens: 0 } },
+      }),
+      { input: 5, output: 100, inputImage: 0, outputImage: 100 },
+    ],
+  ])('have long events that are read in part: %s', (_name, request, text, usage) => {
+    const answer = read(request, text, { sizes: [65_536] });
+    expect(answer).toMatchObject({ ...SUCCESS });
+    expect(answer.usage).toEqual(usage);
+  });
+
+  it('take little memory, however much their events would take as objects', () => {
+    const wide = `${'{},'.repeat(2 ** 20)}1`;
+    const text = `data: {"choices":[${wide}],"x":[${wide}]}\n\n${CHAT_STREAM}`;
+    const before = process.memoryUsage().rss;
+    expect(read(CHAT_CALL, text)).toMatchObject({ usage: CHAT_READ, outputBytes: wide.length + 8 });
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+    const deep = `data: ${'{"x":'.repeat(2 ** 20)}\n\n${CHAT_STREAM}`;
+    expect(read(CHAT_CALL, deep)).toMatchObject({ usage: CHAT_READ, problems: ['ANSWER_UNREAD'] });
   });
 
   it('with a long event lose that one alone', () => {
