@@ -93,6 +93,8 @@ export interface OpenMcpCall extends Pick<GuardedCall, 'tool' | 'isModern' | 'as
   state?: string | undefined;
   /** A task of the legacy era that is complete, whose result was not seen. */
   isComplete?: boolean;
+  /** Calls of models that the client was asked for within it, by the key of each. */
+  samplings?: ReadonlyMap<string, Pick<OpenMcpCall, 'ref' | 'tool'>> | undefined;
 }
 
 /** What is known of a call that ends without an answer. */
@@ -247,11 +249,14 @@ export class McpCalls {
   }
 
   /** How a call ended was not seen. */
-  lose(call: OpenMcpCall, errorCode: McpLoss): Promise<void> {
-    return this.settle(
-      call,
-      call.isComplete === true ? { outcome: 'success' } : { outcome: 'unknown', errorCode },
-    );
+  async lose(call: OpenMcpCall, errorCode: McpLoss): Promise<void> {
+    const samplings = [...(call.samplings?.values() ?? [])];
+    call.samplings = undefined;
+    const lost: CallOutcome = { outcome: 'unknown', errorCode };
+    await Promise.all([
+      ...samplings.map((each) => this.record(each, lost)),
+      this.settle(call, call.isComplete === true ? { outcome: 'success' } : lost),
+    ]);
   }
 
   /** Loses a call unless it ends within so many milliseconds. */

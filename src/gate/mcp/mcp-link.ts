@@ -5,7 +5,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
-import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { CallOutcome, GateDecision } from '../gate.js';
 import { isRefusal } from '../hook/desk.js';
 import { refusalText } from '../sdk/shared.js';
@@ -67,14 +67,13 @@ type Sent =
 type Request = Extract<RpcFrame, { kind: 'request' }>;
 type Response = Extract<RpcFrame, { kind: 'response' }>;
 
-/** Of a server: a call of a model that the client makes for it, and how it is settled. */
-interface Sampling {
-  readonly ref: string;
-  readonly tool: string;
-}
+/** A call of a model that the client makes for a server, until it is settled. */
+type Sampling = Pick<OpenMcpCall, 'ref' | 'tool'>;
 
 /** The most requests whose answer is awaited, each way; of more the oldest that are no open calls are forgotten. */
 const MAX_REQUESTS = 10_000;
+/** The most calls of models that one result asks for. */
+const MAX_SAMPLINGS = 16;
 /** How long after it was cancelled a call may still be answered, in milliseconds. */
 const CANCEL_GRACE_MS = 5_000;
 /** How long an answer is held back until it is recorded, in milliseconds. */
@@ -145,7 +144,11 @@ export class McpLink {
     }
     const isTaskState =
       frame.method === 'notifications/tasks' || frame.method === 'notifications/tasks/status';
-    return isTaskState ? this.#taskTold(memberOf(frame.value, 'params'), message) : pass;
+    if (!isTaskState) return pass;
+    const state = memberOf(frame.value, 'params');
+    if (this.#calls.subjects.has('sampling') && samplingsOf(state).length > 0)
+      return this.#drop('server', 'MCP_SAMPLING_DENIED');
+    return this.#taskTold(state, message);
   }
 
   /** The connection has ended: what was forwarded and not answered is settled as unknown. Resolves when that is on disk. */
@@ -210,7 +213,9 @@ export class McpLink {
     const resumed = this.#calls.resume(asked);
     if (resumed !== undefined) {
       this.#track(key, { kind: 'call', call: resumed });
-      return { step: this.#forward(value, asked, resumed.rewritten, message), overtakes: false };
+      const step = this.#forward(value, asked, resumed.rewritten, message);
+      const answered = this.#settleSamplings(resumed, memberOf(memberOf(value, 'params'), 'inputResponses'));
+      return { step: answered === undefined ? step : answered.then(() => step), overtakes: false };
     }
     if (this.#calls.openCalls >= MAX_OPEN_CALLS) {
       const text = refusalText('MCP_TOO_MANY_CALLS', `${MAX_OPEN_CALLS} calls are open`);
@@ -346,6 +351,8 @@ export class McpLink {
     if (sent === undefined || sent.kind === 'deciding') return this.#drop('server', 'MCP_UNKNOWN_ID');
     this.#requests.delete(key);
     const isAmbiguous = ambiguity !== undefined || frame.inexact !== undefined;
+    const withheld = this.#withhold(id, sent, frame);
+    if (withheld !== undefined) return withheld;
     switch (sent.kind) {
       case 'plain':
         return { step: forward, overtakes: true };
@@ -354,11 +361,34 @@ export class McpLink {
       case 'task':
         return this.#taskAnswered(sent, value, message, isAmbiguous);
       case 'call':
-        return this.#callAnswered(sent.call, value, message, isAmbiguous);
+        return this.#callAnswered(id, sent.call, value, message, isAmbiguous);
     }
   }
 
+  /**
+   * Where sampling is guarded, an answer that may ask for it is not forwarded unless it can be decided on: calls of models within a call are;
+   * those that other answers of 2026-07-28 ask for cannot be told from each other.
+   */
+  #withhold(id: RpcId, sent: Sent, { value, ambiguity }: Response): McpHandling | undefined {
+    if (!this.#calls.subjects.has('sampling')) return undefined;
+    const isHidden = ambiguity !== undefined;
+    const asks = sent.kind !== 'call' && samplingsOf(memberOf(value, 'result')).length > 0;
+    if (!isHidden && !asks) return undefined;
+    const code = isHidden ? 'MCP_AMBIGUOUS' : 'MCP_SAMPLING_DENIED';
+    this.#calls.tell({ event: 'dropped', from: 'server', code });
+    const text = isHidden
+      ? `the answer has two readings: ${ambiguity}`
+      : 'it asks for sampling, which is guarded';
+    const told = errorMessage(id, RPC_INTERNAL_ERROR, `${code}: ${text}`);
+    const settled =
+      sent.kind === 'call'
+        ? this.#calls.settle(sent.call, { outcome: 'unknown', errorCode: code })
+        : Promise.resolve();
+    return this.#after(settled, told);
+  }
+
   #callAnswered(
+    id: RpcId,
     call: OpenMcpCall,
     value: JsonObject,
     message: Uint8Array,
@@ -367,9 +397,16 @@ export class McpLink {
     const forward: McpStep = { kind: 'forward', message };
     const answer = readAnswer(value, call, message.length, isAmbiguous);
     switch (answer.kind) {
-      case 'input':
+      case 'input': {
+        const asked = this.#calls.subjects.has('sampling') ? samplingsOf(memberOf(value, 'result')) : [];
+        if (asked.length > 0)
+          return {
+            step: this.#keep(this.#decideSamplings(id, call, answer.state, asked, message)),
+            overtakes: false,
+          };
         this.#calls.awaitInput(call, answer.state);
         return { step: forward, overtakes: false };
+      }
       case 'task':
         this.#calls.awaitTask(call, answer.id, answer.ttlMs);
         return { step: forward, overtakes: false };
@@ -451,35 +488,68 @@ export class McpLink {
     return { step: this.#keep(this.#decideSampling(id, key, params, message)), overtakes: true };
   }
 
-  async #decideSampling(id: RpcId, key: string, given: JsonObject, message: Uint8Array): Promise<McpStep> {
-    const { _meta, ...params } = given;
+  async #decideSampling(id: RpcId, key: string, params: JsonObject, message: Uint8Array): Promise<McpStep> {
+    const asked = await this.#askSampling(params);
+    if (typeof asked === 'string') return { kind: 'answer', message: errorMessage(id, RPC_REJECTED, asked) };
+    if (asked !== undefined) this.#samplings.set(key, asked);
+    return { kind: 'forward', message };
+  }
+
+  /** Those of one result: all of them may be made, or none. */
+  async #decideSamplings(
+    id: RpcId,
+    call: OpenMcpCall,
+    state: string | undefined,
+    asked: readonly (readonly [key: string, params: JsonValue | undefined])[],
+    message: Uint8Array,
+  ): Promise<McpStep> {
+    const allowed = new Map<string, Sampling>();
+    let refusal =
+      asked.length > MAX_SAMPLINGS
+        ? refusalText('MCP_TOO_MANY_CALLS', `more than ${MAX_SAMPLINGS} calls of models are asked for`)
+        : undefined;
+    for (const [key, params] of asked) {
+      if (refusal !== undefined) break;
+      const answer = isJsonObject(params)
+        ? await this.#askSampling(params)
+        : refusalText('MCP_MALFORMED_CALL', 'expected parameters');
+      if (typeof answer === 'string') refusal = answer;
+      else if (answer !== undefined) allowed.set(key, answer);
+    }
+    if (refusal === undefined && !this.#closing.signal.aborted) {
+      call.samplings = allowed;
+      this.#calls.awaitInput(call, state);
+      return { kind: 'forward', message };
+    }
+    await Promise.all([...allowed.values()].map(({ ref, tool }) => this.#unsent(ref, tool)));
+    await this.#calls.settle(call, { outcome: 'unknown', errorCode: 'MCP_SAMPLING_DENIED' });
+    const text = `${refusal ?? ''} The tool had begun, and asked for a call of a model.`;
+    const result = { resultType: 'complete', content: [{ type: 'text', text }], isError: true };
+    return { kind: 'forward', message: writeMessage({ id, result }) };
+  }
+
+  /** @returns Undefined where it may be made without a record; a refusal in words */
+  async #askSampling({ _meta, ...params }: JsonObject): Promise<Sampling | string | undefined> {
     void _meta;
     const tool = `llm.mcp/${this.#calls.options.server}`;
-    const reject = (text: string): McpStep => ({
-      kind: 'answer',
-      message: errorMessage(id, RPC_REJECTED, text),
-    });
     try {
-      canonicalBytesWithout(params);
+      canonicalBytes(params);
       const asked = { tool, name: undefined, params };
       const decision = await this.#calls.decide(asked, this.#closing.signal, () => undefined);
       const { effect, code, authorization, ref } = decision;
       this.#calls.tell({ event: 'decided', tool, effect, code, authorization });
-      if (effect === 'deny' || effect === 'ask') return reject(this.#denialText(decision));
-      if (this.#closing.signal.aborted || effect === 'rewrite') {
-        await this.#unsent(ref, tool);
-        return reject(refusalText('MCP_REWRITE_INVALID', 'the call was not made'));
-      }
-      this.#samplings.set(key, { ref, tool });
-      return { kind: 'forward', message };
+      if (effect === 'deny' || effect === 'ask') return this.#denialText(decision);
+      if (!this.#closing.signal.aborted && effect === 'allow') return { ref, tool };
+      await this.#unsent(ref, tool);
+      return refusalText('MCP_REWRITE_INVALID', 'other parameters than those asked for were allowed');
     } catch (error) {
       const code = codeOf(error);
-      if (this.#calls.options.fail === 'open' && !isRefusal(error)) {
+      if (this.#calls.options.fail === 'open' && !isRefusal(error) && !this.#closing.signal.aborted) {
         this.#calls.tell({ event: 'unrecorded', tool, code });
-        return { kind: 'forward', message };
+        return undefined;
       }
       this.#calls.tell({ event: 'decided', tool, effect: 'deny', code, authorization: undefined });
-      return reject(refusalText(code, 'nobody could decide on the call'));
+      return refusalText(code, 'nobody could decide on the call');
     }
   }
 
@@ -490,16 +560,30 @@ export class McpLink {
     if (key === undefined || sampling === undefined)
       return { step: { kind: 'forward', message }, overtakes: true };
     this.#samplings.delete(key);
-    const result = memberOf(value, 'result');
-    const model = memberOf(result, 'model');
     const isDigested =
       message.length <= MAX_DIGESTED_BYTES && ambiguity === undefined && inexact === undefined;
-    const outcome: CallOutcome =
-      result === undefined
-        ? failureOf(memberOf(value, 'error'))
-        : { ...outcomeOf(result, isDigested), ...(isModelName(model) ? { modelId: model } : {}) };
+    const result = memberOf(value, 'result');
+    const outcome =
+      result === undefined ? failureOf(memberOf(value, 'error')) : modelOutcome(result, isDigested);
     const handling = this.#after(this.#calls.record(sampling, outcome), message);
     return { ...handling, overtakes: true };
+  }
+
+  /** The answers of the client to calls of models within a call. */
+  #settleSamplings(call: OpenMcpCall, responses: JsonValue | undefined): Promise<unknown> | undefined {
+    const { samplings } = call;
+    if (samplings === undefined) return undefined;
+    call.samplings = undefined;
+    return Promise.all(
+      [...samplings].map(([key, sampling]) => {
+        const result = memberOf(responses, key);
+        const outcome: CallOutcome =
+          result === undefined
+            ? { outcome: 'unknown', errorCode: 'MCP_NOT_ANSWERED' }
+            : modelOutcome(result, true);
+        return this.#calls.record(sampling, outcome);
+      }),
+    );
   }
 
   #keep(step: Promise<McpStep>): Promise<McpStep> {
@@ -551,6 +635,20 @@ function sentOf(method: string, params: JsonValue | undefined): Sent {
   const isOfTask = method === 'tasks/get' || method === 'tasks/result' || method === 'tasks/cancel';
   if (!isOfTask || typeof id !== 'string') return { kind: 'plain' };
   return { kind: 'task', id, isResult: method === 'tasks/result' };
+}
+
+/** The calls of models that a result, or the state of a task, asks for. */
+function samplingsOf(asking: JsonValue | undefined): [key: string, params: JsonValue | undefined][] {
+  const requests = memberOf(asking, 'inputRequests');
+  if (!isJsonObject(requests)) return [];
+  return Object.entries(requests).flatMap(([key, request]): [string, JsonValue | undefined][] =>
+    memberOf(request, 'method') === 'sampling/createMessage' ? [[key, memberOf(request, 'params')]] : [],
+  );
+}
+
+function modelOutcome(result: JsonValue, isDigested: boolean): CallOutcome {
+  const model = memberOf(result, 'model');
+  return { ...outcomeOf(result, isDigested), ...(isModelName(model) ? { modelId: model } : {}) };
 }
 
 function isModelName(model: JsonValue | undefined): model is string {
