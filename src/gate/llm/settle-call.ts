@@ -80,7 +80,8 @@ function metered({ request, prices, answer }: EndedCall, usage: ModelUsage, basi
 }
 
 function estimated(ended: EndedCall, usage: ModelUsage | undefined): Metered {
-  if (usage === undefined) return {};
+  // What cannot be bounded from its request cannot be estimated by it.
+  if (usage === undefined || ended.request.unbounded.length > 0) return {};
   const { used = {}, ...rest } = metered(ended, usage, 'estimated');
   const most = new Map(meters(ended.reserve).map(({ unit, amount }) => [unit, amount]));
   const lowered = meters(used).map(({ unit, amount }): Meter => {

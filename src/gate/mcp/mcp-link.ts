@@ -170,6 +170,23 @@ export class McpLink {
     ]);
   }
 
+  /** Whether the server may still answer a request of the client. */
+  awaits(id: RpcId): boolean {
+    return this.#requests.has(keyOfId(id));
+  }
+
+  /**
+   * A request of the client gets no answer on this connection any more: a call is settled so, or is not made if it is being decided.
+   * Nothing happens for one that is answered. Resolves when that is on disk.
+   */
+  async endRequest(id: RpcId, outcome: CallOutcome): Promise<void> {
+    const key = keyOfId(id);
+    const sent = this.#requests.get(key);
+    if (sent?.kind === 'deciding') sent.abort.abort(CANCELLED);
+    else this.#requests.delete(key);
+    if (sent?.kind === 'call') await this.#calls.settle(sent.call, outcome);
+  }
+
   /** What has more than one reading is not forwarded. */
   #refuseFrame(frame: RpcFrame): McpHandling | undefined {
     if (frame.kind === 'batch')

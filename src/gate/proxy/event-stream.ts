@@ -158,7 +158,7 @@ const LINE_FEED = Uint8Array.of(LF);
 const COLON_ONLY = Uint8Array.of(COLON);
 
 /** Bytes in one array that grows, so that many small pieces cost no more than their bytes. */
-class GrowingBytes {
+export class GrowingBytes {
   #bytes: Uint8Array = EMPTY;
   length = 0;
 

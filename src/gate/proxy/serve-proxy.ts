@@ -54,6 +54,18 @@ export interface ProxyForward {
   readonly refuse?: ((refusal: ProxyRefusal) => ProxyReply) | undefined;
 }
 
+/** An answer of the handler's own, in pieces. */
+export interface ProxyStream {
+  readonly kind: 'stream';
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  /** What it throws breaks the answer off, so that the client sees that it is not whole. */
+  readonly pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /** Called when it is over, also where no piece was taken. It MUST NOT reject. */
+  readonly end?: (() => Promise<void>) | undefined;
+}
+
 /** Why the proxy refuses a request itself, or has no answer to it. */
 export interface ProxyRefusal {
   /** 400, 403, 413, 502, 503, 504. */
@@ -68,7 +80,7 @@ export interface ServeProxyOptions extends UpstreamOptions {
   readonly upstream: string | URL;
   readonly place: ListenPlace;
   /** MUST NOT reject; a rejection closes the connection. */
-  readonly handle: (request: ProxyRequest) => Promise<ProxyReply | ProxyForward>;
+  readonly handle: (request: ProxyRequest) => Promise<ProxyReply | ProxyForward | ProxyStream>;
   /** The largest request body, in bytes. Default 32 MiB. */
   readonly maxBodyBytes?: number | undefined;
   /** The most requests at once. Default 1,024. */
@@ -200,6 +212,7 @@ class Proxy {
       );
       const answer = await handle({ method, path, headers, rawHeaders, body, signal });
       if (answer.kind === 'reply') return await this.#reply(request, response, answer);
+      if (answer.kind === 'stream') return await this.#stream(response, answer, signal);
       await this.#forward(request, response, answer, answer.body ?? body, signal);
     } finally {
       this.#held -= held;
@@ -362,6 +375,24 @@ class Proxy {
       ...(isLast ? { Connection: 'close' } : {}),
     });
     await this.#finish(response, request.method === 'HEAD' ? undefined : body);
+  }
+
+  async #stream(
+    response: ServerResponse,
+    { status, headers, pieces, end }: ProxyStream,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      response.writeHead(status, [...headers, ...(this.#isStopping ? ['Connection', 'close'] : [])]);
+      response.flushHeaders();
+      for await (const piece of pieces)
+        if (!response.write(piece)) await drained(response, this.#readTimeoutMs, signal);
+    } catch {
+      await end?.();
+      return this.#breakOff(response);
+    }
+    await end?.();
+    return this.#finish(response, undefined);
   }
 
   /** Resolves when the client has it all, or has gone. */

@@ -127,7 +127,12 @@ export class Upstream {
         finish();
         reject(new UpstreamError(faultOf(), error));
       });
-      request.on('close', finish);
+      // Nobody asked for another protocol: the connection then closes, without an error.
+      request.on('upgrade', (_, socket) => socket.destroy());
+      request.on('close', () => {
+        finish();
+        reject(new UpstreamError(faultOf(), undefined));
+      });
       request.on('response', (message) => {
         idle?.refresh();
         resolve({

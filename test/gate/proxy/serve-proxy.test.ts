@@ -350,6 +350,7 @@ describe('what breaks', () => {
       undefined,
       'SSH-2.0-x\r\n',
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello',
     ]) {
       const server = createTcpServer((socket) => {
         socket.on('error', () => undefined);
