@@ -30,6 +30,11 @@ export {
 export { serveGate, type GateServer, type ServeGateOptions } from '../gate/service/serve-gate.js';
 export { type ServiceEvent } from '../gate/service/gate-service.js';
 export { makeToken, Tokens, type TokenEntry, type TokenUse } from '../gate/service/tokens.js';
+
+// A proxy for the APIs of models
+export { modelEnvironment, serveModels, type ServeModelsOptions } from '../gate/llm/serve-models.js';
+export type { ModelProxyEvent, ModelProxyOptions } from '../gate/llm/model-proxy.js';
+
 // What calls of models cost
 export { openPrices } from '../gate/price/open-prices.js';
 export { parsePrices, type ModelQuery, type Prices } from '../gate/price/price-file.js';

@@ -187,6 +187,12 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot serve ledger.jsonl --tokens tokens.json --listen 127.0.0.1:8788 --approver-key human:olga=olga.pem',
     'northroot serve ledger.jsonl --principal agent:a1 --opa http://127.0.0.1:8181/v1/data/agents/allow --shadow',
   ],
+  llm: [
+    'northroot llm ledger.jsonl --principal agent:a1 --prices prices.json --upstream https://api.openai.com',
+    'northroot llm ledger.jsonl --tokens tokens.json --upstream-key-env ANTHROPIC_API_KEY --prices prices.json --upstream https://api.anthropic.com',
+    'northroot llm ledger.jsonl --principal agent:a1 --prices prices.json --upstream https://api.openai.com --dry-run',
+  ],
+  'llm env': ['eval "$(northroot llm env)"', 'northroot llm env --listen 127.0.0.1:9000 --format json'],
   'gate status': [
     'northroot gate status ledger.jsonl -f',
     'northroot gate status ledger.jsonl --format json',

@@ -31,6 +31,7 @@ import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
 import { addIndex } from './commands/ledger-index.js';
+import { addLlm } from './commands/llm.js';
 import { addLog } from './commands/log.js';
 import { addMcp } from './commands/mcp.js';
 import { addPrices } from './commands/prices.js';
@@ -81,7 +82,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
-  'In the path of calls:': [addServe, addGate, addHook, addMcp, addDoctor],
+  'In the path of calls:': [addServe, addLlm, addMcp, addGate, addHook, addDoctor],
   'Verifying and reading:': [
     addVerify,
     addReport,

@@ -108,6 +108,7 @@ const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [
   ['tiles', 'small.jsonl', '--out', 'never', '--checkpoint', 'PIPE'],
   ['witness', '--name', 'example.com/w', '--key', 'other.pem', '--state', 'never', '--policy', 'PIPE'],
   ['serve', 'small.jsonl', '--tokens', 'PIPE'],
+  ['llm', 'small.jsonl', '--upstream', 'http://127.0.0.1:9', '--prices', 'PIPE'],
   ['gate', 'status', 'small.jsonl', '--trust', 'PIPE'],
   ['canonicalize', 'PIPE'],
   ['digest', 'PIPE'],

@@ -107,8 +107,8 @@ const CALLERS: ReadonlySet<string> = new Set(['REQUEST_CONFLICT', 'CALL_LIMIT'])
  */
 export class ModelProxy {
   readonly #options: ModelProxyOptions;
-  /** Keys whose call passes here. */
-  readonly #passing = new Set<string>();
+  /** Calls of keys that pass here. */
+  readonly #passing = new Map<string, PassingKey>();
   /** How many calls of a key had errors of the upstream, oldest first. */
   readonly #failed = new Map<string, number>();
 
@@ -193,13 +193,7 @@ export class ModelProxy {
     if (!bearer.mayCall(call.toolName))
       throw new Refused({ status: 403, code: 'NOT_ALLOWED', message: 'this token may not call this model' });
     const key = keyOf(request, principal);
-    if (key !== undefined) {
-      if (this.#passing.has(key.name)) throw IN_PROGRESS;
-      this.#passing.add(key.name);
-    }
-    const release = (): void => {
-      if (key !== undefined) this.#passing.delete(key.name);
-    };
+    const release = key === undefined ? () => undefined : await this.#enter(key.name, request.signal);
     try {
       const decided = await this.#decide(request, principal, key, passing);
       if (decided === undefined) {
@@ -241,6 +235,24 @@ export class ModelProxy {
       release();
       throw error;
     }
+  }
+
+  /** Returns what to call when the call of the key is over. @throws Refused */
+  async #enter(name: string, signal: AbortSignal): Promise<() => void> {
+    for (;;) {
+      const before = this.#passing.get(name);
+      if (before === undefined) break;
+      // A client that has left is not waited for: what it left is being recorded.
+      if (!before.signal.aborted) throw IN_PROGRESS;
+      await before.over;
+    }
+    let end: () => void = () => undefined;
+    const over = new Promise<void>((resolve) => (end = resolve));
+    this.#passing.set(name, { signal, over });
+    return () => {
+      this.#passing.delete(name);
+      end();
+    };
   }
 
   /** Undefined where the ledger cannot be asked, and the call passes all the same. @throws Refused */
@@ -404,6 +416,12 @@ export class ModelProxy {
       ...(code === 'LEDGER_LOCKED' ? { retryAfterS: 1 } : {}),
     };
   }
+}
+
+interface PassingKey {
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+  readonly over: Promise<void>;
 }
 
 /** Thrown where a request is not forwarded. */

@@ -105,6 +105,8 @@ export const MAX_PROXY_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_READ_FACTOR = 4;
 /** What all bodies that are held at once may have, in bytes. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
+/** Of an error that is held back until it is recorded. */
+const MAX_HELD_ERROR_BYTES = 256 * 1024;
 const MAX_CONNECTIONS = 4_096;
 const DEFAULT_MAX_PENDING = 1_024;
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -287,49 +289,65 @@ class Proxy {
     const own = new Set(Object.keys(answerHeaders).map((name) => name.toLowerCase()));
     const length = message.headers['content-length'];
     const isFramed = method !== 'HEAD' && status !== 304 && length !== undefined;
-    let fault: ProxyFault | undefined;
-    let last: Buffer | undefined;
-    try {
-      watch.head(status, message.headers);
+    const begin = (): void => {
       response.writeHead(status, message.statusMessage ?? '', [
         ...endToEnd(message.rawHeaders, own),
         ...Object.entries(answerHeaders).flat(),
         ...(this.#isStopping ? ['Connection', 'close'] : []),
       ]);
       response.flushHeaders();
-      last = await this.#pass(response, answer, watch, isFramed ? Number(length) : Infinity, signal);
+    };
+    let fault: ProxyFault | undefined;
+    let last: Uint8Array | undefined;
+    try {
+      watch.head(status, message.headers);
+      if (status < 400) begin();
+      const left = isFramed ? Number(length) : Infinity;
+      last = await this.#pass(response, answer, watch, { left, begin, signal });
     } catch (error) {
       const hasLeft = signal.aborted || error === TOO_SLOW;
       fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf());
       answer.abort(fault.code);
     }
     await watch.end(fault);
+    if (!response.headersSent && !response.destroyed) begin();
     if (fault === undefined) return this.#finish(response, last);
     // The client has what came, and sees that it is not all.
     if (fault.code === 'UPSTREAM_BROKE' || fault.code === 'UPSTREAM_TIMEOUT') this.#breakOff(response);
     else response.destroy();
   }
 
-  /** Returns what completes an answer whose length was said: the client has all of it when the observer has. */
+  /**
+   * Returns what completes the answer: the client has all of it when the observer has. An error is held back as a whole, as a client may ask
+   * again when it sees the head of one.
+   */
   async #pass(
     response: ServerResponse,
     answer: UpstreamAnswer,
     watch: Watch,
-    length: number,
-    signal: AbortSignal,
-  ): Promise<Buffer | undefined> {
-    let left = length;
-    let last: Buffer | undefined;
+    how: { left: number; readonly begin: () => void; readonly signal: AbortSignal },
+  ): Promise<Uint8Array | undefined> {
+    const held: Buffer[] = [];
+    let size = 0;
     for await (const chunk of answer.message as AsyncIterable<Buffer>) {
       answer.wait(false);
-      left -= chunk.length;
-      if (left === 0) last = chunk;
-      else if (!response.write(chunk)) await drained(response, this.#readTimeoutMs, signal);
+      how.left -= chunk.length;
+      size += chunk.length;
+      if (how.left === 0 || !response.headersSent) held.push(chunk);
+      if (!response.headersSent && size > MAX_HELD_ERROR_BYTES) {
+        how.begin();
+        await this.#write(response, Buffer.concat(held.splice(0)), how.signal);
+      } else if (held.length === 0) await this.#write(response, chunk, how.signal);
       await watch.chunk(chunk);
       answer.wait(true);
     }
     if (!answer.message.complete) throw new Error('the answer broke off');
-    return last;
+    const [only] = held;
+    return held.length <= 1 ? only : Buffer.concat(held);
+  }
+
+  async #write(response: ServerResponse, bytes: Buffer, signal: AbortSignal): Promise<void> {
+    if (!response.write(bytes)) await drained(response, this.#readTimeoutMs, signal);
   }
 
   async #fail(

@@ -153,6 +153,29 @@ describe('what passes', () => {
     expect(got.body.toString()).toBe('whole');
   });
 
+  it('is held back as a whole where it is an error: it is recorded before the client can ask again', async () => {
+    for (const size of [0, 10, 200_000, 600_000]) {
+      const body = randomBytes(size);
+      const upstream = await serveUpstream((_, response) => {
+        response.writeHead(429);
+        response.write(body.subarray(0, size / 2));
+        setTimeout(() => response.end(body.subarray(size / 2)), 20);
+      });
+      let isDone = false;
+      const end = async (): Promise<void> => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        isDone = true;
+      };
+      const observer = { head: () => undefined, chunk: () => undefined, end };
+      const proxy = await openProxy(upstream.url, {}, { observer });
+      const asked = ask(`${proxy.url}/`);
+      await new Promise((resolve) => asked.request.once('response', resolve));
+      expect(isDone).toBe(size < 300_000);
+      const got = await asked;
+      expect([got.status, sha(got.body), got.isWhole]).toEqual([429, sha(body), true]);
+    }
+  });
+
   it.each([
     ['HEAD', 200],
     ['GET', 204],
