@@ -8,6 +8,7 @@
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { concatBytes } from '../../base/bytes/concat.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import type { HttpServer } from '../../base/platform/serve-http.js';
 import type { CallOutcome } from '../gate.js';
 import { requestHeaders } from '../proxy/headers.js';
 import type { ProxyFault } from '../proxy/observer.js';
@@ -22,7 +23,7 @@ import {
 import { parseUpstream, Upstream, type UpstreamAnswer, UpstreamError } from '../proxy/upstream.js';
 import { EventCutter, type StreamPiece, writeEvent } from './event-cutter.js';
 import { AnswerBody, AnswerTooLong } from './http-answer.js';
-import { isPlainJson, judgeHeaders, readHeaders } from './http-rules.js';
+import { isPlainJson, judgeHeaders, mirrorAgain, readHeaders } from './http-rules.js';
 import {
   errorMessage,
   keyOfId,
@@ -33,11 +34,12 @@ import {
   type RpcFrame,
   type RpcId,
 } from './json-rpc.js';
-import type { McpGuardOptions } from './mcp-calls.js';
-import { McpGuard } from './mcp-guard.js';
+import type { McpGuard } from './mcp-guard.js';
 import type { McpLink } from './mcp-link.js';
 
-export interface McpProxyOptions extends McpGuardOptions {
+export interface McpProxyOptions {
+  /** It is closed with the proxy; its gate stays open. */
+  readonly guard: McpGuard;
   /** The server's endpoint, such as `https://mcp.example/mcp`; the proxy's has the same path. A query is sent with every request. */
   readonly upstream: string | URL;
   /** Default: 127.0.0.1, and any port that is free. */
@@ -50,6 +52,8 @@ export interface McpProxyOptions extends McpGuardOptions {
   readonly hosts?: readonly string[] | undefined;
   /** The longest message, each way, in bytes. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
+  /** How long the server may send nothing in answer to a request, in milliseconds. Default 900,000 (15 minutes). */
+  readonly idleTimeoutMs?: number | undefined;
   /** Certificates that may issue the server's, PEM. Default: Node's. */
   readonly ca?: string | undefined;
 }
@@ -69,38 +73,42 @@ const MAX_SESSIONS = 10_000;
 const MAX_RECENT = 1_000;
 /** A stream for what may come any time may be silent so long. */
 const STREAM_IDLE_MS = 24 * 3_600_000;
-const DEFAULT_TTL_MS = 15 * 60_000;
+const DEFAULT_IDLE_MS = 15 * 60_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+const MIN_MESSAGE_BYTES = 1_024;
+const MAX_MESSAGE_LIMIT = 2 ** 29;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 const METADATA = /^\/\.well-known\/oauth-(?:protected-resource|authorization-server)(?:\/[^?]*)?(?:\?.*)?$/;
 
-type Listen = NonNullable<McpProxyOptions['listen']>;
 type Answer = ProxyReply | ProxyForward | ProxyStream;
 
-const OWN_TYPES: OptionTypes<Omit<McpProxyOptions, keyof McpGuardOptions>> = {
+const OPTION_TYPES: OptionTypes<McpProxyOptions> = {
+  guard: 'object',
   upstream: ['string', 'object'],
   listen: 'object',
   legacy: 'boolean',
   origins: 'array',
   hosts: 'array',
   maxMessageBytes: 'number',
+  idleTimeoutMs: 'number',
   ca: 'string',
 };
 
 /**
  * Serves a guarded MCP server over HTTP until it is closed.
- * @throws NorthrootError `LISTEN_FAILED`; TypeError, RangeError for a malformed option
+ * @throws NorthrootError `LISTEN_FAILED`; TypeError, RangeError naming the malformed option
  * @example
- * const proxy = await serveMcpProxy({ open: () => Gate.open('l.jsonl', options), server: 'files', upstream: 'https://mcp.example/mcp' });
+ * const guard = new McpGuard({ server: 'files', open: () => Gate.open('ledger.jsonl', options) });
+ * const proxy = await serveMcpProxy({ guard, upstream: 'https://mcp.example/mcp' });
  */
 export async function serveMcpProxy(options: McpProxyOptions): Promise<McpProxyServer> {
-  const { upstream, listen = { port: 0 }, legacy, origins, hosts, maxMessageBytes, ca, ...ofGuard } = options;
-  checkOptions('serveMcpProxy', { upstream, listen, legacy, origins, hosts, maxMessageBytes, ca }, OWN_TYPES);
-  const limit = maxMessageBytes ?? MAX_MCP_MESSAGE_BYTES;
-  if (!Number.isInteger(limit) || limit < 1_024 || limit > 2 ** 29)
+  checkOptions('serveMcpProxy', options, OPTION_TYPES);
+  const { maxMessageBytes: limit = MAX_MCP_MESSAGE_BYTES, idleTimeoutMs = DEFAULT_IDLE_MS } = options;
+  if (!Number.isInteger(limit) || limit < MIN_MESSAGE_BYTES || limit > MAX_MESSAGE_LIMIT)
     throw new RangeError('serveMcpProxy: maxMessageBytes: expected a whole number from 1,024 to 2^29');
-  const proxy = new McpProxy(new McpGuard(ofGuard), { ...options, maxMessageBytes: limit });
-  const server = await proxy.serve(listen);
+  if (!(idleTimeoutMs >= 1)) throw new RangeError('serveMcpProxy: idleTimeoutMs: expected milliseconds');
+  const proxy = new McpProxy(options, limit, Math.min(idleTimeoutMs, MAX_TIMER_MS));
+  const server = await proxy.serve();
   return {
     url: `${server.url}${proxy.path}`,
     close: async () => {
@@ -140,9 +148,9 @@ interface Exchange {
 class McpProxy {
   /** Of the endpoint. */
   readonly path: string;
-  readonly #guard: McpGuard;
-  readonly #options: McpProxyOptions & { readonly maxMessageBytes: number };
-  readonly #ttlMs: number;
+  readonly #options: McpProxyOptions;
+  readonly #maxMessageBytes: number;
+  readonly #idleMs: number;
   readonly #origin: URL;
   readonly #query: string;
   readonly #upstream: Upstream;
@@ -150,22 +158,23 @@ class McpProxy {
   readonly #sessions = new Map<string, Session>();
   readonly #closing = new AbortController();
 
-  constructor(guard: McpGuard, options: McpProxyOptions & { readonly maxMessageBytes: number }) {
+  /** @throws TypeError for a malformed URL */
+  constructor(options: McpProxyOptions, maxMessageBytes: number, idleMs: number) {
     const endpoint = parseEndpoint(options.upstream);
     this.path = endpoint.pathname;
     this.#query = endpoint.search;
     this.#origin = new URL('/', endpoint);
-    this.#guard = guard;
     this.#options = options;
-    this.#ttlMs = Math.min(options.ttlMs ?? DEFAULT_TTL_MS, MAX_TIMER_MS);
-    this.#upstream = new Upstream(this.#origin, { ca: options.ca, idleTimeoutMs: this.#ttlMs });
+    this.#maxMessageBytes = maxMessageBytes;
+    this.#idleMs = idleMs;
+    this.#upstream = new Upstream(this.#origin, { ca: options.ca });
   }
 
-  serve(listen: Listen): Promise<{ readonly url: string; close(): Promise<void> }> {
-    const { maxMessageBytes: maxBodyBytes, hosts, origins, ca } = this.#options;
+  serve(): Promise<HttpServer> {
+    const { hosts, origins, ca, listen = { port: 0 } } = this.#options;
     const place = { port: listen.port, host: listen.host ?? '127.0.0.1' };
     const handle = (request: ProxyRequest): Promise<Answer> => this.#handle(request);
-    const own = { place, handle, refuse, maxBodyBytes, hosts, origins };
+    const own = { place, handle, refuse, maxBodyBytes: this.#maxMessageBytes, hosts, origins };
     return serveProxy({ ...own, upstream: this.#origin, ca });
   }
 
@@ -175,7 +184,7 @@ class McpProxy {
   }
 
   async end(): Promise<void> {
-    await this.#guard.close();
+    await this.#options.guard.close();
     this.#upstream.close();
   }
 
@@ -220,7 +229,7 @@ class McpProxy {
     const isLegacy = verdict?.era === 'legacy';
     const sessionId = isLegacy ? read.headers.get('mcp-session-id') : undefined;
     const session = this.#sessionOf(sessionId);
-    const link = session?.link ?? this.#guard.connect();
+    const link = session?.link ?? this.#options.guard.connect();
     const exchange: Exchange = {
       request,
       link,
@@ -265,7 +274,7 @@ class McpProxy {
     const session = this.#sessionOf(sessionId);
     const exchange: Exchange = {
       request,
-      link: session?.link ?? this.#guard.connect(),
+      link: session?.link ?? this.#options.guard.connect(),
       id: undefined,
       method: undefined,
       session,
@@ -285,9 +294,10 @@ class McpProxy {
     const isStream = method === 'GET' || exchange.method === 'subscriptions/listen';
     let answer: UpstreamAnswer;
     try {
-      const headers = requestHeaders(rawHeaders);
+      const { set, remove } = body === request.body ? UNCHANGED : mirrorAgain(rawHeaders, request.body, body);
+      const headers = requestHeaders(rawHeaders, set, remove);
       const path = this.#pathOf(request);
-      const idleTimeoutMs = isStream ? STREAM_IDLE_MS : this.#ttlMs;
+      const idleTimeoutMs = isStream ? STREAM_IDLE_MS : this.#idleMs;
       answer = await this.#upstream.send({ method, path, headers, body, idleTimeoutMs }, signal);
     } catch (error) {
       const fault: ProxyFault =
@@ -303,8 +313,8 @@ class McpProxy {
       await this.#finish(exchange, ofStatus(status));
       return rpcError(502, id ?? null, RPC_INTERNAL_ERROR, FAULTS.UPSTREAM_REDIRECTED);
     }
-    if (isLegacy) this.#learnSession(exchange, status, message.headers['mcp-session-id']);
-    const content = new AnswerBody(answer, this.#options.maxMessageBytes);
+    if (isLegacy) await this.#learnSession(exchange, status, message.headers['mcp-session-id']);
+    const content = new AnswerBody(answer, this.#maxMessageBytes);
     const type = (message.headers['content-type'] ?? '').toLowerCase();
     if (type.includes('event-stream')) {
       const pieces = this.#passEvents(exchange, content, status);
@@ -344,7 +354,7 @@ class McpProxy {
 
   /** Events, each when it is complete, and what is between them at once. */
   async *#passEvents(exchange: Exchange, content: AnswerBody, status: number): AsyncGenerator<Uint8Array> {
-    const cutter = new EventCutter(this.#options.maxMessageBytes);
+    const cutter = new EventCutter(this.#maxMessageBytes);
     let outcome = CANCELLED;
     try {
       for await (const chunk of content) {
@@ -439,15 +449,19 @@ class McpProxy {
   }
 
   /** A session begins with the answer to `initialize`, or is one of before this proxy; it ends when the server says so. */
-  #learnSession(exchange: Exchange, status: number, given: string | string[] | undefined): void {
+  async #learnSession(
+    exchange: Exchange,
+    status: number,
+    given: string | string[] | undefined,
+  ): Promise<void> {
     const { sessionId, request, method, id, link } = exchange;
     const isGood = status >= 200 && status < 300;
     const isEnd = status === 404 || (isGood && request.method === 'DELETE');
     if (sessionId !== undefined && isEnd) {
       const session = this.#sessions.get(sessionId);
       this.#sessions.delete(sessionId);
-      if (id !== undefined) void link.endRequest(id, ofStatus(status));
-      void session?.link.close();
+      if (id !== undefined) await link.endRequest(id, ofStatus(status));
+      await session?.link.close();
       return;
     }
     const name = method === 'initialize' ? given : sessionId;
@@ -472,6 +486,7 @@ class McpProxy {
   }
 }
 
+const UNCHANGED = { set: {}, remove: [] } as const;
 const CANCELLED: CallOutcome = { outcome: 'unknown', errorCode: 'MCP_CANCELLED' };
 const NOT_ANSWERED: CallOutcome = { outcome: 'unknown', errorCode: 'MCP_NOT_ANSWERED' };
 const FORWARD_NOTHING = { kind: 'forward', message: new Uint8Array(0) } as const;

@@ -4,9 +4,9 @@
  * called is for `mcp-guard.ts`, and hosts and origins are for the server.
  */
 
-import { tryDecodeBase64 } from '../../base/bytes/encoding.js';
+import { encodeBase64, tryDecodeBase64 } from '../../base/bytes/encoding.js';
 import { printable } from '../../base/bytes/printable.js';
-import { decodeUtf8 } from '../../base/bytes/text.js';
+import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
 import { findInvalidUtf8 } from '../../base/json/utf8.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 
@@ -94,6 +94,57 @@ export function decodeHeaderValue(value: string): string | undefined {
   const bytes = tryDecodeBase64(value.slice(ENCODED_START.length, -ENCODED_END.length));
   if (bytes === undefined || findInvalidUtf8(bytes, 0, bytes.length) >= 0) return undefined;
   return decodeUtf8(bytes);
+}
+
+/**
+ * The headers that mirror arguments, for a call whose arguments were changed: each says what stands now where its value stood before. One
+ * whose place is not to be told is left out.
+ * @param before - The body as it was sent
+ * @param after - The body to send
+ */
+export function mirrorAgain(
+  rawHeaders: readonly string[],
+  before: Uint8Array,
+  after: Uint8Array,
+): { readonly set: Readonly<Record<string, string>>; readonly remove: readonly string[] } {
+  const argumentsOf = (body: Uint8Array): JsonObject =>
+    objectOf(objectOf(JSON.parse(decodeUtf8(body)) as JsonObject, 'params'), 'arguments') ?? {};
+  const [old, now] = [argumentsOf(before), argumentsOf(after)];
+  const set: Record<string, string> = {};
+  const remove: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (!name.startsWith(PARAM_PREFIX)) continue;
+    const value = decodeHeaderValue(rawHeaders[at + 1]!);
+    const values = new Set(placesOf(old, value).map((path) => textAt(now, path)));
+    const [only] = values;
+    if (values.size === 1 && only !== undefined) set[name] = encodeHeaderValue(only);
+    else remove.push(name);
+  }
+  return { set, remove };
+}
+
+/** Where a value is, by members of objects alone: no others are mirrored. */
+function placesOf(value: JsonValue, text: string | undefined, path: readonly string[] = []): string[][] {
+  if (isJsonObject(value))
+    return Object.entries(value).flatMap(([name, member]) => placesOf(member, text, [...path, name]));
+  return text !== undefined && textOfPrimitive(value) === text ? [[...path]] : [];
+}
+
+function textAt(value: JsonValue, path: readonly string[]): string | undefined {
+  let found: JsonValue | undefined = value;
+  for (const name of path) found = isJsonObject(found) ? memberOf(found, name) : undefined;
+  return found === undefined ? undefined : textOfPrimitive(found);
+}
+
+function textOfPrimitive(value: JsonValue): string | undefined {
+  return typeof value === 'object' ? undefined : String(value);
+}
+
+function encodeHeaderValue(value: string): string {
+  const isPlain =
+    value !== '' && value.trim() === value && PLAIN.test(value) && decodeHeaderValue(value) === value;
+  return isPlain ? value : `${ENCODED_START}${encodeBase64(encodeUtf8(value))}${ENCODED_END}`;
 }
 
 /**

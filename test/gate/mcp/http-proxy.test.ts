@@ -3,7 +3,8 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { McpEvent } from '../../../src/gate/mcp/mcp-calls.js';
+import type { McpEvent, McpGuardOptions } from '../../../src/gate/mcp/mcp-calls.js';
+import { McpGuard } from '../../../src/gate/mcp/mcp-guard.js';
 import { type McpProxyOptions, serveMcpProxy } from '../../../src/gate/mcp/http-proxy.js';
 import type { Gate } from '../../../src/gate/gate.js';
 import type { GrantOptions } from '../../../src/log/policy/draft-grant.js';
@@ -56,10 +57,9 @@ interface CallOptions extends SendOptions {
 
 const TOOLS = { allowedTools: ['mcp.up.*'], meterCaps: { calls: 50 } };
 
-async function serve(
-  options: Partial<McpProxyOptions> = {},
-  bounds: Partial<GrantOptions> = TOOLS,
-): Promise<Served> {
+type Options = Partial<McpGuardOptions & McpProxyOptions>;
+
+async function serve(options: Options = {}, bounds: Partial<GrantOptions> = TOOLS): Promise<Served> {
   const upstream = await startUpstream();
   const place = memoryPlace();
   const { gate } = await openGate(place, bounds, { coverage: 'proxy' });
@@ -70,15 +70,21 @@ async function serveAgain(
   place: Place,
   gate: Gate,
   upstream: Upstream,
-  options: Partial<McpProxyOptions> = {},
+  { legacy, origins, maxMessageBytes, upstream: url, ...ofGuard }: Options = {},
 ): Promise<Served> {
   const events: McpEvent[] = [];
-  const proxy = await serveMcpProxy({
+  const guard = new McpGuard({
     open: () => Promise.resolve(gate),
     server: 'up',
-    upstream: upstream.url,
     onEvent: (event) => events.push(event),
-    ...options,
+    ...ofGuard,
+  });
+  const proxy = await serveMcpProxy({
+    guard,
+    upstream: url ?? upstream.url,
+    legacy,
+    origins,
+    maxMessageBytes,
   });
   onTestFinished(() => proxy.close());
   const send: Served['send'] = (message, headers = {}, more = {}) => post(proxy.url, message, headers, more);
@@ -194,7 +200,7 @@ describe('a modern call', () => {
   });
 
   it('that is denied never reaches it, and the model is told', async () => {
-    const { call, upstream, outcomes } = await serve({}, { allowedTools: ['mcp.up.echo'] });
+    const { call, upstream, outcomes } = await serve({}, { ...TOOLS, allowedTools: ['mcp.up.echo'] });
     const answer = await call('progress');
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
     expect(parsed(answer)['result']).toMatchObject({ isError: true, resultType: 'complete' });
@@ -203,7 +209,7 @@ describe('a modern call', () => {
   });
 
   it('that is denied can be told as an error', async () => {
-    const { call } = await serve({ denyAs: 'error' }, { allowedTools: ['mcp.up.echo'] });
+    const { call } = await serve({ denyAs: 'error' }, { ...TOOLS, allowedTools: ['mcp.up.echo'] });
     const answer = await call('progress');
     expect(answer.status).toBe(200);
     expect(parsed(answer)['error']).toHaveProperty('code', -32010);
@@ -273,7 +279,7 @@ describe('a modern call', () => {
     expect(parsed(await call('ask', { id: 1 }))['result']).toMatchObject({ resultType: 'input_required' });
     const params = { requestState: 'state-1', inputResponses: {} };
     expect(parsed(await call('ask', { id: 2, params }))['result']).toMatchObject({ resultType: 'complete' });
-    expect(place.events().filter(({ event_type }) => event_type === 'authorization')).toHaveLength(1);
+    expect(place.events().filter((event) => event.authorization?.action !== undefined)).toHaveLength(1);
     expect(outcomes()).toEqual(['success']);
     expect(upstream.calls('ask')).toBe(2);
   });
@@ -331,6 +337,29 @@ describe('a modern call', () => {
     expect(parsed(answer)).toMatchObject({ id: 1, error: { code: -32603 } });
     expect(outcomes()).toEqual(['failure MCP_NOT_SENT']);
     expect(await place.verdict()).toBe('ok');
+  });
+
+  it('that an adviser rewrites is sent so, and its headers say so', async () => {
+    const upstream = await startUpstream();
+    const place = memoryPlace();
+    const adviser = {
+      name: 'a',
+      advise: () => Promise.resolve({ effect: 'rewrite', params: { region: 'eu', deep: { n: 'ü' } } } as const),
+    };
+    const { gate } = await openGate(place, TOOLS, { advisers: [adviser] });
+    const { call, place: where } = await serveAgain(place, gate, upstream);
+    const params = { arguments: { region: 'us', deep: { n: 7 }, gone: 'x' } };
+    const headers = { 'Mcp-Param-Region': 'us', 'Mcp-Param-N': '7', 'Mcp-Param-Gone': 'x', 'Mcp-Param-Else': 'y' };
+    expect((await call('echo', { params, headers })).status).toBe(200);
+    const [seen] = upstream.seen;
+    expect(JSON.parse(seen?.body ?? '')).toMatchObject({
+      params: { name: 'echo', arguments: { region: 'eu', deep: { n: 'ü' } } },
+    });
+    expect(seen?.headers).toMatchObject({ 'mcp-param-region': 'eu', 'mcp-param-n': '=?base64?w7w=?=' });
+    expect(seen?.headers).not.toHaveProperty('mcp-param-gone');
+    expect(seen?.headers).not.toHaveProperty('mcp-param-else');
+    expect(seen?.headers['content-length']).toBe(String(Buffer.byteLength(seen?.body ?? '')));
+    expect(await where.verdict()).toBe('ok');
   });
 
   it('where nobody can decide is denied', async () => {
@@ -500,7 +529,7 @@ describe('what is no call', () => {
   it('has the query of the server, and lists only what is granted if asked to', async () => {
     const upstream = await startUpstream();
     const place = memoryPlace();
-    const { gate } = await openGate(place, { allowedTools: ['mcp.up.other'] });
+    const { gate } = await openGate(place, { ...TOOLS, allowedTools: ['mcp.up.other'] });
     const proxy = await serveAgain(place, gate, upstream, { upstream: `${upstream.url}?key=1`, hide: true });
     const message: JsonObject = {
       jsonrpc: '2.0',
@@ -581,7 +610,10 @@ describe('a legacy session', () => {
   });
 
   it('whose call is cancelled is told to the server, unless the call was denied', async () => {
-    const { send, upstream, outcomes } = await serve({ legacy: true }, { allowedTools: ['mcp.up.hang'] });
+    const { send, upstream, outcomes } = await serve(
+      { legacy: true },
+      { ...TOOLS, allowedTools: ['mcp.up.hang'] },
+    );
     await send(initialize);
     const cancel = (requestId: number): JsonObject => ({
       jsonrpc: '2.0',
