@@ -9,11 +9,13 @@ import { serveGateTools } from '../../gate/mcp/gate-tools.js';
 import type { McpSubject } from '../../gate/mcp/guarded-call.js';
 import type { McpEvent, McpGuardOptions } from '../../gate/mcp/mcp-calls.js';
 import { McpGuard } from '../../gate/mcp/mcp-guard.js';
+import { MAX_MCP_MESSAGE_BYTES, type McpProxyOptions, serveMcpProxy } from '../../gate/mcp/http-proxy.js';
 import { type TapProblem, tapMcp } from '../../gate/mcp/stdio-tap.js';
+import { isLoopback } from '../../gate/proxy/headers.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
-import { amountsOf, byteSize, collect, principalId, spanMs } from '../options.js';
+import { amountsOf, byteSize, collect, listenAddress, principalId, repeatable, spanMs } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './serve.js';
@@ -33,12 +35,19 @@ interface McpCommandOptions extends DecidingChoice, AdviserChoice {
   readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly maxMessage?: number;
+  readonly http?: string;
+  readonly listen?: { readonly host: string; readonly port: number };
+  readonly allowOrigin?: string[];
+  readonly allowHost?: string[];
+  readonly legacy?: boolean;
 }
+
+const DEFAULT_MCP_PORT = 8791;
 
 const SUBJECTS: readonly McpSubject[] = ['resources', 'prompts', 'sampling'];
 
 const NOTES = `
-Put it before the command of a server in the settings of its client. A call of the tool T is recorded as mcp.NAME.T: grant it by that
+Put it before the command of a server in the settings of its client, or give it the URL of a server, and the client the URL that it prints. A call of the tool T is recorded as mcp.NAME.T: grant it by that
 name, or all by 'mcp.NAME.*'. Messages other than calls pass at once; the server's standard error is not touched. The exit status is the
 server's. With --gate an agent can ask what is left of its grants, what was decided, and for approvals.`;
 
@@ -80,13 +89,32 @@ export function addMcp(program: Command, run: Run): void {
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--max-message <size>', 'the longest message (default: 16MiB)', byteSize)
+    .option(
+      '--http <url>',
+      'guard the server at this URL, such as https://mcp.example/mcp, instead of a command',
+    )
+    .option(
+      '--listen <address>',
+      `with --http: HOST:PORT to listen on; port 0 picks a free one (default: 127.0.0.1:${DEFAULT_MCP_PORT})`,
+      listenAddress,
+    )
+    .option('--legacy', 'with --http: let in clients of versions before 2026-07-28, which have sessions')
+    .addOption(repeatable('--allow-origin <origin>', 'with --http: an Origin whose web pages are let in'))
+    .addOption(
+      repeatable(
+        '--allow-host <name>',
+        "with --http: a name besides this machine's loopback by which clients reach it",
+      ),
+    )
     .addHelpText('after', NOTES);
   withDeciding(withAdvisers(command)).action(
     (ledger: string, server: readonly string[], options: McpCommandOptions) =>
       run((context) =>
         options.gate === true
           ? serveTools(context, ledger, server, options)
-          : guardServer(context, ledger, server, options),
+          : options.http !== undefined
+            ? guardHttp(context, ledger, server, options.http, options)
+            : guardServer(context, ledger, server, options),
       ),
   );
 }
@@ -98,7 +126,9 @@ async function guardServer(
   options: McpCommandOptions,
 ): Promise<Outcome> {
   const { terminal, signal } = context;
-  if (command.length === 0) throw usageError('expected the command of a server after --');
+  if (command.length === 0)
+    throw usageError('expected the command of a server after --, or the URL of one in --http');
+  refuseHttpOptions(options);
   let opened: Gate | undefined;
   const open = async (): Promise<Gate> => {
     opened = await openGate(context, path, options);
@@ -123,6 +153,84 @@ async function guardServer(
   }
 }
 
+async function guardHttp(
+  context: Context,
+  path: string,
+  command: readonly string[],
+  upstream: string,
+  options: McpCommandOptions,
+): Promise<Outcome> {
+  const { terminal, signal } = context;
+  if (command.length > 0) throw usageError('--http guards the server at a URL: it takes no command');
+  const { listen = { host: '127.0.0.1', port: DEFAULT_MCP_PORT }, legacy, fail, shadow } = options;
+  let opened: Gate | undefined;
+  const open = async (): Promise<Gate> => {
+    opened = await openGate(context, path, options);
+    return opened;
+  };
+  const guard = makeGuard(terminal, path, open, options);
+  try {
+    const opening = guard.open();
+    // It is looked at below.
+    opening.catch(() => undefined);
+    const proxy = await startProxy({
+      guard,
+      upstream,
+      listen,
+      legacy,
+      origins: options.allowOrigin,
+      hosts: options.allowHost,
+      maxMessageBytes: options.maxMessage ?? MAX_MCP_MESSAGE_BYTES,
+      ...defined({ idleTimeoutMs: options.ttl }),
+    });
+    context.endsInItsTime();
+    try {
+      if (fail === 'closed') await opening;
+      await terminal.write(`${proxy.url}\n`);
+      terminal.say(`guards ${printable(new URL(upstream).origin)} within ${printable(path)}`);
+      if (!isLoopback(listen.host))
+        terminal.say(`whoever reaches it calls as ${printable(options.principal)}: let nobody else`);
+      if (shadow === true) terminal.say('in shadow: nothing is denied');
+      if (fail === 'open')
+        terminal.say('fails open: where no ledger can be asked, calls are forwarded without a record');
+      await aborted(signal);
+    } finally {
+      await proxy.close();
+    }
+  } finally {
+    await opened?.close();
+  }
+  terminal.say('stopped');
+  return { stopped: 0 };
+}
+
+async function startProxy(options: McpProxyOptions): ReturnType<typeof serveMcpProxy> {
+  try {
+    return await serveMcpProxy(options);
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+    const problem = error.message.replace(/^serveMcpProxy: /, '');
+    throw usageError(problem.startsWith('upstream') ? problem.replace('upstream', '--http') : problem);
+  }
+}
+
+function refuseHttpOptions({ listen, legacy, allowOrigin, allowHost }: McpCommandOptions): void {
+  for (const [flag, value] of Object.entries({
+    listen,
+    legacy,
+    'allow-origin': allowOrigin,
+    'allow-host': allowHost,
+  }))
+    if (value !== undefined) throw usageError(`--${flag} requires --http`);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 async function serveTools(
   context: Context,
   path: string,
@@ -130,8 +238,9 @@ async function serveTools(
   options: McpCommandOptions,
 ): Promise<Outcome> {
   const { terminal, signal } = context;
-  if (command.length > 0 || options.server !== undefined)
-    throw usageError('--gate serves tools of its own: it takes no --server and no command');
+  if (command.length > 0 || options.server !== undefined || options.http !== undefined)
+    throw usageError('--gate serves tools of its own: it takes no --server, no --http and no command');
+  refuseHttpOptions(options);
   const { principal, maxMessage } = options;
   const trust = await readTrustPolicy(options.trust);
   let opened: Gate | undefined;

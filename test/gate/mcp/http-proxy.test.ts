@@ -344,12 +344,18 @@ describe('a modern call', () => {
     const place = memoryPlace();
     const adviser = {
       name: 'a',
-      advise: () => Promise.resolve({ effect: 'rewrite', params: { region: 'eu', deep: { n: 'ü' } } } as const),
+      advise: () =>
+        Promise.resolve({ effect: 'rewrite', params: { region: 'eu', deep: { n: 'ü' } } } as const),
     };
     const { gate } = await openGate(place, TOOLS, { advisers: [adviser] });
     const { call, place: where } = await serveAgain(place, gate, upstream);
     const params = { arguments: { region: 'us', deep: { n: 7 }, gone: 'x' } };
-    const headers = { 'Mcp-Param-Region': 'us', 'Mcp-Param-N': '7', 'Mcp-Param-Gone': 'x', 'Mcp-Param-Else': 'y' };
+    const headers = {
+      'Mcp-Param-Region': 'us',
+      'Mcp-Param-N': '7',
+      'Mcp-Param-Gone': 'x',
+      'Mcp-Param-Else': 'y',
+    };
     expect((await call('echo', { params, headers })).status).toBe(200);
     const [seen] = upstream.seen;
     expect(JSON.parse(seen?.body ?? '')).toMatchObject({
@@ -383,7 +389,7 @@ describe('budgets', () => {
     const others = await Promise.all(
       [1, 2].map(async () => serveAgain(place, await reopen(place, { coverage: 'proxy' }), upstream)),
     );
-    const calls = Array.from({ length: 30 }, (_, id) => [first, ...others][id % 3]!.call('echo', { id }));
+    const calls = Array.from({ length: 30 }, (_, id) => [first, ...others][id % 3].call('echo', { id }));
     const answers = await Promise.all(calls);
     expect(answers.filter((answer) => !answer.text.includes('isError'))).toHaveLength(5);
     expect(upstream.calls()).toBe(5);
@@ -577,7 +583,7 @@ describe('a legacy session', () => {
   });
 
   it('has one request of an id at a time', async () => {
-    const { send, upstream } = await serve({ legacy: true });
+    const { send } = await serve({ legacy: true });
     await send(initialize);
     let leave = (): void => undefined;
     let isOn = false;
