@@ -11,7 +11,7 @@ import { leafHash } from '../../format/tree/compact-range.js';
 import { SCAN_WASM } from '../scan/generated/scan-wasm.js';
 import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/identity.js';
 import { relate } from '../scan/relate.js';
-import { ROW_WIDTH, scanRecord } from '../scan/scan.js';
+import { isHopeless, ROW_WIDTH, scanRecord } from '../scan/scan.js';
 
 export interface LineScanner {
   /**
@@ -210,7 +210,8 @@ class WasmScanner implements LineScanner {
     const { rows } = this;
     const row = this.#rowsAt + at * ROW_BYTES;
     if (this.#exports.scan(this.#block, start, end, row) !== 1) {
-      // It declines unknown event types and texts that are not ASCII.
+      // It declines unknown event types and texts that are not plain ASCII.
+      if (isHopeless(this.#bytes, start, end, rows, at)) return false;
       return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
     }
     const length = this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);

@@ -26,6 +26,7 @@ import {
 } from './row.js';
 import {
   AUTHORIZATION_MEMBER,
+  BACKSLASH,
   ENVELOPE,
   EVENT_MEMBER,
   FIRST,
@@ -75,6 +76,8 @@ export function scanRecord(
     next = endOfExtension(bytes, event, rows, base);
   }
   if (next < 0) {
+    // It would be parsed as a whole, only to be declined.
+    if (hasKnownType(bytes, rows, base)) return false;
     forgetEvent(rows, base);
     next = endOfOther(bytes, start, end, rows, base);
   }
@@ -119,8 +122,34 @@ function endOfOther(bytes: Uint8Array, start: number, end: number, rows: Int32Ar
     m += 1;
   }
   for (; m < last; m += 1) if (REQUIRED[m] === 1) return -1;
-  const type = decodeLatin1(bytes, rows[base + EVENT_TYPE], rows[base + EVENT_TYPE + 1]);
-  return isKnownEventType(type) ? -1 : eventEnd;
+  return hasKnownType(bytes, rows, base) ? -1 : eventEnd;
+}
+
+/** Whether a row, of a declined line perhaps, has the type of an event, and it has a schema. */
+function hasKnownType(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
+  const from = rows[base + EVENT_TYPE]!;
+  return from !== 0 && isKnownEventType(decodeLatin1(bytes, from, rows[base + EVENT_TYPE + 1]));
+}
+
+/**
+ * Whether {@link scanRecord} too would decline the line `[start, end)`, as the walk in WebAssembly did: that one declines besides only texts
+ * with escapes or beyond ASCII, and unknown types.
+ *
+ * @param rows - Row `at` is as that walk left it.
+ */
+export function isHopeless(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  rows: Int32Array,
+  at: number,
+): boolean {
+  if (!hasKnownType(bytes, rows, at * ROW_WIDTH)) return false;
+  for (let i = start; i < end; i += 1) {
+    const byte = bytes[i]!;
+    if (byte >= 0x80 || byte === BACKSLASH) return false;
+  }
+  return true;
 }
 
 function isMember(name: Uint8Array, bytes: Uint8Array, from: number, valueStart: number): boolean {

@@ -85,7 +85,7 @@ export function recallText(bytes: Uint8Array, start: number, end: number): strin
 }
 
 /** The text, `alg:b64`, of the digest at `at`. */
-function digestTextAt(bytes: Uint8Array, at: number): string {
+export function digestTextAt(bytes: Uint8Array, at: number): string {
   // `{"alg":"`
   const alg = at + 8;
   const algEnd = closingQuote(bytes, alg);
