@@ -6,7 +6,14 @@ import type { Account } from '../rules/bounds/grant.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
 import type { Links } from '../rules/verify/links.js';
 import type { BlockTexts } from './blocks/block-texts.js';
-import { BoundsView, MAX_SCALE, rescale, type ScaledAccount, type UnitBounds } from './scaled-account.js';
+import {
+  BoundsView,
+  type Limit,
+  MAX_SCALE,
+  rescale,
+  type ScaledAccount,
+  type UnitBounds,
+} from './scaled-account.js';
 import * as row from './scan/row.js';
 import { MeterReader, readDigits } from './scan/scanned-line.js';
 import { LOW_DIGITS } from './scan/tables.js';
@@ -136,6 +143,37 @@ export class FastAmounts {
       .map(({ unit, value, scale }) => ({ unit, amount: rationalOfDecimal(value, scale) }));
   }
 
+  /** Whether no rule of approval asks for one of an action with these amounts (rule 15). */
+  actsWithin(rules: readonly (readonly Limit[])[]): boolean {
+    for (let i = 0; i < rules.length; i += 1) {
+      const limits = rules[i]!;
+      for (let k = 0; k < limits.length; k += 1) {
+        const limit = limits[k]!;
+        const amount = this.#find(limit.unit);
+        if (amount === undefined || !isAtMost(amount, limit.most, limit.scale)) return false;
+      }
+    }
+    return true;
+  }
+
+  /** Likewise of an execution that used these amounts. */
+  usesWithin(rules: readonly (readonly Limit[])[]): boolean {
+    for (let i = 0; i < rules.length; i += 1) {
+      const limits = rules[i]!;
+      for (let k = 0; k < limits.length; k += 1) {
+        const limit = limits[k]!;
+        const amount = this.#find(limit.unit);
+        if (amount !== undefined && !isAtMost(amount, limit.most, limit.scale)) return false;
+      }
+    }
+    return true;
+  }
+
+  #find(unit: string): Amount | undefined {
+    for (let i = 0; i < this.#count; i += 1) if (this.#amounts[i]!.unit === unit) return this.#amounts[i];
+    return undefined;
+  }
+
   /** Reserves the amounts of an action; false where a cap may not allow it. */
   reserve(view: BoundsView): boolean {
     for (let i = 0; i < this.#count; i += 1) {
@@ -183,13 +221,8 @@ export class FastAmounts {
     }
     // Amounts that were reserved and not stated count as used: that takes the slow path.
     for (let place = 0; place < reserved; place += 1)
-      if (!this.#isStated(all.unit(action, place)) && all.amount(action, place) !== 0) return false;
+      if (this.#find(all.unit(action, place)) === undefined && all.amount(action, place) !== 0) return false;
     return true;
-  }
-
-  #isStated(unit: string): boolean {
-    for (let i = 0; i < this.#count; i += 1) if (this.#amounts[i]!.unit === unit) return true;
-    return false;
   }
 
   #useIn(

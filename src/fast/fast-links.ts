@@ -6,6 +6,7 @@ import { judgeWindows } from '../rules/bounds/judge.js';
 import type { Judgement } from '../rules/bounds/judgement.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
 import type { ActionTable } from '../rules/verify/action-table.js';
+import { requestOfCall } from '../rules/verify/approval-tables.js';
 import type { EventIndex } from '../rules/verify/event-index.js';
 import type { VerifyState } from '../rules/verify/state.js';
 import type { BlockTexts } from './blocks/block-texts.js';
@@ -14,6 +15,7 @@ import { FastAmounts } from './fast-amounts.js';
 import { isDigestText, orderTimes, orderTo } from './row-times.js';
 import type { BoundsView } from './scaled-account.js';
 import * as row from './scan/row.js';
+import { digestTextAt } from './scan/scanned-line.js';
 import { B64_IN_DIGEST, B64_LENGTH } from './scan/tables.js';
 
 export class FastLinks {
@@ -166,7 +168,16 @@ export class FastLinks {
     const timeEnd = rows[base + row.OCCURRED_AT + 1]!;
     if (orderTo(bytes, time, timeEnd, grant.occurredAt) < 0 || !isWithin(view, bytes, time, timeEnd))
       return false;
-    return view.allowsTool(this.#texts.tools.at(bytes, rows, base)) && this.#amounts.reserve(view);
+    const tool = this.#texts.tools.at(bytes, rows, base);
+    if (!view.allowsTool(tool) || !this.#amounts.actsWithin(view.limitsOf(tool))) return false;
+    if (view.hasApprovals && this.#wasRequested(grant, bytes, rows, base, tool)) return false;
+    return this.#amounts.reserve(view);
+  }
+
+  /** Whether approval of the call was asked for: the rules then forget that. */
+  #wasRequested(grant: Grant, bytes: Uint8Array, rows: Int32Array, base: number, tool: string): boolean {
+    const params = digestTextAt(bytes, rows[base + row.PARAMS]!);
+    return this.#state.links.awaiting.has(requestOfCall(grant.principalId, grant.index, tool, params));
   }
 
   /** An execution of an open action, or under a grant (rules 2, 4, 5, 8 and 14). */
@@ -194,7 +205,9 @@ export class FastLinks {
     if (!view.allowsTool(tool) || !this.#isOf(action, view, bytes, rows, base, principal, tool)) return false;
     if (!this.#hasSoundTimes(action, view, bytes, rows, base)) return false;
     const isEstimated = (flags & row.IS_ESTIMATED) !== 0;
-    if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.use(action, view, isEstimated)) return false;
+    if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.usesWithin(view.limitsOf(tool)))
+      return false;
+    if (!this.#amounts.use(action, view, isEstimated)) return false;
     this.#windows = view.hasWindows ? this.#judgeWindows(view, bytes, rows, base) : undefined;
     if (this.#windows !== undefined && this.#windows.findings.length > 0) return false;
     this.#view = view;

@@ -5,7 +5,7 @@
 
 import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
 import { orderTimestamps } from '../base/value/timestamp.js';
-import { type Account, type Grant, grantChain } from '../rules/bounds/grant.js';
+import { type Account, type Amounts, type Grant, grantChain } from '../rules/bounds/grant.js';
 import { allowsTool, matchesTool, SLICE_TOOL } from '../rules/bounds/tool-set.js';
 
 /** Amounts are counted in multiples of at least 10^−15. */
@@ -123,6 +123,27 @@ export interface UnitBounds {
   readonly capScale: number;
 }
 
+/** An amount of one unit, in multiples of 10^−`scale`. */
+export interface Limit {
+  readonly unit: string;
+  readonly most: number;
+  readonly scale: number;
+}
+
+const NO_LIMITS: readonly Limit[][] = [];
+
+/** None where there are none, or one has no such form. */
+function toLimits(above: Amounts | undefined): Limit[] {
+  const limits: Limit[] = [];
+  for (const [unit, amount] of above ?? []) {
+    const scale = scaleOf(amount);
+    const most = scale === undefined ? NaN : toMultiple(amount, scale);
+    if (scale === undefined || Number.isNaN(most)) return [];
+    limits.push({ unit, most, scale });
+  }
+  return limits;
+}
+
 const MAX_REMEMBERED = 1_000;
 
 /** The earliest timestamp. */
@@ -136,12 +157,14 @@ export class BoundsView {
   readonly hasWindows: boolean;
   readonly limitsResources: boolean;
   readonly isDigestOnly: boolean;
+  /** Whether there are rules of approval. */
   readonly hasApprovals: boolean;
   /** The latest `occurred_at`, the latest `not_before` and the earliest `expires_at` of the chain. */
   readonly latest: string;
   readonly notBefore: string | undefined;
   readonly expiresAt: string | undefined;
   readonly #tools = new Map<string, boolean>();
+  readonly #limits = new Map<string, readonly Limit[][]>();
   readonly #units = new Map<string, UnitBounds | undefined>();
   readonly #accounts: Map<Account, ScaledAccount>;
 
@@ -159,19 +182,30 @@ export class BoundsView {
     this.expiresAt = this.chain.map((each) => each.expiresAt).reduce(earlier, undefined);
   }
 
-  /** Whether a tool is allowed, and no rule asks for more: approvals, or what applies to slices alone. */
+  /** Whether a tool is allowed, and no rule asks for more: approvals of any amount, or what applies to slices alone. */
   allowsTool(tool: string): boolean {
     let isAllowed = this.#tools.get(tool);
     if (isAllowed === undefined) {
       isAllowed =
         tool !== SLICE_TOOL &&
-        this.chain.every(
-          ({ tools, approvals }) =>
-            allowsTool(tools, tool) && !approvals.some((rule) => matchesTool(rule.tools, tool)),
-        );
+        this.chain.every(({ tools }) => allowsTool(tools, tool)) &&
+        this.limitsOf(tool).every((limits) => limits.length > 0);
       if (this.#tools.size < MAX_REMEMBERED) this.#tools.set(tool, isAllowed);
     }
     return isAllowed;
+  }
+
+  /** Of each rule of approval for the tool: up to which amounts a call needs none. Empty for a rule that always asks. */
+  limitsOf(tool: string): readonly (readonly Limit[])[] {
+    if (!this.hasApprovals) return NO_LIMITS;
+    let all = this.#limits.get(tool);
+    if (all === undefined) {
+      all = this.chain.flatMap(({ approvals }) =>
+        approvals.filter(({ tools }) => matchesTool(tools, tool)).map(({ above }) => toLimits(above)),
+      );
+      if (this.#limits.size < MAX_REMEMBERED) this.#limits.set(tool, all);
+    }
+    return all;
   }
 
   /** The bounds of a unit; undefined where they have no such form. */

@@ -83,6 +83,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
 
   const grants: AnyEvent[] = [];
   const open: AnyEvent[] = [];
+  const approvals: AnyEvent[] = [];
   const starts: { readonly start: AnyEvent; readonly under: AnyEvent }[] = [];
   let second = 0;
   const at = (): { occurred_at: string } => {
@@ -90,6 +91,23 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     return { occurred_at: `${new Date(Date.UTC(2026, 0, 2) + second * 1_000).toISOString().slice(0, 19)}Z` };
   };
 
+  /** Rules of approval, near what calls reserve and use. */
+  const makeRules = (): object[] =>
+    Array.from({ length: 1 + below(2) }, () => ({
+      tools: [pick(['fs.*', 'fs.*', 'deploy'])],
+      approvers: ['human:*'],
+      ...(random() < 0.8 && {
+        above: meters(
+          pick<Readonly<Record<string, Quantity>>>([
+            { calls: { t: 'int', v: '1' } },
+            { usd: { t: 'int', v: '2' } },
+            { usd: { t: 'dec', m: '25', s: 1 } },
+            { usd: { t: 'rat', n: '7', d: '3' } },
+            { calls: { t: 'int', v: '1' }, usd: { t: 'int', v: '3' } },
+          ]),
+        ),
+      }),
+    }));
   const makeGrant = (): AnyEvent => {
     const parent = random() < 0.3 ? grants.at(-1) : undefined;
     const made = event('authorization', {
@@ -113,6 +131,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
           ...(random() < 0.2 && { concurrency_limit: { t: 'int', v: '2' } }),
           ...(random() < 0.2 && { expires_at: '2026-01-02T00:05:00Z' }),
           ...(random() < 0.2 && { rate_limits: meters({ 'calls.per_min': 5 }) }),
+          ...(random() < 0.2 && { approvals: makeRules() }),
         },
         ...(parent && { grant_event_id: parent.event_id }),
       },
@@ -144,8 +163,11 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
       ? { source: { system: pick(['billing', 'other']), id: `${maker.lines.length}` } }
       : {};
   const makeAction = (): AnyEvent => {
+    const approved = approvals.length > 0 && random() < oddity ? [pick(approvals).event_id] : undefined;
+    const isAsked = random() < oddity / 4;
     const made = event('authorization', {
       ...ALLOW,
+      ...(isAsked && { decision: 'deny', decision_code: 'APPROVAL_REQUIRED' }),
       ...at(),
       intents: INTENTS,
       ...source(),
@@ -153,6 +175,7 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         kind: 'action',
         action: {
           ...TOOL,
+          ...(approved && { approval_event_ids: approved }),
           meter_reservation: amounts(),
           ...(random() < oddity / 4 && {
             expires_at: pick(['2026-01-02T00:00:20Z', '2026-03-01T00:00:00Z']),
@@ -228,8 +251,8 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
       reason: 'POLICY',
     });
   };
-  const makeApproval = (): AnyEvent =>
-    event('approval', {
+  const makeApproval = (): AnyEvent => {
+    const made = event('approval', {
       ...at(),
       ...source(),
       principal_id: 'human:h1',
@@ -239,6 +262,9 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
       ...TOOL,
       expires_at: '2026-03-01T00:00:00Z',
     });
+    approvals.push(made);
+    return made;
+  };
   const makeOdd = (): AnyEvent => {
     const kind = below(12);
     if (kind === 0) return makeGrant();

@@ -108,6 +108,43 @@ test.each([0, 1])('checks each of several signatures with its key: number %i', a
   expect((await verifyLedger(bytes)).findings.map(brief)).toContain('SIGNATURE_INVALID in 5');
 });
 
+test('applies calls that stay below the amounts of rules of approval, and no others', async () => {
+  const rule = (above: number): object => ({ tools: ['*'], approvers: ['human:*'], above: usd(above) });
+  const rules = grant({ meter_caps: usd(1_000), approvals: [rule(100), rule(90)] });
+  const acts = [90, 91].map((reserved) => action(rules, reserved));
+  const silent = action(rules, 0, {
+    authorization: {
+      kind: 'action',
+      grant_event_id: rules.event_id,
+      action: { tool_name: 'fs.read', tool_params_digest: DIGEST, meter_reservation: [] },
+    },
+  });
+  const ran = [execution(acts[0], 90), execution(rules, 90), execution(rules, 91)];
+  const bytes = unsigned(note(0), rules, action(rules, 5), execution(rules, 5), ...acts, silent, ...ran);
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  const quick = await stateOf(bytes, true);
+  // The first of each type is never applied by it.
+  const taken = take.mock.results.map(({ value }) => value as unknown).slice(-6);
+  expect(taken).toEqual([true, false, false, true, true, false]);
+  expect(quick).toEqual(await stateOf(bytes, false));
+  const { findings } = await verifyLedger(bytes);
+  expect(findings.map(brief)).toEqual([
+    'APPROVAL_MISSING in 7',
+    'APPROVAL_MISSING in 8',
+    'APPROVAL_MISSING in 11',
+  ]);
+});
+
+test('forgets a request for approval once the call is allowed without', async () => {
+  const rule = { tools: ['*'], approvers: ['human:*'], above: usd(100) };
+  const rules = grant({ approvals: [rule] });
+  const asked = action(rules, 200, { decision: 'deny', decision_code: 'APPROVAL_REQUIRED' });
+  const bytes = unsigned(rules, asked, action(rules, 1), note(1));
+  expect(await stateOf(bytes, true)).toEqual(await stateOf(bytes, false));
+  const { state } = await runVerification(bytesSource(bytes, 'ledger'), OPTIONS);
+  expect([...state.links.awaiting.values()]).toEqual([]);
+});
+
 test('decides again who may act without a grant once a key has the role authority', async () => {
   const maker = new LedgerMaker();
   maker.append(genesis([keyOf(SIGNER, { roles: ['event', 'admin'] })]), SIGNER);

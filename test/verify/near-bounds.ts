@@ -73,6 +73,20 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
     policy_id: 'policy/1',
     policy_digest: digest('policy'),
   };
+  const makeRule = (): object => ({
+    tools: [pick(['fs.*', 'shell'])],
+    approvers: ['human:*'],
+    ...(random() < 0.9 && {
+      above: meters(
+        Object.fromEntries(
+          pick([units.slice(0, 1), units]).map((unit, index) => [
+            unit,
+            fromText(pick(index === 0 ? CAPS : USUAL_CAPS)),
+          ]),
+        ),
+      ),
+    }),
+  });
   for (let depth = 0; depth < 1 + below(3); depth += 1) {
     const parent = grants.at(-1)?.event_id;
     const bounds = {
@@ -84,6 +98,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
       ...(random() < 0.3 && { expires_at: '2026-01-02T00:01:00.5Z' }),
       ...(random() < 0.2 && { not_before: '2026-01-02T00:00:01Z' }),
       ...(random() < 0.2 && { output_mode: 'digest_only' }),
+      ...(random() < 0.3 && { approvals: [makeRule()] }),
     };
     const authorization = { kind: 'grant', bounds, ...(parent && { grant_event_id: parent }) };
     grants.push(put(event('authorization', { ...allow, intents, authorization, occurred_at: at() })));
@@ -134,6 +149,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
         ...(random() < 0.15 && {
           decision: 'deny',
           checks: [{ check: 'spend', result: random() < 0.5 ? 'fail' : 'pass' }],
+          ...(random() < 0.5 && { decision_code: 'APPROVAL_REQUIRED' }),
         }),
         ...(random() < 0.05 && { principal_id: 'agent:other' }),
         ...(random() < 0.2 && { intents: { ...intents, user_intent_digest: digest('intent', alg) } }),
