@@ -10,6 +10,7 @@ export function times(usual: number, slow: number): number {
 /** All of them under SLOW=1, else at most `count`: the first, the last and such between as are about equally far apart. */
 export function sample<T>(all: readonly T[], count: number): readonly T[] {
   if (SLOW || all.length <= count) return all;
+  if (count === 1) return all.slice(0, 1);
   return Array.from({ length: count }, (_, n) => all[Math.round((n * (all.length - 1)) / (count - 1))]);
 }
 
