@@ -86,7 +86,7 @@ describe('approvals', () => {
     expect(authorize('400').decision.decision_code).toBe('APPROVAL_REQUIRED');
   });
 
-  it('rejects', () => {
+  it('rejects a request, which no longer waits then', () => {
     const [{ event_id: id }] = requests();
     expectOk(shop.run(['reject', L, id, '--code', 'TOO_MUCH', '--key', 'olga.pem']));
     expect(requests()).toEqual([]);
