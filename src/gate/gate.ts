@@ -203,7 +203,6 @@ interface Kept extends OpenCall {
   readonly paramsDigest: string;
   readonly intentDigest: string;
   readonly reserved: MeterVector;
-  readonly grantId: string | undefined;
   /** By the monotonic clock. */
   readonly endsAt: number;
 }
@@ -568,7 +567,6 @@ export class Gate {
       reserved,
       ...known,
       start: known?.start ?? begun,
-      grantId: decision.grantId,
       principalId: principal,
       toolName,
       paramsDigest: formatDigest(paramsDigest),
@@ -681,7 +679,6 @@ export class Gate {
       allowedAt,
       expiresAt,
       reserved,
-      grantId,
       start,
     }: KnownCall,
   ): Kept {
@@ -698,7 +695,6 @@ export class Gate {
       paramsDigest,
       intentDigest,
       reserved,
-      grantId,
       endsAt: performance.now() + ttlMs,
     };
     this.#open.set(nameOf(principalId, requestKey), kept);
@@ -859,7 +855,8 @@ export class Gate {
     try {
       const outcome = draftOutcome(kept, done, said, this.ledger.now());
       const charged = raiseMeters([ONE_CALL], kept.reserved);
-      const late = { permission: toPermission(kept), grantId: kept.grantId, outcome, charged, settlement };
+      const { grantId } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+      const late = { permission: toPermission(kept), grantId, outcome, charged, settlement };
       return await recordLate(this.ledger, late, options);
     } catch (error) {
       this.#unknown.set(authorization, found);
