@@ -41,7 +41,10 @@ import type { AskOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
+import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
+
+export type { OpenCall } from './open-calls.js';
 
 /**
  * How complete the way is by which calls come: `hook`, what a host's hooks report; `proxy`, all that passes a wire; `sdk`, what a program
@@ -161,18 +164,6 @@ export interface Settled {
   readonly recorded: Appended | undefined;
 }
 
-/** A call that was allowed by this gate and not settled. */
-export interface OpenCall {
-  readonly ref: string;
-  readonly session: string | undefined;
-  readonly principal: string;
-  readonly tool: string;
-  readonly authorization: string;
-  readonly start: string | undefined;
-  readonly since: string;
-  readonly expires: string | undefined;
-}
-
 /** A call about which the advisers were asked. */
 interface Prepared {
   readonly principal: string;
@@ -180,15 +171,6 @@ interface Prepared {
   readonly request: LiveRequest & { readonly meters: MeterVector };
   /** The parameters to use, canonical. */
   readonly content: Uint8Array;
-}
-
-interface Kept extends OpenCall {
-  readonly requestKey: string;
-  readonly paramsDigest: string;
-  readonly intentDigest: string;
-  readonly reserved: MeterVector;
-  /** By the monotonic clock. */
-  readonly endsAt: number;
 }
 
 const OPTION_TYPES: OptionTypes<GateOptions> = {
@@ -252,9 +234,9 @@ export class Gate {
   readonly ledger: LiveLedger;
   readonly #options: GateOptions;
   readonly #principal: string | undefined;
-  /** The open calls of this process, by principal and request key. */
-  readonly #open = new Map<string, Kept>();
-  /** Calls that are being decided, likewise. */
+  /** The open calls of this process. */
+  readonly #open = new OpenCalls();
+  /** Calls that are being decided, by principal and request key. */
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
   /** The last denials, likewise: a repeated call gets the same answer. */
   readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
@@ -405,10 +387,7 @@ export class Gate {
    * unknown. Done every 30 seconds by itself.
    */
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
-    const now = performance.now();
-    for (const kept of [...this.#open.values()]) {
-      // What was not begun is released by the ledger; it may still be reported.
-      if (kept.endsAt + (kept.start === undefined ? LATE_MS : 0) > now) continue;
+    for (const kept of this.#open.listEnded(performance.now())) {
       if (kept.start !== undefined) await this.#release(kept, options);
       this.#forget(kept);
     }
@@ -471,7 +450,7 @@ export class Gate {
   async #nextOrder(principal: string, base: Parameters<typeof keyOfOrder>[0]): Promise<number> {
     const isTaken = async (order: number): Promise<boolean> => {
       const ref = keyOfOrder(base, order);
-      if (this.#open.has(nameOf(principal, ref))) return true;
+      if (this.#open.has(principal, ref)) return true;
       const { open, spent, released } = await this.ledger.findCall(principal, ref);
       return (open ?? spent ?? released) !== undefined;
     };
@@ -650,8 +629,8 @@ export class Gate {
       reserved,
       start,
     }: KnownCall,
-  ): Kept {
-    const kept: Kept = {
+  ): KeptCall {
+    const kept: KeptCall = {
       ref,
       session,
       principal: principalId,
@@ -664,9 +643,10 @@ export class Gate {
       paramsDigest,
       intentDigest,
       reserved,
-      endsAt: performance.now() + ttlMs,
+      // What was not begun is released by the ledger; it may still be reported.
+      keptUntil: performance.now() + ttlMs + (start === undefined ? LATE_MS : 0),
     };
-    this.#open.set(nameOf(principalId, requestKey), kept);
+    this.#open.set(kept);
     if (this.#sweeper === undefined) {
       // What cannot be swept now can be next time.
       this.#sweeper = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS);
@@ -675,8 +655,8 @@ export class Gate {
     return kept;
   }
 
-  #forget({ principal, requestKey }: Kept): void {
-    this.#open.delete(nameOf(principal, requestKey));
+  #forget({ principal, requestKey }: KeptCall): void {
+    this.#open.delete(principal, requestKey);
     if (this.#open.size > 0) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
@@ -686,7 +666,7 @@ export class Gate {
   async #find(
     call: string | CallName,
     options: AskOptions,
-  ): Promise<{ readonly kept?: Kept; readonly authorization: string } | undefined> {
+  ): Promise<{ readonly kept?: KeptCall; readonly authorization: string } | undefined> {
     const name: CallName = typeof call === 'string' ? { ref: call } : call;
     // A whole call may be given.
     checkOptions<CallName>('call', name, CALL_TYPES);
@@ -696,7 +676,7 @@ export class Gate {
     let used: string | undefined;
     for (let count = 1; requestKey !== undefined && count <= MAX_TRIES; count += 1) {
       const key = keyOfTry(requestKey, count);
-      const kept = this.#open.get(nameOf(principal, key));
+      const kept = this.#open.get(principal, key);
       if (kept !== undefined) return { kept, authorization: kept.authorization };
       const { open, spent, released } = await this.ledger.findCall(principal, key, options);
       if (open !== undefined) {
@@ -725,17 +705,18 @@ export class Gate {
     let oldest: string | undefined;
     for (let order = next - 1; order >= 1 && next - order <= MAX_LOOK_BACK; order -= 1) {
       const ref = keyOfOrder(base, order);
-      if (
-        this.#open.has(nameOf(principal, ref)) ||
-        (await this.ledger.findCall(principal, ref)).open !== undefined
-      )
+      if (this.#open.has(principal, ref) || (await this.ledger.findCall(principal, ref)).open !== undefined)
         oldest = ref;
     }
     return oldest;
   }
 
   /** Undefined where it was settled before. */
-  async #record(kept: Kept, outcome: ExecutionOutcome, options: AskOptions): Promise<Appended | undefined> {
+  async #record(
+    kept: KeptCall,
+    outcome: ExecutionOutcome,
+    options: AskOptions,
+  ): Promise<Appended | undefined> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
       return await this.ledger.record(
@@ -752,7 +733,7 @@ export class Gate {
     return this.ledger.append({ event: draftExecution(toPermission(kept), outcome) }, options);
   }
 
-  #release(kept: Kept, options: AskOptions): Promise<Appended> {
+  #release(kept: KeptCall, options: AskOptions): Promise<Appended> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     return this.ledger.abandon(kept.authorization, { ...start, ...defined({ signal: options.signal }) });
   }
@@ -763,7 +744,7 @@ export class Gate {
   }
 }
 
-function toPermission(kept: Kept): Permission {
+function toPermission(kept: KeptCall): Permission {
   return {
     kind: 'action',
     authorizationId: kept.authorization,
@@ -777,7 +758,16 @@ function toPermission(kept: Kept): Permission {
   };
 }
 
-function toOpenCall({ ref, session, principal, tool, authorization, start, since, expires }: Kept): OpenCall {
+function toOpenCall({
+  ref,
+  session,
+  principal,
+  tool,
+  authorization,
+  start,
+  since,
+  expires,
+}: KeptCall): OpenCall {
   return { ref, session, principal, tool, authorization, start, since, expires };
 }
 
@@ -797,7 +787,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'GRANT_UNSOUND',
 ]);
 
-function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
+function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
   const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
