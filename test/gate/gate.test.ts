@@ -44,6 +44,30 @@ describe.each([
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('dates records in the order of the ledger, however many calls are at once', async () => {
+    const place = makePlace();
+    const { gate } = await openGate(place, { meterCaps: { calls: 20 } });
+    await gate.close();
+    let ms = Date.now();
+    // Each look at the clock is later than the one before.
+    const ticking = await reopen(place, { now: () => new Date((ms += 10)).toISOString() });
+    const names = [1, 2, 3, 4];
+    await Promise.all(names.map((n) => ticking.decide({ ...READ, ref: `a${n}` })));
+    await Promise.all(
+      names.flatMap((n) => [
+        ticking.decide({ ...READ, ref: `b${n}` }),
+        ticking.settle(`a${n}`, { outcome: 'success' }),
+      ]),
+    );
+    const events = place.events() as unknown as { occurred_at: string; ended_at?: string }[];
+    const dates = events.map(({ occurred_at: at }) => at);
+    expect(dates).toEqual(dates.toSorted());
+    const ended = events.filter(({ ended_at: end }) => end !== undefined);
+    expect(ended).toHaveLength(4);
+    for (const { occurred_at: at, ended_at: end = '' } of ended) expect(end < at).toBe(true);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('denies, and tells why and by which bound', async () => {
     const place = makePlace();
     const { gate } = await openGate(place, { meterCaps: { calls: 1 } });

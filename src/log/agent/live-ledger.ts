@@ -77,6 +77,10 @@ export interface DoneExecution extends ExecutionOutcome {
   readonly toolName?: string;
   /** The start to settle: an id or a prefix; `true` for the only open one. */
   readonly start?: string | true;
+  /**
+   * Whether the record is dated when it is made, after those of calls that came first. Otherwise it is dated `endedAt`. Default false.
+   */
+  readonly isDatedNow?: boolean;
 }
 
 /** How to settle a start whose end was never recorded. */
@@ -165,6 +169,7 @@ const DONE_TYPES: OptionTypes<DoneExecution> = {
   ...DETAIL_TYPES,
   toolName: 'string',
   start: ['string', 'boolean'],
+  isDatedNow: 'boolean',
 };
 
 const ABANDON_TYPES: OptionTypes<AbandonOptions> = {
@@ -415,7 +420,7 @@ export class LiveLedger {
     checkString('record', 'authorizationId', authorizationId);
     checkOptions('record', done, DONE_TYPES);
     checkOptions('record: options', options, ASK_TYPES);
-    const { toolName, start, ...outcome } = done;
+    const { toolName, start, isDatedNow = false, ...outcome } = done;
     const { startedAt, endedAt, errorCode, meterUsed } = outcome;
     const { meterBasis, modelId, provider, pricingSnapshotDigest } = outcome;
     checkDetails('record', { meterBasis, modelId, provider, pricingSnapshotDigest });
@@ -430,7 +435,7 @@ export class LiveLedger {
         done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
         ...defined({ toolName, start }),
       });
-      return { event: draftExecution(permission, outcome) };
+      return { event: draftExecution(permission, outcome, isDatedNow ? this.#now() : undefined) };
     };
     return this.#keep(decideUnder(this.#ledger, authorizationId, makes, options));
   }

@@ -5,7 +5,7 @@
 
 import { constants as bufferConstants } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, fstatSync, type Stats, statSync } from 'node:fs';
 import {
   access,
   type FileHandle,
@@ -24,7 +24,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { errnoOf, toIoError } from './io-error.js';
-import { lockFile } from './lock.js';
+import { FileLock } from './lock.js';
 
 /** Positions and sizes are in bytes. */
 export interface OpenFile {
@@ -40,8 +40,12 @@ export interface OpenFile {
   close(): Promise<void>;
   /** Whether `path` still names this file. */
   isInPlace(): Promise<boolean>;
-  /** As {@link lockFile}. */
+  /** As {@link FileLock.take}. */
   lock(timeoutMs: number, signal?: AbortSignal, onWait?: () => void): Promise<void>;
+  /** As {@link FileLock.giveBack}. */
+  unlock?(): Promise<boolean>;
+  /** As {@link FileLock.isWanted}. */
+  isLockWanted?(): boolean;
 }
 
 type PathKind = 'file' | 'folder' | 'other' | 'missing';
@@ -82,6 +86,7 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
 class NodeFile implements OpenFile {
   readonly path: string;
   readonly #handle: FileHandle;
+  #lock: FileLock | undefined;
 
   constructor(handle: FileHandle, path: string) {
     this.#handle = handle;
@@ -92,8 +97,8 @@ class NodeFile implements OpenFile {
     return this.#handle.fd;
   }
 
-  async size(): Promise<number> {
-    return (await attempt('read', this.path, () => this.#handle.stat())).size;
+  size(): Promise<number> {
+    return attemptNow('read', this.path, () => fstatSync(this.#handle.fd).size);
   }
 
   async read(buffer: Uint8Array, position: number): Promise<number> {
@@ -117,17 +122,29 @@ class NodeFile implements OpenFile {
   }
 
   async close(): Promise<void> {
+    await this.#lock?.end();
     await attempt('close', this.path, () => this.#handle.close());
   }
 
-  async isInPlace(): Promise<boolean> {
-    const own = await attempt('read', this.path, () => this.#handle.stat());
-    const named = await stat(this.path).catch(() => undefined);
-    return named?.ino === own.ino && named.dev === own.dev;
+  isInPlace(): Promise<boolean> {
+    return attemptNow('read', this.path, () => {
+      const own = fstatSync(this.#handle.fd);
+      const named = statusOf(this.path);
+      return named?.ino === own.ino && named.dev === own.dev;
+    });
   }
 
   lock(timeoutMs: number, signal?: AbortSignal, onWait?: () => void): Promise<void> {
-    return lockFile(this, timeoutMs, signal, onWait);
+    this.#lock ??= new FileLock(this);
+    return this.#lock.take(timeoutMs, signal, onWait);
+  }
+
+  unlock(): Promise<boolean> {
+    return this.#lock?.giveBack() ?? Promise.resolve(false);
+  }
+
+  isLockWanted(): boolean {
+    return this.#lock?.isWanted() ?? false;
   }
 }
 
@@ -189,10 +206,12 @@ export const nodeFileSystem: FileSystem = {
     await unlink(from).catch(() => undefined);
   },
 
-  async stampOf(path) {
-    const status = await attempt('read', path, () => stat(path, { bigint: true }));
-    // A writer can set the modification time, but not the change time.
-    return [status.dev, status.ino, status.size, status.mtimeNs, status.ctimeNs].join(':');
+  stampOf(path) {
+    return attemptNow('read', path, () => {
+      const status = statSync(path, { bigint: true });
+      // A writer can set the modification time, but not the change time.
+      return [status.dev, status.ino, status.size, status.mtimeNs, status.ctimeNs].join(':');
+    });
   },
 
   async modifiedAt(path) {
@@ -297,6 +316,23 @@ async function attempt<T>(action: string, path: string, operation: () => Promise
     return await operation();
   } catch (error) {
     throw toIoError(error, action, path);
+  }
+}
+
+function statusOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the kernel answers from memory: asking another thread would take many times as long. */
+function attemptNow<T>(action: string, path: string, operation: () => T): Promise<T> {
+  try {
+    return Promise.resolve(operation());
+  } catch (error) {
+    return Promise.reject(toIoError(error, action, path));
   }
 }
 

@@ -2,14 +2,16 @@
  * The writer's exclusive lock: flock(2) on a descriptor that the writer keeps open, so that the kernel releases it when the process ends in
  * any way. Node has no such call, but a lock belongs to the open file, not to the process: a helper inherits the descriptor, takes the lock
  * and exits. The helper is `flock`, or `perl` where that is missing (macOS), from its usual path, else by PATH. It waits in the kernel,
- * first come, first served.
+ * first come, first served. Who takes the lock again and again has a helper that stays, where there can be one (`lock-helper.ts`).
  */
 
 import { spawn } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
+import { LockHelper } from './lock-helper.js';
 
 interface OpenDescriptor {
   readonly fd: number;
@@ -45,6 +47,99 @@ const MIN_HELPER_MS = 2_000;
 const EXIT_MS = 200;
 const MAX_REASON = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** A helper that stays ends when it was not needed for this long. */
+const IDLE_MS = 60_000;
+/** What the kernel tells of locks. */
+const LOCKS = '/proc/locks';
+const MAX_LOCKS_BYTES = 64 * 1024;
+
+/** The lock of an open file, taken and given back any number of times. */
+export class FileLock {
+  readonly #file: OpenDescriptor;
+  #helper: LockHelper | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #inode: bigint | undefined;
+
+  constructor(file: OpenDescriptor) {
+    this.#file = file;
+  }
+
+  /** As {@link lockFile}. After an error the file MUST be closed: it may be locked. */
+  async take(
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    onWait: (() => void) | undefined,
+  ): Promise<void> {
+    clearTimeout(this.#idle);
+    const deadline = performance.now() + timeoutMs;
+    if (await this.#askHelper(deadline, signal, onWait)) return;
+    await lockFile(this.#file, Math.max(0, deadline - performance.now()), signal, onWait);
+  }
+
+  /** Gives the lock back, the file staying open. @returns false where that is not possible: the file MUST be closed */
+  async giveBack(): Promise<boolean> {
+    this.#helper ??= LockHelper.start(this.#file.fd);
+    if ((await this.#helper?.ask('unlock', MIN_HELPER_MS)) !== true) {
+      await this.end();
+      return false;
+    }
+    this.#idle = setTimeout(() => void this.end(), IDLE_MS);
+    this.#idle.unref();
+    return true;
+  }
+
+  /** Whether another waits for it, as far as the kernel tells: not of other machines, nor of other containers. */
+  isWanted(): boolean {
+    this.#inode ??= fstatSync(this.#file.fd, { bigint: true }).ino;
+    const locks = readLocks();
+    return locks.includes('->') && new RegExp(`-> FLOCK .*:${this.#inode} `).test(locks);
+  }
+
+  /** To be called before the file is closed. */
+  async end(): Promise<void> {
+    clearTimeout(this.#idle);
+    const helper = this.#helper;
+    this.#helper = undefined;
+    await helper?.end();
+  }
+
+  /** @returns false if there is no helper that stays, or no more */
+  async #askHelper(
+    deadline: number,
+    signal: AbortSignal | undefined,
+    onWait: (() => void) | undefined,
+  ): Promise<boolean> {
+    const helper = this.#helper;
+    if (helper === undefined) return false;
+    signal?.throwIfAborted();
+    let isDone = await helper.ask('try', MIN_HELPER_MS, signal);
+    if (isDone === false) {
+      const left = Math.min(deadline - performance.now(), MAX_TIMER_MS);
+      if (left <= 0) throw locked(this.#file);
+      const telling = onWait && setTimeout(onWait, SILENT_MS);
+      isDone = await helper.ask('lock', left, signal);
+      clearTimeout(telling);
+    }
+    if (isDone === true) return true;
+    await this.end();
+    signal?.throwIfAborted();
+    return false;
+  }
+}
+
+function readLocks(): string {
+  try {
+    const file = openSync(LOCKS, 'r');
+    try {
+      const buffer = Buffer.allocUnsafe(MAX_LOCKS_BYTES);
+      return buffer.toString('latin1', 0, readSync(file, buffer));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return '';
+  }
+}
 
 /**
  * Locks `file` for this process until it is closed.
@@ -54,7 +149,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * @throws NorthrootError `LEDGER_LOCKED` for another holder; `LOCK_UNAVAILABLE` if no helper runs, or it hangs, or the file system has no
  *   such lock
  */
-export async function lockFile(
+async function lockFile(
   file: OpenDescriptor,
   timeoutMs: number,
   signal?: AbortSignal,
@@ -88,7 +183,11 @@ export async function lockFile(
     // The helper holds the descriptor, whose number could be reused.
     await asked;
   }
-  throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
+  throw locked(file);
+}
+
+function locked(file: OpenDescriptor): NorthrootError {
+  return new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
     hint: 'wait until it has finished, or wait longer for it',
   });
 }

@@ -209,15 +209,24 @@ function findStart(
   throw refuse('START_AMBIGUOUS', `${open.length} executions under ${id} were started and are not recorded`);
 }
 
-/** Drafts the execution event, even for a use above what was allowed. @throws RangeError when it ended before it started */
-export function draftExecution(permission: Permission, outcome: ExecutionOutcome): object {
+/**
+ * Drafts the execution event, even for a use above what was allowed.
+ * @param recordedAt - When it is recorded, if that is after its end: the event's own time. Default: its end
+ * @throws RangeError when it ended before it started
+ */
+export function draftExecution(
+  permission: Permission,
+  outcome: ExecutionOutcome,
+  recordedAt?: string,
+): object {
   const { startedAt, endedAt, errorCode, outputDigest } = outcome;
   if (compareTimestamps(endedAt, startedAt) < 0)
     throw new RangeError('expected endedAt not before startedAt');
   return {
     event_type: 'execution',
     principal_id: permission.principalId,
-    occurred_at: endedAt,
+    occurred_at:
+      recordedAt !== undefined && compareTimestamps(recordedAt, endedAt) > 0 ? recordedAt : endedAt,
     ...(permission.startId === undefined ? {} : { prev_event_id: parseDigest(permission.startId) }),
     intents: { intent_digest: permission.intentDigest },
     auth_event_id: parseDigest(permission.authorizationId),

@@ -1,7 +1,7 @@
 /**
  * A ledger in files: one file, or a folder of segments of which the last is appended to (SPEC §4). The write lock is
- * flock(2) on a descriptor of its own (`log/fs/lock.ts`), closed to release it. The ledger's files stay open, so that a replaced path is
- * noticed. One append:
+ * flock(2) on a descriptor of its own (`log/fs/lock.ts`), unlocked or closed to release it. The ledger's files stay open, so that a
+ * replaced path is noticed. One append:
  *
  *     open(PATH, O_RDWR|O_APPEND[|O_CREAT])    the descriptor to lock; a folder: open(PATH, O_RDONLY)
  *     flock(2), LOCK_EX                        by a helper that inherits the descriptor
@@ -14,7 +14,7 @@
  *     write(2)                                 all records, one call; more after a short write
  *     fdatasync(2)                             of a new file its folder, too
  *     fstat(fd), stat(PATH)                    does the path still name this file?
- *     close                                    releases the lock
+ *     flock(2), LOCK_UN, or close              releases the lock
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -55,6 +55,8 @@ const NEWLINE = 0x0a;
 const START_BYTES = 64;
 /** The polling interval of `waitForMore`, in milliseconds. */
 const POLL_MS = 50;
+/** A lock that is taken more often is unlocked by a helper that stays; one that is not is closed. */
+const TURNS_AT_LEAST = 2;
 const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 
 /** The end of the last file, as far as known. */
@@ -84,6 +86,9 @@ export class FileStore implements LedgerStore {
   #last: OpenFile | undefined;
   /** The locked descriptor. */
   #lock: OpenFile | undefined;
+  /** A descriptor that was unlocked, to be locked again. */
+  #unlocked: OpenFile | undefined;
+  #turns = 0;
   /** Whether the lock was held once: from then on the files MUST stay the same. */
   #isSettled = false;
   /** Under the current lock; undefined before anything was read or written. */
@@ -239,8 +244,10 @@ export class FileStore implements LedgerStore {
 
   async acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<WriteLock> {
     if (this.#lock !== undefined) throw new TypeError('the store is acquired already');
+    this.#turns += 1;
     for (let attempt = 1; ; attempt += 1) {
-      const lock = await this.#openLock(attempt < MAX_ATTEMPTS);
+      const lock = this.#unlocked ?? (await this.#openLock(attempt < MAX_ATTEMPTS));
+      this.#unlocked = undefined;
       if (lock === undefined) continue;
       try {
         await lock.lock(timeoutMs, signal, onWait);
@@ -250,7 +257,7 @@ export class FileStore implements LedgerStore {
           this.#lock = lock;
           this.#known = undefined;
           this.#torn = undefined;
-          return { release: () => this.#release(lock) };
+          return { release: () => this.#release(lock), isWanted: () => lock.isLockWanted?.() ?? false };
         }
       } catch (error) {
         await lock.close().catch(() => undefined);
@@ -317,8 +324,8 @@ export class FileStore implements LedgerStore {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    const files = [this.#last, this.#folder, this.#lock].filter((file) => file !== undefined);
-    [this.#last, this.#folder, this.#lock] = [undefined, undefined, undefined];
+    const files = [this.#last, this.#folder, this.#lock, this.#unlocked].filter((file) => file !== undefined);
+    [this.#last, this.#folder, this.#lock, this.#unlocked] = [undefined, undefined, undefined, undefined];
     const results = await Promise.allSettled(files.map((file) => file.close()));
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
@@ -503,6 +510,11 @@ export class FileStore implements LedgerStore {
   async #release(lock: OpenFile): Promise<void> {
     if (this.#lock !== lock) return;
     this.#lock = undefined;
+    const mayStay = this.#turns > TURNS_AT_LEAST && (await lock.unlock?.().catch(() => false)) === true;
+    if (mayStay && !this.#closed.signal.aborted) {
+      this.#unlocked = lock;
+      return;
+    }
     // Whatever close(2) returns, the descriptor and its lock are gone.
     await lock.close().catch(() => undefined);
   }

@@ -69,6 +69,8 @@ export interface AcquireOptions {
 export interface WriteLock {
   /** Does not wait for operations of the store. Idempotent. */
   release(): Promise<void>;
+  /** Whether another writer waits for the lock, as far as can be told. */
+  isWanted?(): boolean;
 }
 
 /** A store serves one writer; several writers of a ledger have a store each. */

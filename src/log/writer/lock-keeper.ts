@@ -1,8 +1,10 @@
 /**
  * Acquires and releases the store's write lock, for each group. Close appends share a lock while no one else writes: locking costs more
- * than a small group. With other writers groups stay short, since each must verify the others' records first.
+ * than a small group. Who is seen to wait gets it after the group. With other writers groups stay short, since each must verify the others'
+ * records first.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import type { StateCache } from './state-cache.js';
 
@@ -24,6 +26,10 @@ const BUSY_MS = 1_000;
 const SHORT_GROUP_MS = 10;
 /** The longest time that a paused cache stays open. */
 const MAX_PAUSE_MS = 50;
+/** How often it is asked whether another waits for a lock that is kept. */
+const LOOK_MS = 5;
+/** A lock that was just released is left to others for this long: a waiting process must first wake up. */
+const YIELD_MS = 2;
 
 /** Acquires and releases the write lock; see the head of this file. */
 export class LockKeeper {
@@ -31,6 +37,8 @@ export class LockKeeper {
   readonly #options: LockOptions;
   #lock: WriteLock | undefined;
   #takenAt = 0;
+  #releasedAt = -Infinity;
+  #lookedAt = -Infinity;
   #busyUntil = 0;
   #endedAt = -Infinity;
   #isClose = false;
@@ -56,6 +64,7 @@ export class LockKeeper {
     if (this.#lock !== undefined) return;
     const { timeoutMs, signal, onWait } = this.#options;
     const start = performance.now();
+    if (start - this.#releasedAt < YIELD_MS) await sleep(YIELD_MS);
     // After an abort, what has begun must still be written or released.
     const waiting = signal?.aborted === true ? undefined : signal;
     try {
@@ -86,11 +95,31 @@ export class LockKeeper {
     const now = performance.now();
     this.#endedAt = now;
     const { lingerMs } = this.#options;
+    this.#look();
     const mayKeep = !this.#isBusy && lingerMs > 0 && now - this.#takenAt < MAX_HOLD_MS;
-    if (!mayKeep || !(hasMore || this.#isClose)) return this.release(hasMore && !this.#isBusy);
-    if (hasMore) return;
-    const left = Math.min(lingerMs, MAX_HOLD_MS - (now - this.#takenAt));
-    this.#timer = setTimeout(() => void this.release(), left);
+    const hasNext = hasMore || this.#isClose;
+    if (!mayKeep || !hasNext) return this.release(hasNext && !this.#isBusy);
+    if (!hasMore) this.#linger(Math.min(now + lingerMs, this.#takenAt + MAX_HOLD_MS));
+  }
+
+  #linger(until: number): void {
+    const left = until - performance.now();
+    this.#timer = setTimeout(
+      () => {
+        this.#look();
+        if (this.#isBusy || until - performance.now() <= 0) void this.release();
+        else this.#linger(until);
+      },
+      Math.min(left, LOOK_MS) + 1,
+    );
+  }
+
+  /** Asks whether another waits for the lock. */
+  #look(): void {
+    const now = performance.now();
+    if (now - this.#lookedAt < LOOK_MS) return;
+    this.#lookedAt = now;
+    if (this.#lock?.isWanted?.() === true) this.noteOthers();
   }
 
   /** @param isAgain - Whether it is requested again at once */
@@ -114,6 +143,7 @@ export class LockKeeper {
       else await this.#releaseCache();
     } finally {
       await lock.release();
+      this.#releasedAt = performance.now();
     }
   }
 
