@@ -44,7 +44,10 @@ import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
 import { findOverdue } from './find-overdue.js';
 import { recordLate } from './late-report.js';
+import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
+
+export type { OpenCall } from './open-calls.js';
 
 /**
  * How complete the way is by which calls come: `hook`, what a host's hooks report; `proxy`, all that passes a wire; `sdk`, what a program
@@ -179,18 +182,6 @@ export interface Settled {
   readonly recorded: Appended | undefined;
 }
 
-/** A call that was allowed by this gate and not settled. */
-export interface OpenCall {
-  readonly ref: string;
-  readonly session: string | undefined;
-  readonly principal: string;
-  readonly tool: string;
-  readonly authorization: string;
-  readonly start: string | undefined;
-  readonly since: string;
-  readonly expires: string | undefined;
-}
-
 /** A call about which the advisers were asked. */
 interface Prepared {
   readonly principal: string;
@@ -198,16 +189,6 @@ interface Prepared {
   readonly request: LiveRequest & { readonly meters: MeterVector };
   /** The parameters to use, canonical. */
   readonly content: Uint8Array;
-}
-
-interface Kept extends OpenCall {
-  readonly requestKey: string;
-  readonly paramsDigest: string;
-  readonly intentDigest: string;
-  readonly reserved: MeterVector;
-  readonly grantId: string | undefined;
-  /** By the monotonic clock. */
-  readonly endsAt: number;
 }
 
 const OPTION_TYPES: OptionTypes<GateOptions> = {
@@ -279,14 +260,14 @@ export class Gate {
   readonly ledger: LiveLedger;
   readonly #options: GateOptions;
   readonly #principal: string | undefined;
-  /** The open calls of this process, by principal and request key. */
-  readonly #open = new Map<string, Kept>();
-  /** Calls that are being decided, likewise. */
+  /** The open calls of this process. */
+  readonly #open = new OpenCalls();
+  /** Calls that are being decided, by principal and request key. */
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
   /** The last denials, likewise: a repeated call gets the same answer. */
   readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
   /** Calls that were settled as unknown here, by authorization, with that execution: their true end may yet be reported. */
-  readonly #unknown = new Map<string, { readonly kept: Kept; readonly settlement: string }>();
+  readonly #unknown = new Map<string, { readonly kept: KeptCall; readonly settlement: string }>();
   /** Begun calls of others that are not a gate's to settle, `sha-256:…`. */
   readonly #leftAlone = new Set<string>();
   readonly #closing = new AbortController();
@@ -441,10 +422,7 @@ export class Gate {
    * unknown, and others' as `settleAfterMs` says. Done every 30 seconds by itself.
    */
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
-    const now = performance.now();
-    for (const kept of [...this.#open.values()]) {
-      // What was not begun is released by the ledger; it may still be reported.
-      if (kept.endsAt + (kept.start === undefined ? LATE_MS : 0) > now) continue;
+    for (const kept of this.#open.listEnded(performance.now())) {
       if (kept.start === undefined) this.#forget(kept);
       else this.#tell(kept, await this.#end(kept, options));
     }
@@ -508,7 +486,7 @@ export class Gate {
   async #nextOrder(principal: string, base: Parameters<typeof keyOfOrder>[0]): Promise<number> {
     const isTaken = async (order: number): Promise<boolean> => {
       const ref = keyOfOrder(base, order);
-      if (this.#open.has(nameOf(principal, ref))) return true;
+      if (this.#open.has(principal, ref)) return true;
       const { open, spent, released } = await this.ledger.findCall(principal, ref);
       return (open ?? spent ?? released) !== undefined;
     };
@@ -573,7 +551,6 @@ export class Gate {
       reserved,
       ...known,
       start: known?.start ?? begun,
-      grantId: decision.grantId,
       principalId: principal,
       toolName,
       paramsDigest: formatDigest(paramsDigest),
@@ -689,11 +666,10 @@ export class Gate {
       allowedAt,
       expiresAt,
       reserved,
-      grantId,
       start,
     }: KnownCall,
-  ): Kept {
-    const kept: Kept = {
+  ): KeptCall {
+    const kept: KeptCall = {
       ref,
       session,
       principal: principalId,
@@ -706,10 +682,10 @@ export class Gate {
       paramsDigest,
       intentDigest,
       reserved,
-      grantId,
-      endsAt: performance.now() + ttlMs,
+      // What was not begun is released by the ledger; it may still be reported.
+      keptUntil: performance.now() + ttlMs + (start === undefined ? LATE_MS : 0),
     };
-    this.#open.set(nameOf(principalId, requestKey), kept);
+    this.#open.set(kept);
     this.#sweepInTime();
     return kept;
   }
@@ -723,8 +699,8 @@ export class Gate {
     this.#sweeper.unref();
   }
 
-  #forget({ principal, requestKey }: Kept): void {
-    this.#open.delete(nameOf(principal, requestKey));
+  #forget({ principal, requestKey }: KeptCall): void {
+    this.#open.delete(principal, requestKey);
     if (this.#open.size > 0 || this.#settlesOthers) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
@@ -734,7 +710,7 @@ export class Gate {
   async #find(
     call: string | CallName,
     options: AskOptions,
-  ): Promise<{ readonly kept?: Kept; readonly authorization: string } | undefined> {
+  ): Promise<{ readonly kept?: KeptCall; readonly authorization: string } | undefined> {
     const name: CallName = typeof call === 'string' ? { ref: call } : call;
     // A whole call may be given.
     checkOptions<CallName>('call', name, CALL_TYPES);
@@ -744,7 +720,7 @@ export class Gate {
     let used: string | undefined;
     for (let count = 1; requestKey !== undefined && count <= MAX_TRIES; count += 1) {
       const key = keyOfTry(requestKey, count);
-      const kept = this.#open.get(nameOf(principal, key));
+      const kept = this.#open.get(principal, key);
       if (kept !== undefined) return { kept, authorization: kept.authorization };
       const { open, spent, released } = await this.ledger.findCall(principal, key, options);
       if (open !== undefined) {
@@ -773,17 +749,18 @@ export class Gate {
     let oldest: string | undefined;
     for (let order = next - 1; order >= 1 && next - order <= MAX_LOOK_BACK; order -= 1) {
       const ref = keyOfOrder(base, order);
-      if (
-        this.#open.has(nameOf(principal, ref)) ||
-        (await this.ledger.findCall(principal, ref)).open !== undefined
-      )
+      if (this.#open.has(principal, ref) || (await this.ledger.findCall(principal, ref)).open !== undefined)
         oldest = ref;
     }
     return oldest;
   }
 
   /** Undefined where it was settled before. */
-  async #record(kept: Kept, outcome: ExecutionOutcome, options: AskOptions): Promise<Appended | undefined> {
+  async #record(
+    kept: KeptCall,
+    outcome: ExecutionOutcome,
+    options: AskOptions,
+  ): Promise<Appended | undefined> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
       return await this.ledger.record(
@@ -801,8 +778,8 @@ export class Gate {
   }
 
   /** Ends a call without a report. Undefined where another process has settled it. */
-  async #end(kept: Kept, options: AskOptions): Promise<Appended | undefined> {
-    const note = (own: Kept, recorded: Appended): Appended => {
+  async #end(kept: KeptCall, options: AskOptions): Promise<Appended | undefined> {
+    const note = (own: KeptCall, recorded: Appended): Appended => {
       if (own.start !== undefined) this.#noteUnknown(own, recorded.eventId);
       return recorded;
     };
@@ -822,13 +799,13 @@ export class Gate {
     return note(begun, await this.#release(begun, options));
   }
 
-  #noteUnknown(kept: Kept, settlement: string): void {
+  #noteUnknown(kept: KeptCall, settlement: string): void {
     this.#unknown.set(kept.authorization, { kept, settlement });
     const [oldest] = this.#unknown.keys();
     if (this.#unknown.size > MAX_UNKNOWN && oldest !== undefined) this.#unknown.delete(oldest);
   }
 
-  #tell(kept: Kept, recorded: Appended | undefined): void {
+  #tell(kept: KeptCall, recorded: Appended | undefined): void {
     if (recorded !== undefined) this.#options.onOverdue?.({ ...toOpenCall(kept), recorded });
   }
 
@@ -841,7 +818,7 @@ export class Gate {
     const { settleAfterMs = Infinity } = this.#options;
     const overdue = await findOverdue(this.ledger, settleAfterMs, this.#leftAlone, options);
     for (const { principal, requestKey, authorization } of overdue) {
-      if (this.#open.has(nameOf(principal, requestKey))) continue;
+      if (this.#open.has(principal, requestKey)) continue;
       const { open } = await this.ledger.findCall(principal, requestKey, options);
       if (open?.start === undefined || open.authorizationId !== authorization) continue;
       const kept = this.#keep(requestKey, undefined, requestKey, Infinity, open);
@@ -871,7 +848,8 @@ export class Gate {
     try {
       const outcome = draftOutcome(kept, done, said, this.ledger.now());
       const charged = raiseMeters([ONE_CALL], kept.reserved);
-      const late = { permission: toPermission(kept), grantId: kept.grantId, outcome, charged, settlement };
+      const { grantId } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+      const late = { permission: toPermission(kept), grantId, outcome, charged, settlement };
       return await recordLate(this.ledger, late, options);
     } catch (error) {
       this.#unknown.set(authorization, found);
@@ -879,7 +857,7 @@ export class Gate {
     }
   }
 
-  #release(kept: Kept, options: AskOptions): Promise<Appended> {
+  #release(kept: KeptCall, options: AskOptions): Promise<Appended> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     return this.ledger.abandon(kept.authorization, { ...start, ...defined({ signal: options.signal }) });
   }
@@ -890,7 +868,7 @@ export class Gate {
   }
 }
 
-function toPermission(kept: Kept): Permission {
+function toPermission(kept: KeptCall): Permission {
   return {
     kind: 'action',
     authorizationId: kept.authorization,
@@ -904,7 +882,16 @@ function toPermission(kept: Kept): Permission {
   };
 }
 
-function toOpenCall({ ref, session, principal, tool, authorization, start, since, expires }: Kept): OpenCall {
+function toOpenCall({
+  ref,
+  session,
+  principal,
+  tool,
+  authorization,
+  start,
+  since,
+  expires,
+}: KeptCall): OpenCall {
   return { ref, session, principal, tool, authorization, start, since, expires };
 }
 
@@ -924,7 +911,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'GRANT_UNSOUND',
 ]);
 
-function draftOutcome(kept: Kept, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
+function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
   const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;

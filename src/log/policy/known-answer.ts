@@ -65,11 +65,13 @@ export function findKnownAnswer(
   return answer(state, request, same, honoured);
 }
 
-/** What became of a call. At most one member is there. */
+/** What became of a call. */
 export interface FoundCall {
   readonly open?: KnownCall;
   /** The action that was executed, `sha-256:…`. */
   readonly spent?: string;
+  /** The grant that it counts under, if it was executed. */
+  readonly grantId?: string | undefined;
   /** The action that was released, `sha-256:…`. */
   readonly released?: string;
 }
@@ -89,8 +91,6 @@ export interface KnownCall {
   /** Until when it may be begun. */
   readonly expiresAt: string | undefined;
   readonly reserved: MeterVector;
-  /** The grant that it counts under. */
-  readonly grantId: string | undefined;
   /** Its open start, `sha-256:…`, and since when it runs. */
   readonly start: { readonly startId: string; readonly startedAt: string } | undefined;
 }
@@ -119,15 +119,15 @@ export function findCall(state: VerifyState, principalId: string, requestKey: st
         allowedAt: occurredAt,
         expiresAt,
         reserved: reservedBy(action),
-        grantId: action.grant?.place.eventId,
         start: start && { startId: start.place.eventId, startedAt: start.startedAt },
       },
     };
   }
   const [used] = ids;
   if (used === undefined) return {};
-  const isReleased = state.events.find(used)?.kind === 'released';
-  return isReleased ? { released: toDigestText(used) } : { spent: toDigestText(used) };
+  const { kind, grant = -1 } = state.events.find(used) ?? {};
+  if (kind === 'released') return { released: toDigestText(used) };
+  return { spent: toDigestText(used), grantId: grants.at(grant)?.place.eventId };
 }
 
 function answer(
