@@ -1,12 +1,13 @@
 /** The links' part of the fast step: actions that are opened, and executions of them or under a grant, of which no rule finds anything. */
 
-import { decodeLatin1 } from '../base/bytes/text.js';
+import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
 import type { Grant } from '../rules/bounds/grant.js';
 import { judgeWindows } from '../rules/bounds/judge.js';
 import type { Judgement } from '../rules/bounds/judgement.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
 import type { ActionTable } from '../rules/verify/action-table.js';
 import { requestOfCall } from '../rules/verify/approval-tables.js';
+import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import type { EventIndex } from '../rules/verify/event-index.js';
 import type { VerifyState } from '../rules/verify/state.js';
 import type { BlockTexts } from './blocks/block-texts.js';
@@ -17,6 +18,9 @@ import type { BoundsView } from './scaled-account.js';
 import * as row from './scan/row.js';
 import { digestTextAt } from './scan/scanned-line.js';
 import { B64_IN_DIGEST, B64_LENGTH } from './scan/tables.js';
+
+/** What stands before the id of an event that asks for approval. */
+const ASKING = encodeUtf8(`"decision_code":"${APPROVAL_REQUIRED}","event_id":{"alg":"sha-256","b64":"`);
 
 export class FastLinks {
   readonly #state: VerifyState;
@@ -124,7 +128,8 @@ export class FastLinks {
       ? this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base))
       : undefined;
     const view = isLinked ? grant && this.#amounts.viewOf(grant.index) : this.#amounts.unbounded;
-    if (view === undefined || needsRules(view) || (isDenied && view.hasApprovals)) return false;
+    if (view === undefined || needsRules(view)) return false;
+    if (isDenied && (view.hasApprovals || asksApproval(bytes, rows[base + row.EVENT_ID]!))) return false;
     const draft = this.#draft;
     if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.copyTo(draft)) return false;
     if (!isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;
@@ -319,4 +324,10 @@ function needsRules({ chain }: BoundsView): boolean {
 function isWithin({ notBefore, expiresAt }: BoundsView, bytes: Uint8Array, at: number, end: number): boolean {
   if (notBefore !== undefined && orderTo(bytes, at, end, notBefore) < 0) return false;
   return expiresAt === undefined || orderTo(bytes, at, end, expiresAt) < 0;
+}
+
+/** Whether a denial asks for approval: the rules then remember that. @param id - Where the text of its id is */
+function asksApproval(bytes: Uint8Array, id: number): boolean {
+  const at = id - ASKING.length;
+  return ASKING.every((byte, index) => bytes[at + index] === byte);
 }

@@ -94,6 +94,25 @@ describe('an adviser', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('that asks is waited for like a rule of the grant, until the call is allowed', async () => {
+    const place = memoryPlace();
+    const advisers = [says({ effect: 'ask', approvers: ['human:olga'] })];
+    const { gate } = await openGate(place, BOUNDS, { advisers });
+    const { authorization } = await gate.decide(READ);
+    const waiting = { eventId: authorization, status: 'waiting', need: { approvers: [], count: 1 } };
+    expect(await gate.ledger.requests()).toMatchObject([{ ...waiting, approvals: [] }]);
+    await gate.ledger.approve(authorization, { principalId: 'human:eve' });
+    expect(await gate.ledger.requests()).toMatchObject([
+      { ...waiting, approvals: [{ principalId: 'human:eve' }] },
+    ]);
+    await gate.ledger.reject(authorization, { principalId: 'human:olga' });
+    expect(await gate.ledger.requests()).toMatchObject([{ status: 'rejected' }]);
+    await gate.ledger.approve(authorization, { principalId: 'human:olga' });
+    expect((await gate.decide(READ)).effect).toBe('allow');
+    expect(await gate.ledger.requests()).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('cannot change the parameters of the caller', async () => {
     const params = { path: '/x' };
     const advisers: Adviser[] = [

@@ -7,7 +7,7 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import { readRequest, type RequestView } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
-import { renderRequest, type RequestGuide } from '../../out/text/request.js';
+import { approversText, renderRequest, type RequestGuide } from '../../out/text/request.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -135,7 +135,7 @@ function describe(request: PendingApproval): string {
   const { seq, eventId, principalId, toolName, paramsDigest, reservation, occurredAt, need, status } =
     request;
   const most = reservation.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
-  const who = need?.approvers.map((each) => printable(each, 80)).join(' or ') ?? '';
+  const who = approversText(need?.approvers ?? []);
   const lines = [
     `seq ${seq}  ${eventId}  ${status}`,
     `  ${printable(principalId)} asks for ${printable(toolName)}${most === '' ? '' : `, at most ${most}`}, since ${occurredAt}`,

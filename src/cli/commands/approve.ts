@@ -8,7 +8,7 @@ import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { type ApprovalOptions, draftApproval, listPendingApprovals } from '../../log/policy/approve.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import { readRequest } from '../../log/policy/explain-request.js';
-import { amountsText, renderRequest } from '../../out/text/request.js';
+import { amountsText, approversText, renderRequest } from '../../out/text/request.js';
 import { canAsk, confirm } from '../confirm.js';
 import { requestGuide } from './approvals.js';
 import type { Terminal } from '../terminal.js';
@@ -162,7 +162,7 @@ async function sayWhatIsMissing(terminal: Terminal, ledger: Ledger, request: str
   });
   const { need } = pending.find(({ eventId }) => eventId === request) ?? {};
   if (need === undefined) return;
-  const who = need.approvers.map((each) => printable(each, 80)).join(' or ');
+  const who = approversText(need.approvers);
   terminal.say(`note: the call still needs approval by ${need.count === 1 ? '' : `${need.count} of `}${who}`);
 }
 

@@ -12,6 +12,7 @@ import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { authorizeAction, type RecordedDecision } from '../../log/policy/authorize.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
 import { type DecidingBound, describeLeft } from '../../log/policy/deciding-bound.js';
+import { approversText } from '../../out/text/request.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { IMPORTED_HINT } from '../hints.js';
@@ -204,7 +205,7 @@ function needJson({ grantId, approvers, count, grantIds }: ApprovalNeed): object
 
 /** Who can do what about it. */
 function describeNeed({ recorded, need }: Pick<RecordedDecision, 'recorded' | 'need'>, path: string): string {
-  const who = need?.approvers.map((each) => printable(each, 80)).join(' or ') ?? '';
+  const who = approversText(need?.approvers ?? []);
   const many = need === undefined || need.count === 1 ? who : `${need.count} of ${who}`;
   return `it needs approval by ${many}: northroot approve ${printable(path)} ${recorded.eventId}`;
 }

@@ -67,7 +67,7 @@ function show(request) {
   parameters(request, pre);
   row('At most', request.meter_reservation.map((m) => amount(m.amount) + ' ' + m.unit).join(', ') || 'nothing reserved');
   row('Since', request.occurred_at);
-  if (request.need) row('Needs', request.need.count + ' of ' + request.need.approvers.join(' or '));
+  if (request.need) row('Needs', request.need.count + ' of ' + (request.need.approvers.join(' or ') || 'whom an adviser accepts'));
   row('Approved by', request.approvals.map((a) => a.principal_id).join(', ') || 'nobody yet');
   row('Request', request.event_id);
   row('If nothing is done', 'it stays denied, and nothing runs');

@@ -10,7 +10,7 @@ import { orderTimestamps } from '../../base/value/timestamp.js';
 import type { Draft } from '../../format/event/build.js';
 import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
-import type { Approval } from '../../rules/bounds/approval.js';
+import { type Approval, asksToAct } from '../../rules/bounds/approval.js';
 import { type Action, type Amounts, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
@@ -76,7 +76,7 @@ function describe(
   const { ids, approved } = chooseApprovals(state, action, undefined, []);
   const chosen = ids.flatMap((id) => state.links.approvals.get(fromDigestText(id)) ?? []);
   const given = chosen.length > 0 ? chosen : listGiven(state, action);
-  const need = findNeed(action, approved);
+  const need = findNeed(action, approved) ?? needOfAdviser(action);
   return {
     eventId: place.eventId,
     seq: place.seq,
@@ -90,6 +90,16 @@ function describe(
     need,
     approvals: given.map(({ place: { eventId }, principalId: by }) => ({ eventId, principalId: by })),
   };
+}
+
+/** What a request needs that no rule of its grants asks for: the adviser that asked knows which approvals it accepts. */
+export function needOfAdviser(action: Action): ApprovalNeed | undefined {
+  const chain = grantChain(action.grant);
+  const [grant] = chain;
+  const isByRule = chain.some(({ approvals }) => approvals.some((rule) => asksToAct(rule, action)));
+  if (isByRule || grant === undefined) return undefined;
+  const { eventId: grantId } = grant.place;
+  return { grantId, approvers: [], count: 1, grantIds: chain.map(({ place }) => place.eventId) };
 }
 
 /** What has become of a request that nothing has allowed. @param since - Its place */

@@ -33,7 +33,7 @@ export interface ChosenApprovals {
 export interface ApprovalNeed {
   /** The grant that has the rule, `sha-256:…`. */
   readonly grantId: string;
-  /** The rule's patterns of principals. */
+  /** The rule's patterns of principals. Empty where an adviser asked: whom, is not recorded. */
   readonly approvers: readonly string[];
   /** How many of them must approve. */
   readonly count: number;
@@ -189,7 +189,9 @@ export function findReject(
 ): { readonly eventId: string; readonly principalId: string } | undefined {
   for (const { index } of grantChain(action.grant)) {
     const rejected = state.links.calls.get(callName(index, action.toolName, action.params))?.rejected;
-    const isAsked = approvers.some((each) => matchesPrincipalPattern(each, rejected?.principalId ?? ''));
+    const isAsked =
+      approvers.length === 0 ||
+      approvers.some((each) => matchesPrincipalPattern(each, rejected?.principalId ?? ''));
     if (rejected !== undefined && isAsked && rejected.place.seq > since)
       return { eventId: rejected.place.eventId, principalId: rejected.principalId };
   }

@@ -16,7 +16,15 @@ import { requestOfCall } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type KeptContent, contentFile, readContent } from '../contents/content-folder.js';
 import { LedgerView } from '../read/ledger-view.js';
-import { findRequest, listGiven, type PendingApproval, statusOf, toAction, toMeters } from './approve.js';
+import {
+  findRequest,
+  listGiven,
+  needOfAdviser,
+  type PendingApproval,
+  statusOf,
+  toAction,
+  toMeters,
+} from './approve.js';
 import { type ApprovalNeed, findNeed, findReject, isUsable } from './choose-approvals.js';
 import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from './evaluator.js';
 
@@ -159,8 +167,13 @@ function explainRequest(
   const explained = rules.map(({ rule, depth, grant: owner }) =>
     explainRule(rule, owner, findApprovalsOf(chain, depth, rule, approved)),
   );
-  const counting = new Set(explained.flatMap(({ approvalIds }) => approvalIds));
-  const need = findNeed(action, approved);
+  // Where an adviser asked, it knows which count.
+  const counting = new Set(
+    rules.length === 0
+      ? usable.map(({ place }) => place.eventId)
+      : explained.flatMap(({ approvalIds }) => approvalIds),
+  );
+  const need = findNeed(action, approved) ?? needOfAdviser(action);
   const { place, principalId, occurredAt, toolName, params } = asked;
   const reservation = toMeters(asked.reservation);
   const { decision_code: decisionCode } = event as unknown as AuthorizationEvent;

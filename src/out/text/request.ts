@@ -50,7 +50,9 @@ export function renderRequest(
     row('tool', paint('bold', printable(toolName))),
     row('reserves', amountsText(reservation) || 'nothing: what it may use is bounded by the grant alone'),
     ...renderParameters(view, paint, guide),
-    ...view.rules.flatMap((rule) => renderRule(rule, view)),
+    ...(view.rules.length === 0 && decisionCode === 'APPROVAL_REQUIRED'
+      ? [row('rule', 'none of the grant: an adviser asked; whom it accepts is not recorded')]
+      : view.rules.flatMap((rule) => renderRule(rule, view))),
     ...renderApprovals(view),
     ...view.grants.flatMap((grant, depth) => [
       row(
@@ -160,4 +162,10 @@ export function amountsText(amounts: MeterVector): string {
 /** Enough of an id to find it by. */
 function shortId(id: string): string {
   return shortenDigestText(id, 12);
+}
+
+/** Who may approve, by patterns of principals; none where an adviser asked. */
+export function approversText(approvers: readonly string[]): string {
+  if (approvers.length === 0) return 'whom an adviser accepts';
+  return approvers.map((each) => printable(each, 80)).join(' or ');
 }

@@ -144,10 +144,12 @@ export function noteRequest({ links }: VerifyState, action: Action, decisionCode
   const { grant, principalId, toolName, params, occurredAt, place } = action;
   if (grant === undefined) return;
   const name = requestOfCall(principalId, grant.index, toolName, params);
-  const isAwaited = links.awaiting.has(name);
   if (action.decision === 'allow') {
-    if (isAwaited) links.awaiting.delete(name);
-  } else if (decisionCode === APPROVAL_REQUIRED && !isAwaited && grant.principalId === principalId) {
+    if (links.awaiting.has(name)) links.awaiting.delete(name);
+    return;
+  }
+  const isRequest = decisionCode === APPROVAL_REQUIRED && grant.principalId === principalId;
+  if (isRequest && !links.awaiting.has(name)) {
     const reservation = new Map(action.reservation);
     links.awaiting.set(name, {
       place,

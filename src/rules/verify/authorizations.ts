@@ -198,8 +198,9 @@ function checkAuthorization(
   const parent = resolveGrant(state, outline.grantId, isAllow, findings, GRANT_OF_AUTHORIZATION);
   if (outline.kind === 'action') {
     const { action, request } = checkAction(state, line.eventId, outline, place, parent, findings);
-    // Only there it can be a request for approval, or the answer to one.
-    const code = hasApprovalRules(parent) ? line.event().decision_code : undefined;
+    // Only these can be a request for approval, or the answer to one. Without a rule of the grant, an adviser may have asked.
+    const mayAsk = hasApprovalRules(parent) || !isAllow || outline.approvalIds.length > 0;
+    const code = mayAsk ? line.event().decision_code : undefined;
     if (request === undefined && code === undefined) return UNLINKED;
     return {
       ...UNLINKED,
