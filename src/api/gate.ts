@@ -11,6 +11,7 @@ export {
   type CallName,
   type CallOutcome,
   type Coverage,
+  type EndCallOptions,
   type GateAnswer,
   type GateCall,
   type GateDecision,

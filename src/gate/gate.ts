@@ -175,6 +175,12 @@ export interface CallOutcome extends ExecutionDetails {
   readonly unmetered?: Unmetered | undefined;
 }
 
+/** Of what ends a call. */
+export interface EndCallOptions extends AskOptions {
+  /** Whether who asks may end calls of this tool. Default: of any. */
+  readonly mayEnd?: ((toolName: string) => boolean) | undefined;
+}
+
 export interface Settled {
   /** The call's authorization, `sha-256:…`; undefined for a call that was denied in shadow. */
   readonly authorization: string | undefined;
@@ -366,10 +372,14 @@ export class Gate {
    * Records how a call ended. To repeat it is harmless. Of a call that this gate has settled as unknown, the late report is recorded as
    * `x.northroot.late_report`, and what it used beyond the charge is debited; nothing is given back.
    * @param call - As given to {@link Gate.decide}; its id alone is enough
-   * @throws NorthrootError `CALL_NOT_FOUND`: no such call was allowed; as `LiveLedger.record`
+   * @throws NorthrootError `CALL_NOT_FOUND`: no such call was allowed; `NOT_ALLOWED` by `mayEnd`; as `LiveLedger.record`
    * @throws TypeError, RangeError for malformed input. Nothing is recorded then.
    */
-  async settle(call: string | CallName, done: CallOutcome, options: AskOptions = {}): Promise<Settled> {
+  async settle(
+    call: string | CallName,
+    done: CallOutcome,
+    { mayEnd, ...options }: EndCallOptions = {},
+  ): Promise<Settled> {
     checkOptions('settle', done, OUTCOME_TYPES);
     const { outcome, outputDigest, output, durationMs } = done;
     if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'unknown')
@@ -385,9 +395,10 @@ export class Gate {
     if (found === undefined) return { authorization: undefined, recorded: undefined };
     if (found.kept === undefined) {
       const { authorization } = found;
-      return { authorization, recorded: await this.#recordLate(authorization, done, said, options) };
+      return { authorization, recorded: await this.#recordLate(authorization, done, said, mayEnd, options) };
     }
     const { kept } = found;
+    assertMayEnd(kept, mayEnd);
     const recorded = await this.#record(kept, draftOutcome(kept, done, said, this.ledger.now()), options);
     this.#forget(kept);
     return { authorization: kept.authorization, recorded };
@@ -398,11 +409,12 @@ export class Gate {
    * back (SPEC §8 rule 8). To repeat it is harmless.
    * @throws as {@link Gate.settle}
    */
-  async release(call: string | CallName, options: AskOptions = {}): Promise<Settled> {
+  async release(call: string | CallName, { mayEnd, ...options }: EndCallOptions = {}): Promise<Settled> {
     const found = await this.#find(call, options);
     if (found === undefined) return { authorization: undefined, recorded: undefined };
     if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
     const { kept } = found;
+    assertMayEnd(kept, mayEnd);
     return { authorization: kept.authorization, recorded: await this.#end(kept, options) };
   }
 
@@ -838,11 +850,13 @@ export class Gate {
     authorization: string,
     done: CallOutcome,
     said: MeterVector,
+    mayEnd: EndCallOptions['mayEnd'],
     options: AskOptions,
   ): Promise<Appended | undefined> {
     const found = this.#unknown.get(authorization);
     if (found === undefined || done.outcome === 'unknown') return undefined;
     const { kept, settlement } = found;
+    assertMayEnd(kept, mayEnd);
     // One of several reports at once is recorded.
     this.#unknown.delete(authorization);
     try {
@@ -948,6 +962,12 @@ function digestOf(output: unknown): Digest {
 function intentOf({ intent, tool }: GateCall, { alg, b64 }: Digest): Digest {
   const meant = intent === undefined ? { tool_name: tool, tool_params_digest: { alg, b64 } } : intent;
   return sha256Digest(canonicalBytesWithout(meant));
+}
+
+/** @throws NorthrootError `NOT_ALLOWED` */
+function assertMayEnd({ tool }: KeptCall, mayEnd: EndCallOptions['mayEnd'] = () => true): void {
+  if (!mayEnd(tool))
+    throw new NorthrootError('NOT_ALLOWED', `calls of ${printable(tool, 128)} are not its own`);
 }
 
 function nameOf(principal: string, requestKey: string): string {

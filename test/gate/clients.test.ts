@@ -194,6 +194,21 @@ describe('a client with a token', () => {
     expect(gate.openCalls).toBe(1);
   });
 
+  it('cannot end a call of a tool that it may not call', async () => {
+    const reader = makeToken({ name: 'reader', principals: ['agent:a1'], tools: ['fs.stat'] });
+    const both = Tokens.parse(Buffer.from(JSON.stringify({ tokens: [ci?.entry, reader.entry] })));
+    const { socket, gate } = await serve({ tokens: both });
+    await send(socket, '/v1/decide', READ, ci?.token);
+    const named = { ref: READ.ref, session: READ.session };
+    const codeOf = async (path: string, body: object): Promise<unknown> =>
+      (await send(socket, path, body, reader.token)).body.error?.code;
+    expect(await codeOf('/v1/settle', { ...named, outcome: 'success' })).toBe('NOT_ALLOWED');
+    expect(await codeOf('/v1/release', named)).toBe('NOT_ALLOWED');
+    expect(gate.openCalls).toBe(1);
+    await gate.release(named);
+    expect(await codeOf('/v1/settle', { ...named, outcome: 'success' })).toBe('NOT_ALLOWED');
+  });
+
   it.each([
     ['in the query', '/v1/decide?access_token=TOKEN', undefined],
     ['cut short', '/v1/decide', 'CUT'],

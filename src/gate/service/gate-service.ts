@@ -279,7 +279,10 @@ export class GateService {
     const { name, outcome } = readSettle(body);
     const principal = whoOf(bearer, name.principal);
     facts.principal = principal;
-    const settled = await this.#gate.settle({ ...name, principal }, outcome, { signal });
+    const settled = await this.#gate.settle({ ...name, principal }, outcome, {
+      signal,
+      mayEnd: bearer.mayCall,
+    });
     facts.authorization = settled.authorization;
     this.metrics.count('northroot_settled_total', { outcome: outcome.outcome });
     return writeSettled(settled);
@@ -293,7 +296,7 @@ export class GateService {
     facts.principal = principal;
     const gate = this.#gate;
     if (name.session === undefined || name.ref !== undefined || name.tool !== undefined)
-      return writeSettled(await gate.release({ ...name, principal }, { signal }));
+      return writeSettled(await gate.release({ ...name, principal }, { signal, mayEnd: bearer.mayCall }));
     const mayRelease = (who: string): boolean => bearer.mayBe(who);
     const released = await releaseSession(gate, name.session, { signal, mayRelease });
     return { released };

@@ -20,7 +20,7 @@ export interface Bearer {
   /** Whom it speaks for where a request names nobody. */
   readonly principal: string | undefined;
   mayBe(principal: string): boolean;
-  mayCall(tool: string): boolean;
+  readonly mayCall: (tool: string) => boolean;
   may(use: TokenUse): boolean;
 }
 
