@@ -100,6 +100,20 @@ describe.each([
     expect(place.events()).toHaveLength(size + 1);
   });
 
+  it('records what the asker found, which can deny and not allow', async () => {
+    const place = makePlace();
+    const { gate } = await openGate(place);
+    const check = { check: 'own', result: 'pass', code: 'OWN' } as const;
+    expect((await gate.decide({ ...READ, found: { checks: [check] } })).effect).toBe('allow');
+    expect(checksOf(place.events()[2])).toContainEqual(check);
+    const denial = { code: 'OWN_REASON', reason: 'because' };
+    const denied = await gate.decide({ ...READ, ref: 'c2', found: { checks: [], denial } });
+    expect(denied).toMatchObject({ effect: 'deny', code: 'OWN_REASON', reason: 'because' });
+    const nine = Array.from({ length: 9 }, () => check);
+    await expect(gate.decide({ ...READ, ref: 'c3', found: { checks: nine } })).rejects.toThrow(RangeError);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('refuses an id with another tool or other parameters', async () => {
     const place = makePlace();
     const { gate } = await openGate(place);
