@@ -2,7 +2,7 @@
 
 import { isJsonObject } from '../../base/json/value.js';
 import type { AnswerForm, AnswerNotes } from './answer-notes.js';
-import { memberOf } from './openai-content.js';
+import { memberOf } from './content.js';
 
 export const MESSAGES_ANSWER: AnswerForm = {
   picks: { values: ['model', 'usage', 'error', 'content.*.type'], sizes: ['content'] },

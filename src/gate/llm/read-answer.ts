@@ -19,7 +19,7 @@ import {
   RESPONSES_ANSWER,
   STORED_ANSWER,
 } from './openai-answers.js';
-import { memberOf } from './openai-content.js';
+import { memberOf } from './content.js';
 
 const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
   'openai-chat': CHAT_ANSWER,
