@@ -17,6 +17,7 @@ const RUN = [
   'gate.md',
   'guard.md',
   'import.md',
+  'models.md',
   'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
