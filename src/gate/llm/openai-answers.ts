@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject } from '../../base/json/value.js';
 import type { AnswerForm, AnswerNotes } from './answer-notes.js';
-import { memberOf } from './openai-content.js';
+import { memberOf } from './content.js';
 
 const COMMON = ['model', 'usage', 'service_tier', 'error'];
 

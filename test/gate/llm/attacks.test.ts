@@ -198,7 +198,8 @@ it('no call costs more than was reserved for it, however it is asked', async () 
   expect(new Set(statuses)).toEqual(new Set([200, 400, 404, 415, 429]));
   // Some pass, or nothing was tried.
   expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(15);
-  const isFree = ({ url = '' }: { url?: string }): boolean => url.includes('moderations');
+  const isFree = ({ url = '' }: { readonly url?: string | undefined }): boolean =>
+    url.includes('moderations');
   const charged = opened.upstream.seen.filter(({ request }) => !isFree(request));
   const executions = place.events().filter(({ outcome }) => outcome !== undefined);
   expect(executions).toHaveLength(charged.length);
