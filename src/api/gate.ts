@@ -96,4 +96,4 @@ export type { McpEvent, McpGuardOptions, McpLoss } from '../gate/mcp/mcp-calls.j
 export { McpGuard } from '../gate/mcp/mcp-guard.js';
 export type { McpHandling, McpLink, McpStep } from '../gate/mcp/mcp-link.js';
 export { serveMcpProxy, type McpProxyOptions, type McpProxyServer } from '../gate/mcp/http-proxy.js';
-export { tapMcp, type TapMcpOptions, type TapProblem } from '../gate/mcp/stdio-tap.js';
+export { tapMcp, type TapMcpOptions } from '../gate/mcp/stdio-tap.js';

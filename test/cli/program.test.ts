@@ -115,6 +115,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   id: 'agent:a1',
   key: vkey,
   keyid: 'A'.repeat(43),
+  list: 'resources,sampling',
   name: 'some-name',
   'name=path': 'some-aid=some.file',
   system: 'clasper',

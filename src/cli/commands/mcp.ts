@@ -10,8 +10,8 @@ import type { McpSubject } from '../../gate/mcp/guarded-call.js';
 import type { McpEvent, McpGuardOptions } from '../../gate/mcp/mcp-calls.js';
 import { McpGuard } from '../../gate/mcp/mcp-guard.js';
 import { MAX_MCP_MESSAGE_BYTES, type McpProxyOptions, serveMcpProxy } from '../../gate/mcp/http-proxy.js';
-import { type TapProblem, tapMcp } from '../../gate/mcp/stdio-tap.js';
 import { isLoopback } from '../../gate/proxy/headers.js';
+import { tapMcp } from '../../gate/mcp/stdio-tap.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -144,7 +144,7 @@ async function guardServer(
       command,
       guard,
       signal,
-      onProblem: (problem) => sayProblem(terminal, problem),
+      onNotOpen: (error) => sayNotOpen(terminal, error),
       ...defined({ maxMessageBytes: options.maxMessage }),
     });
     return { stopped: status as ExitStatus };
@@ -249,7 +249,7 @@ async function serveTools(
       opened = await openGate(context, path, options);
       return opened;
     } catch (error) {
-      sayProblem(terminal, { kind: 'not-open', error });
+      sayNotOpen(terminal, error);
       throw error;
     }
   };
@@ -345,12 +345,7 @@ function sayEvent(terminal: Terminal, path: string, event: McpEvent): void {
   }
 }
 
-function sayProblem(terminal: Terminal, problem: TapProblem): void {
-  if (problem.kind === 'too-long') {
-    terminal.say(`northroot: a message of the ${problem.from} is not forwarded: MCP_TOO_LONG`);
-    return;
-  }
-  const { error } = problem;
+function sayNotOpen(terminal: Terminal, error: unknown): void {
   if (error instanceof NorthrootError) terminal.fail(error);
   else terminal.say(`northroot: the ledger cannot be opened: ${printable(String(error), 400)}`);
 }

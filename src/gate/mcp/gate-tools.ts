@@ -19,6 +19,7 @@ import type { Gate } from '../gate.js';
 import { isModern } from './guarded-call.js';
 import {
   errorMessage,
+  idOfLong,
   memberOf,
   readFrame,
   RPC_INTERNAL_ERROR,
@@ -122,9 +123,13 @@ export async function serveGateTools({
     for await (const chunk of input as AsyncIterable<Uint8Array>) {
       for (const line of lines.push(chunk)) {
         const answer =
-          line === 'too long'
-            ? errorMessage(null, RPC_INVALID_REQUEST, `expected at most ${maxMessageBytes} bytes a message`)
-            : await tools.answer(line);
+          line instanceof Uint8Array
+            ? await tools.answer(line)
+            : errorMessage(
+                idOfLong(line.head, line.tail) ?? null,
+                RPC_INVALID_REQUEST,
+                `expected at most ${maxMessageBytes} bytes a message`,
+              );
         if (answer !== undefined) await write(output, answer);
       }
     }

@@ -44,10 +44,37 @@ export const RPC_DENIED = -32010;
 /** Nesting of a message that is read at all. */
 const MAX_FRAME_DEPTH = 512;
 /** What is longer is not read a second time, for its duplicates, unless it comes from the client; in bytes. */
-const MAX_SECOND_READING = 1024 * 1024;
+const MAX_SECOND_READING = 4 * 1024 * 1024;
+/** Of a message that is too long, what is kept of its two ends to find its id in, in bytes. */
+export const KEPT_BYTES = 1024;
 
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const LENIENT = new TextDecoder('utf-8');
+
+const NO_UNICODE = 'INVALID_UTF8';
+const NOT_LOOKED_AT = 'TOO_LONG';
+
+/** Whether an answer may be a success to one reader and a failure to another. */
+export function isTwofold({ value, ambiguity }: Pick<Read, 'value' | 'ambiguity'>): boolean {
+  if (Object.hasOwn(value, 'result') && Object.hasOwn(value, 'error')) return true;
+  return ambiguity !== undefined && ambiguity !== NO_UNICODE && ambiguity !== NOT_LOOKED_AT;
+}
+
+/**
+ * The id of a message that is too long to be read, where it stands at one of its ends, as nearly all write it.
+ * @param head - Its first {@link KEPT_BYTES}
+ * @param tail - Its last
+ */
+export function idOfLong(head: Uint8Array, tail: Uint8Array): RpcId | undefined {
+  const first = FIRST_ID.exec(LENIENT.decode(head))?.[1];
+  const last = LAST_ID.exec(LENIENT.decode(tail))?.[1];
+  if (first !== undefined && last !== undefined && first !== last) return undefined;
+  const id = tryParse(first ?? last ?? '');
+  return isRpcId(id) ? id : undefined;
+}
+
+const FIRST_ID = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*,/;
+const LAST_ID = /,\s*"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*\}\s*$/;
 
 /** Faults of numbers: the message has one reading, but its parameters no canonical form. */
 const OF_NUMBERS: ReadonlySet<string> = new Set([
@@ -139,8 +166,12 @@ function parse(bytes: Uint8Array, isTrusted: boolean): Parsed | undefined {
   try {
     text = DECODER.decode(bytes);
   } catch {
-    const value = tryParse(LENIENT.decode(bytes));
-    return value === undefined ? undefined : { value, ambiguity: 'INVALID_UTF8', inexact: undefined };
+    const whole = LENIENT.decode(bytes);
+    const value = tryParse(whole);
+    if (value === undefined) return undefined;
+    // Whether it has two readings besides.
+    const { ambiguity = NO_UNICODE } = parse(encodeUtf8(whole), isTrusted) ?? {};
+    return { value, ambiguity, inexact: undefined };
   }
   const value = tryParse(text);
   if (value === undefined) {
@@ -152,7 +183,7 @@ function parse(bytes: Uint8Array, isTrusted: boolean): Parsed | undefined {
   // What is written again as it was has neither duplicate keys nor numbers of another spelling, and takes a tenth of the time.
   if (isAsWritten(value, text)) return { value, ambiguity: undefined, inexact: undefined };
   if (isTrusted && bytes.length > MAX_SECOND_READING)
-    return { value, ambiguity: 'TOO_LONG', inexact: undefined };
+    return { value, ambiguity: NOT_LOOKED_AT, inexact: undefined };
   if (bytes.includes(0x0d)) return { value, ambiguity: 'a carriage return', inexact: undefined };
   const { issues } = ingestJson(bytes, { numbers: 'double' });
   const at = (issue: (typeof issues)[number] | undefined): string | undefined =>

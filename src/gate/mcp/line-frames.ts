@@ -1,7 +1,14 @@
 /** Messages that are lines (MCP over stdio): bytes in, whole lines out. What is longer than the bound is skipped, and told of. */
 
-/** A line without its end, or one that was too long. */
-export type LineFrame = Uint8Array | 'too long';
+import { KEPT_BYTES } from './json-rpc.js';
+
+/** A line without its end; or of one that was too long its two ends. */
+export type LineFrame = Uint8Array | LongLine;
+
+export interface LongLine {
+  readonly head: Uint8Array;
+  readonly tail: Uint8Array;
+}
 
 /** The most bytes of a message over stdio, by default. */
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
@@ -14,7 +21,7 @@ export class LineFrames {
   readonly #maxBytes: number;
   #pieces: Uint8Array[] = [];
   #size = 0;
-  #isSkipping = false;
+  #long: LongLine | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -33,27 +40,45 @@ export class LineFrames {
 
   /** What follows the last line feed; undefined for nothing. */
   end(): LineFrame | undefined {
-    return this.#size === 0 && !this.#isSkipping ? undefined : this.#take();
+    return this.#size === 0 ? undefined : this.#take();
   }
 
   #add(piece: Uint8Array): void {
-    if (this.#isSkipping || piece.length === 0) return;
+    if (piece.length === 0) return;
     this.#size += piece.length;
+    const { head, tail } = this.#long ?? {};
+    if (head !== undefined && tail !== undefined) {
+      this.#long = { head, tail: lastOf([tail, piece]) };
+      return;
+    }
+    this.#pieces.push(piece);
     // The carriage return before a line feed is part of its end.
-    if (this.#size > this.#maxBytes + 1) {
-      this.#isSkipping = true;
-      this.#pieces = [];
-    } else this.#pieces.push(piece);
+    if (this.#size <= this.#maxBytes + 1) return;
+    this.#long = longOf(this.#pieces);
+    this.#pieces = [];
   }
 
   #take(): LineFrame {
     const [first = new Uint8Array(0), second] = this.#pieces;
     let line = second === undefined ? first : Buffer.concat(this.#pieces, this.#size);
     if (line.at(-1) === CARRIAGE_RETURN) line = line.subarray(0, -1);
-    const isTooLong = this.#isSkipping || line.length > this.#maxBytes;
+    const long = this.#long ?? (line.length > this.#maxBytes ? longOf([line]) : undefined);
     this.#pieces = [];
     this.#size = 0;
-    this.#isSkipping = false;
-    return isTooLong ? 'too long' : line;
+    this.#long = undefined;
+    return long ?? line;
   }
+}
+
+function longOf(pieces: readonly Uint8Array[]): LongLine {
+  const [first = new Uint8Array(0)] = pieces;
+  // What is written in small pieces has its id at its end, or is not answered.
+  return { head: Uint8Array.from(first.subarray(0, KEPT_BYTES)), tail: lastOf(pieces.slice(-KEPT_BYTES)) };
+}
+
+/** A copy, so that the pieces are not kept. */
+function lastOf(pieces: readonly Uint8Array[]): Uint8Array {
+  return Uint8Array.from(
+    Buffer.concat(pieces.map((piece) => piece.subarray(-KEPT_BYTES))).subarray(-KEPT_BYTES),
+  );
 }

@@ -24,6 +24,7 @@ import {
 import {
   errorMessage,
   isRpcId,
+  isTwofold,
   keyOfId,
   memberOf,
   readFrame,
@@ -149,6 +150,28 @@ export class McpLink {
     if (this.#calls.subjects.has('sampling') && samplingsOf(state).length > 0)
       return this.#drop('server', 'MCP_SAMPLING_DENIED');
     return this.#taskTold(state, message);
+  }
+
+  /**
+   * What to do with a message of the client that is too long to be read: it is never forwarded.
+   * @param id - Where it is known
+   */
+  tooLongFromClient(id: RpcId | undefined): McpHandling {
+    return this.#refuse(id ?? null, RPC_INVALID_REQUEST, 'MCP_TOO_LONG', 'the message is too long');
+  }
+
+  /** Likewise of the server. The request that it answers is answered by an error; what came of a call is not known. */
+  tooLongFromServer(id: RpcId | undefined): McpHandling {
+    const key = id === undefined ? undefined : keyOfId(id);
+    const sent = key === undefined ? undefined : this.#requests.get(key);
+    const dropped = this.#drop('server', 'MCP_TOO_LONG');
+    if (id === undefined || key === undefined || sent === undefined || sent.kind === 'deciding')
+      return dropped;
+    this.#requests.delete(key);
+    const told = errorMessage(id, RPC_INTERNAL_ERROR, 'MCP_TOO_LONG: the answer is too long to be forwarded');
+    if (sent.kind !== 'call') return { step: { kind: 'forward', message: told }, overtakes: true };
+    const unknown = { outcome: 'unknown', errorCode: 'MCP_TOO_LONG' } as const;
+    return this.#after(this.#calls.settle(sent.call, unknown), told);
   }
 
   /** The connection has ended: what was forwarded and not answered is settled as unknown. Resolves when that is on disk. */
@@ -370,6 +393,10 @@ export class McpLink {
     const isAmbiguous = ambiguity !== undefined || frame.inexact !== undefined;
     const withheld = this.#withhold(id, sent, frame);
     if (withheld !== undefined) return withheld;
+    if (sent.kind === 'call' && isTwofold(frame)) {
+      const unknown = { outcome: 'unknown', errorCode: 'MCP_AMBIGUOUS' } as const;
+      return this.#after(this.#calls.settle(sent.call, unknown), message);
+    }
     switch (sent.kind) {
       case 'plain':
         return { step: forward, overtakes: true };

@@ -8,8 +8,8 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { errorMessage, RPC_INVALID_REQUEST } from './json-rpc.js';
-import { DEFAULT_MAX_MESSAGE_BYTES, LineFrames } from './line-frames.js';
+import { idOfLong, type RpcId } from './json-rpc.js';
+import { DEFAULT_MAX_MESSAGE_BYTES, type LineFrame, LineFrames } from './line-frames.js';
 import type { McpGuard } from './mcp-guard.js';
 import type { McpHandling, McpStep } from './mcp-link.js';
 
@@ -29,13 +29,9 @@ export interface TapMcpOptions {
   readonly graceMs?: number | undefined;
   /** Aborting ends the server, and settles. */
   readonly signal?: AbortSignal | undefined;
-  /** Told of each message that was longer than the bound, and of a guard that cannot open its gate. */
-  readonly onProblem?: ((problem: TapProblem) => void) | undefined;
+  /** Told where the guard cannot open its gate. */
+  readonly onNotOpen?: ((error: unknown) => void) | undefined;
 }
-
-export type TapProblem =
-  | { readonly kind: 'too-long'; readonly from: 'client' | 'server' }
-  | { readonly kind: 'not-open'; readonly error: unknown };
 
 const OPTION_TYPES: OptionTypes<TapMcpOptions> = {
   command: 'array',
@@ -46,7 +42,7 @@ const OPTION_TYPES: OptionTypes<TapMcpOptions> = {
   maxMessageBytes: 'number',
   graceMs: 'number',
   signal: 'signal',
-  onProblem: 'function',
+  onNotOpen: 'function',
 };
 
 const DEFAULT_GRACE_MS = 5_000;
@@ -106,11 +102,7 @@ class Tap {
       forward: this.#server,
       back: this.#client,
       isOvertaken: true,
-      onTooLong: () => {
-        this.#options.onProblem?.({ kind: 'too-long', from: 'client' });
-        const text = `MCP_TOO_LONG: expected at most ${maxMessageBytes} bytes a message`;
-        this.#client.write(errorMessage(null, RPC_INVALID_REQUEST, text));
-      },
+      tooLong: (id) => link.tooLongFromClient(id),
     });
     const fromServer = new Direction({
       input: output,
@@ -119,7 +111,7 @@ class Tap {
       forward: this.#client,
       back: this.#server,
       isOvertaken: false,
-      onTooLong: () => this.#options.onProblem?.({ kind: 'too-long', from: 'server' }),
+      tooLong: (id) => link.tooLongFromServer(id),
       // The handshake went first.
       onFrame: () => this.#open(),
     });
@@ -159,9 +151,7 @@ class Tap {
   #open(): void {
     if (this.#isOpening) return;
     this.#isOpening = true;
-    this.#options.guard
-      .open()
-      .catch((error: unknown) => this.#options.onProblem?.({ kind: 'not-open', error }));
+    this.#options.guard.open().catch((error: unknown) => this.#options.onNotOpen?.(error));
   }
 }
 
@@ -173,7 +163,7 @@ interface DirectionOptions {
   readonly back: Sink;
   /** Whether messages that may overtake do. */
   readonly isOvertaken: boolean;
-  readonly onTooLong: () => void;
+  readonly tooLong: (id: RpcId | undefined) => McpHandling;
   readonly onFrame?: () => void;
 }
 
@@ -206,13 +196,11 @@ class Direction {
     await this.#lane;
   }
 
-  async #take(line: Uint8Array | 'too long'): Promise<void> {
-    const { handle, onTooLong, onFrame, forward, back } = this.#options;
-    if (line === 'too long') onTooLong();
-    else {
-      this.#handle(handle(line), line.length);
-      onFrame?.();
-    }
+  async #take(line: LineFrame): Promise<void> {
+    const { handle, tooLong, onFrame, forward, back } = this.#options;
+    if (line instanceof Uint8Array) this.#handle(handle(line), line.length);
+    else this.#handle(tooLong(idOfLong(line.head, line.tail)), 0);
+    onFrame?.();
     while (this.#waitingBytes > MAX_WAITING_BYTES)
       await new Promise<void>((resolve) => (this.#wake = resolve));
     if (forward.isFull) await forward.drained();

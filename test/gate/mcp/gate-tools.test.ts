@@ -188,7 +188,7 @@ describe("the gate's tools", () => {
     expect(answers.map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { id: 1, result: { isError: true, structuredContent: { code: 'INTERNAL_ERROR' } } },
       { id: 2, result: { structuredContent: { principal: AGENT } } },
-      { id: null, error: { code: -32600 } },
+      { id: 3, error: { code: -32600 } },
       { id: 4, result: {} },
     ]);
   });

@@ -5,6 +5,7 @@ import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { sha256Digest } from '../../../src/base/value/digest.js';
 import type { Adviser } from '../../../src/gate/advisers/adviser.js';
 import { MAX_OPEN_CALLS } from '../../../src/gate/mcp/mcp-calls.js';
+import { idOfLong } from '../../../src/gate/mcp/json-rpc.js';
 import { McpGuard } from '../../../src/gate/mcp/mcp-guard.js';
 import { memoryPlace, usedBy } from '../../agent/support.js';
 import { reopen } from '../support.js';
@@ -92,6 +93,18 @@ describe('a call of a tool', () => {
     expect(await link.fromServer(answer).step).toEqual({ kind: 'forward', message: answer });
     expect(story(place)).toEqual(['allow', 'start', 'success']);
     expect(place.events().at(-1)?.output_digest).toBeUndefined();
+  });
+
+  it.each([
+    ['duplicate keys', '{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":true,"isError":false}}'],
+    ['a result and an error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}'],
+    ['another case', '{"jsonrpc":"2.0","id":1,"result":{},"Error":{"code":1,"message":""}}'],
+  ])('does not claim a success for an answer with %s', async (_, answer) => {
+    const place = memoryPlace();
+    const { client, server } = await openGuard(place);
+    await client(call(1, 'echo'));
+    expect((await server(answer))[0]).toBe('>');
+    expect(story(place)).toEqual(['allow', 'start', 'unknown MCP_AMBIGUOUS']);
   });
 
   it('reserves what a call may use', async () => {
@@ -569,6 +582,34 @@ describe('a connection that ends', () => {
     expect(link.fromClient(bytesOf(call(3, 'echo'))).step).toEqual({ kind: 'drop' });
     expect(link.fromServer(bytesOf(result(1, TEXT))).step).toEqual({ kind: 'drop' });
     expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('a message that is too long', () => {
+  it('of the server answers its request by an error, where its id is at one of its ends', async () => {
+    const place = memoryPlace();
+    const { client, link } = await openGuard(place);
+    await client(call(1, 'echo'));
+    await client({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+    expect(await stepOf(link.tooLongFromServer(1))).toMatchObject(['>', { id: 1, error: { code: -32603 } }]);
+    expect(story(place)).toEqual(['allow', 'start', 'unknown MCP_TOO_LONG']);
+    expect(await stepOf(link.tooLongFromServer('p'))).toMatchObject(['>', { id: 'p', error: {} }]);
+    for (const id of [1, 'p', undefined]) expect(await stepOf(link.tooLongFromServer(id))).toBe('dropped');
+    for (const id of [1, undefined])
+      expect(await stepOf(link.tooLongFromClient(id))).toMatchObject(['<', { id: id ?? null, error: {} }]);
+  });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":4,"result":', '', 4],
+    ['{"id":"a","result":', '"}]}}', 'a'],
+    ['{"result":{', '}],"jsonrpc":"2.0","id":4}', 4],
+    ['{"id":4,"result":', ',"id":5}', undefined],
+    ['{"result":{"id":4,', '}}', undefined],
+    ['{"result":"', ',\\"id\\":4}"}', undefined],
+    ['{"result":{"x":', ',"id":4}}', undefined],
+    ['{"id":4.5,"result":', '', undefined],
+  ])('has its id: %s … %s', (head, tail, id) => {
+    expect(idOfLong(Buffer.from(head), Buffer.from(tail))).toBe(id);
   });
 });
 

@@ -184,23 +184,22 @@ describe('northroot mcp', () => {
     expect(story(ledger).filter((each) => each !== 'allow')).toEqual(Array(5).fill('success'));
   });
 
-  it('drops a message that is too long, and goes on', async () => {
+  it('answers for a message that is too long, and goes on', async () => {
     const ledger = makeLedger();
     const session = start(ledger, ['--max-message', '64KiB']);
     await session.say(
       call(1, 'endless', { bytes: 3_000_000 }),
-      call(2, 'huge', { bytes: 70_000 }),
+      call(2, 'huge', { bytes: 3_000_000 }),
       call(3, 'huge', { bytes: 60_000 }),
     );
     await session.answer(1);
-    await session.answer(3);
+    expect(await session.answer(2)).toMatchObject({ error: { code: -32603 } });
+    expect(await session.answer(3)).toMatchObject({ result: {} });
     await session.say(JSON.stringify(call(4, 'echo', { x: 'x'.repeat(70_000) })), call(5, 'echo'));
-    expect(await session.hear((message) => (message['id'] as unknown) === null)).toMatchObject({
-      error: { code: -32600 },
-    });
+    expect(await session.answer(4)).toMatchObject({ error: { code: -32600 } });
     await session.answer(5);
     await end(session, 0);
-    expect(story(ledger).filter((each) => each.startsWith('unknown'))).toEqual(['unknown MCP_CLOSED']);
+    expect(story(ledger).filter((each) => each.startsWith('unknown'))).toEqual(['unknown MCP_TOO_LONG']);
   });
 
   it('passes what is large, both ways', async () => {
