@@ -18,6 +18,7 @@ const RUN = [
   'guard.md',
   'import.md',
   'mcp.md',
+  'models.md',
   'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);

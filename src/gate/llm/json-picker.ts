@@ -5,6 +5,7 @@
 
 import { concatBytes } from '../../base/bytes/concat.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 
 /** What is picked, by paths such as `usage` or `output.*.type`, with `*` for each element of an array. */
 export interface Picks {
@@ -29,7 +30,7 @@ const MAX_VALUES = 4_096;
 /** The longest key that is told from others, in bytes. */
 const MAX_KEY_BYTES = 64;
 /** How many names a path has at most; further down, only brackets are counted. */
-const MAX_PATH = 3;
+const MAX_PATH = 4;
 /** The most levels of nesting; no answer has near as many. */
 const MAX_DEPTH = 1_000;
 
@@ -154,17 +155,24 @@ export class JsonPicker {
   /** The place of the quote that ends the text, or the end of the chunk. */
   #skipText(chunk: Uint8Array, start: number): number {
     let at = start;
-    for (; at < chunk.length; at += 1) {
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (chunk[at] === BACKSLASH) this.#isEscaped = true;
-      else if (chunk[at] === QUOTE) break;
+    if (this.#isEscaped && at < chunk.length) {
+      this.#isEscaped = false;
+      at += 1;
     }
-    return at;
+    while (at < chunk.length) {
+      const quote = chunk.indexOf(QUOTE, at);
+      const end = quote < 0 ? chunk.length : quote;
+      const backslash = chunk.subarray(at, end).indexOf(BACKSLASH);
+      if (backslash < 0) return end;
+      at += backslash + 2;
+    }
+    this.#isEscaped = at > chunk.length;
+    return chunk.length;
   }
 
   #holdKey(bytes: Uint8Array): void {
     this.#keyBytes += bytes.length;
-    if (this.#keyBytes <= MAX_KEY_BYTES) this.#key.push(bytes.slice());
+    if (this.#keyBytes <= MAX_KEY_BYTES) this.#key.push(new Uint8Array(bytes));
   }
 
   #endKey(): void {
@@ -220,7 +228,7 @@ export class JsonPicker {
 
   #hold(bytes: Uint8Array): void {
     this.#heldBytes += bytes.length;
-    if (this.#heldBytes <= MAX_VALUE_BYTES) this.#held.push(bytes.slice());
+    if (this.#heldBytes <= MAX_VALUE_BYTES) this.#held.push(new Uint8Array(bytes));
     else this.#held = [];
   }
 
@@ -232,6 +240,26 @@ export class JsonPicker {
     const value = isFitting ? tryParse(text) : undefined;
     if (value === undefined) this.#isCut = true;
     else this.#values.push({ path, value });
+  }
+}
+
+/** What was picked as an object, such as `{ a: { b: 1 } }` of `a.b`, and `{ a: [{ b: 1 }, { b: 2 }] }` of `a.*.b` that was there twice. */
+export function assemble(values: readonly Picked[]): JsonObject {
+  const whole: JsonObject = {};
+  for (const { path, value } of values) put(whole, path.split('.'), value as JsonValue);
+  return whole;
+}
+
+function put(object: JsonObject, [name = '', next, ...rest]: readonly string[], value: JsonValue): void {
+  if (next === undefined) object[name] = value;
+  else if (next === '*') {
+    const element: JsonObject = {};
+    if (!Array.isArray(object[name])) object[name] = [];
+    object[name].push(element);
+    put(element, rest, value);
+  } else {
+    if (!isJsonObject(object[name])) object[name] = {};
+    put(object[name], [next, ...rest], value);
   }
 }
 

@@ -31,7 +31,7 @@ export interface ModelRequest {
   /** As the request names it. */
   readonly model: string;
   readonly isStream: boolean;
-  /** What the digest of the parameters is of: the body, strictly read. Of a body that is no JSON, its digest and length. */
+  /** What the digest of the parameters is of: the body, strictly read. Of one that has no canonical form, its digest and length. */
   readonly params: JsonValue;
   /** A bound of the input in tokens: the bytes of the request, and what it makes the provider add. */
   readonly inputBytes: number;

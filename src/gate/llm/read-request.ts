@@ -1,6 +1,6 @@
 /** Which API a request is of, and what it may cost. */
 
-import { isJsonObject, type JsonValue } from '../../base/json/value.js';
+import type { JsonValue } from '../../base/json/value.js';
 import { formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import { modelToolName } from '../sdk/usage.js';
@@ -141,6 +141,9 @@ function findRoute({ method, path }: IncomingRequest): { readonly route: Route; 
   return { route: fitting, isGet: method !== 'POST' };
 }
 
+/** In another character set, a body may be another request. */
+const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i;
+
 function readCall(
   api: ModelApi,
   { read, open }: Route,
@@ -155,16 +158,15 @@ function readCall(
       'CONTENT_ENCODING_UNSUPPORTED',
       'expected a body that is not compressed: what it costs is read from it',
     );
-  const isJson = /^application\/json\s*(?:;|$)/i.test(contentType);
+  const isJson = JSON_TYPE.test(contentType);
   if (!isJson && (read !== undefined || !/^multipart\/form-data\s*;/i.test(contentType)))
     throw new RequestFault(
       415,
       'CONTENT_TYPE_UNSUPPORTED',
       `expected a body of application/json${read === undefined ? ' or multipart/form-data' : ''}`,
     );
-  const value = isJson ? parseBody(body) : undefined;
-  const members = value === undefined ? undefined : new RequestMembers(value);
-  const params: JsonValue = value ?? { body_digest: formatDigest(sha256Digest(body)), bytes: body.length };
+  const parsed = isJson ? parseBody(body) : undefined;
+  const members = parsed && new RequestMembers(parsed.object);
   const { addedInput, ...bounds } =
     read !== undefined && members !== undefined
       ? read(members)
@@ -173,10 +175,15 @@ function readCall(
     api,
     provider,
     toolName: escapeToolName(modelToolName(bounds.model, provider)),
-    params,
-    inputBytes: (isJsonObject(value) ? textBound(body, value) : body.length) + addedInput,
+    params: parsed?.isCanonical === true ? parsed.object : digestOf(body),
+    inputBytes: (parsed === undefined ? body.length : textBound(body, parsed.object)) + addedInput,
     ...bounds,
   };
+}
+
+/** What stands for a body that has no canonical form. */
+function digestOf(body: Uint8Array): JsonValue {
+  return { body_digest: formatDigest(sha256Digest(body)), bytes: body.length };
 }
 
 function modelOf(members: RequestMembers | undefined, contentType: string, body: Uint8Array): string {

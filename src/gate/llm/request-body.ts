@@ -1,8 +1,7 @@
 /** The body of a request to a model: read strictly, since the provider must not read it otherwise than the gate does. */
 
-import { encodeUtf8 } from '../../base/bytes/text.js';
-import { canonicalText } from '../../base/json/canonicalize.js';
-import { ingestJson } from '../../base/json/ingest.js';
+import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
+import { type IngestCode, ingestJson } from '../../base/json/ingest.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { MAX_COUNT, MAX_NAME_LENGTH } from '../price/usage.js';
 import type { RefusalCode } from './model-api.js';
@@ -23,23 +22,37 @@ export function invalid(message: string): RequestFault {
   return new RequestFault(400, 'REQUEST_INVALID', message);
 }
 
-/** @throws RequestFault unless it is one JSON object without duplicate keys, lone surrogates, numbers that no double has, deep nesting */
-export function parseBody(bytes: Uint8Array): JsonObject {
-  const { value, issues } = ingestJson(bytes, { numbers: 'double' });
-  if (value === undefined) {
-    const [issue] = issues;
-    const found = `${issue?.code ?? 'NOT_JSON'} at byte ${issue?.offset ?? 0}`;
-    throw new RequestFault(400, 'REQUEST_NOT_JSON', `the body is not sound JSON: ${found}`);
-  }
-  if (!isJsonObject(value)) throw invalid('the body: expected an object');
-  return value;
+/** A body that was read. */
+export interface ParsedBody {
+  readonly object: JsonObject;
+  /** Whether it has a canonical form: no integer beyond ±(2^53−1), no -0. */
+  readonly isCanonical: boolean;
 }
 
-/** A name that may be repeated to whoever asked. */
-const PLAIN_NAME = /^[a-z][a-z0-9_]{0,63}$/;
+/** What a value may have that its canonical form cannot: schemas of tools state the limits of 64-bit integers. */
+const NOT_CANONICAL: ReadonlySet<IngestCode> = new Set(['UNSAFE_INTEGER', 'NEGATIVE_ZERO', 'NUMBER_INEXACT']);
+
+/** @throws RequestFault unless it is one JSON object without duplicate keys, lone surrogates, numbers beyond doubles, deep nesting */
+export function parseBody(bytes: Uint8Array): ParsedBody {
+  const { value: exact, issues } = ingestJson(bytes, { numbers: 'double' });
+  const fault = issues.find(({ code }) => !NOT_CANONICAL.has(code));
+  const isCanonical = exact !== undefined;
+  if (!isCanonical && (fault !== undefined || issues.length === 0)) {
+    const found = `${fault?.code ?? 'NOT_JSON'} at byte ${fault?.offset ?? 0}`;
+    throw new RequestFault(400, 'REQUEST_NOT_JSON', `the body is not sound JSON: ${found}`);
+  }
+  const value = isCanonical ? exact : (JSON.parse(decodeUtf8(bytes)) as JsonValue);
+  if (!isJsonObject(value)) throw invalid('the body: expected an object');
+  return { object: value, isCanonical };
+}
+
+/** Whether a name may be repeated in a refusal: others may be anything. */
+export function isPlainName(name: string): boolean {
+  return /^[a-z][a-z0-9_]{0,63}$/.test(name);
+}
 
 export function shownName(name: string): string {
-  return PLAIN_NAME.test(name) ? name : 'of another name';
+  return isPlainName(name) ? name : 'of another name';
 }
 
 /** The members of a body. What is never asked for, and does not cost nothing, is not bounded. */
@@ -138,7 +151,7 @@ function isPlainText(text: string): boolean {
  */
 export function textBound(bytes: Uint8Array, value: JsonValue): number {
   if (isAscii(bytes)) return bytes.length;
-  return Math.max(bytes.length, encodeUtf8(canonicalText(value).normalize('NFKC')).length);
+  return Math.max(bytes.length, encodeUtf8(JSON.stringify(value).normalize('NFKC')).length);
 }
 
 const BACKSLASH = 0x5c;

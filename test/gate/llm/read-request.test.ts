@@ -574,13 +574,30 @@ describe('hostile bodies', () => {
     ['nesting', within(`"max_tokens":5,"metadata":${'['.repeat(100)}${']'.repeat(100)}`)],
     ['deep nesting', '['.repeat(1_000_000)],
     ['a number that is none', within('"max_tokens":1e999')],
-    ['an integer beyond doubles', within('"max_tokens":5,"seed":9007199254740993')],
     ['bytes that are no UTF-8', Buffer.from([...Buffer.from(plain.slice(0, -2)), 0xff, 0x22, 0x7d])],
     ['UTF-16', Buffer.from(plain, 'utf16le')],
   ])('are refused: %s', (_name, body) => {
     const read = readModelRequest(post(CHAT, body));
     expect(codeOf(read)).toBe('400 REQUEST_NOT_JSON');
   });
+
+  it.each(['9223372036854775807', '-0', '-0.0'])(
+    'are read with %s, and recorded by their digest',
+    (number) => {
+      const body = within(
+        `"max_tokens":5,"tools":[{"type":"function","function":{"parameters":{"maximum":${number}}}}]`,
+      );
+      const request = callOf(CHAT, body);
+      expect(request.params).toMatchObject({ bytes: body.length });
+      expect(request.maxOutput).toBe(5);
+      expect(codeOf(readModelRequest(post(CHAT, within(`"max_tokens":${number}`))))).toBe(
+        '400 REQUEST_INVALID',
+      );
+      expect(codeOf(readModelRequest(post(CHAT, `${within(`"seed":${number}`)}}`)))).toBe(
+        '400 REQUEST_NOT_JSON',
+      );
+    },
+  );
 
   it.each(['[]', '"x"', 'null', '5'])('are refused: %s', (body) => {
     expect(codeOf(readModelRequest(post(CHAT, body)))).toBe('400 REQUEST_INVALID');
@@ -609,6 +626,9 @@ describe('hostile bodies', () => {
     ['415 CONTENT_TYPE_UNSUPPORTED', { 'content-type': 'text/plain' }],
     ['415 CONTENT_TYPE_UNSUPPORTED', { 'content-type': 'multipart/form-data; boundary=b' }],
     ['415 CONTENT_TYPE_UNSUPPORTED', { 'content-type': 'application/jsonx' }],
+    ['415 CONTENT_TYPE_UNSUPPORTED', { 'content-type': 'application/json; charset=utf-7' }],
+    ['415 CONTENT_TYPE_UNSUPPORTED', { 'content-type': 'application/json; charset=utf-8; charset=utf-16' }],
+    ['call', { 'content-type': 'application/json;charset="UTF-8"' }],
     ['415 CONTENT_TYPE_UNSUPPORTED', { 'content-type': ['text/plain', 'application/json'] }],
     ['415 CONTENT_ENCODING_UNSUPPORTED', { 'content-type': 'application/json', 'content-encoding': 'zstd' }],
     ['call', { 'content-type': 'Application/JSON; charset=utf-8', 'content-encoding': 'identity' }],
