@@ -88,3 +88,11 @@ export { type HookEvent, readEvent as readHookEvent } from '../gate/hook/read-ev
 export { type HookAnswer, runHook } from '../gate/hook/run-hook.js';
 export { hookCommand, installHooks, uninstallHooks } from '../gate/hook/settings.js';
 export { WireDesk } from '../gate/hook/wire-desk.js';
+
+// MCP
+export type { McpSubject } from '../gate/mcp/guarded-call.js';
+export { type GateToolsOptions, serveGateTools, type ServeGateToolsOptions } from '../gate/mcp/gate-tools.js';
+export type { McpEvent, McpGuardOptions, McpLoss } from '../gate/mcp/mcp-calls.js';
+export { McpGuard } from '../gate/mcp/mcp-guard.js';
+export type { McpHandling, McpLink, McpStep } from '../gate/mcp/mcp-link.js';
+export { tapMcp, type TapMcpOptions, type TapProblem } from '../gate/mcp/stdio-tap.js';

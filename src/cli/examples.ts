@@ -193,6 +193,12 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot llm ledger.jsonl --principal agent:a1 --prices prices.json --upstream https://api.openai.com --dry-run',
   ],
   'llm env': ['eval "$(northroot llm env)"', 'northroot llm env --listen 127.0.0.1:9000 --format json'],
+  mcp: [
+    'northroot mcp ledger.jsonl --server files -- npx -y @modelcontextprotocol/server-filesystem .',
+    'northroot mcp ledger.jsonl --server files --principal agent:a1 --wait 10m --pin --hide -- node server.js',
+    'northroot mcp ledger.jsonl --server files --guard resources,prompts,sampling --reserve usd=0.01 -- ./server',
+    'northroot mcp ledger.jsonl --gate --principal agent:a1',
+  ],
   'gate status': [
     'northroot gate status ledger.jsonl -f',
     'northroot gate status ledger.jsonl --format json',

@@ -17,6 +17,7 @@ const RUN = [
   'gate.md',
   'guard.md',
   'import.md',
+  'mcp.md',
   'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);

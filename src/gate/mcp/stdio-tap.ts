@@ -25,7 +25,7 @@ export interface TapMcpOptions {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** The most bytes of one message. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** How long the server may take to end after its input ended, and again after SIGTERM, in milliseconds. Default 1,500. */
+  /** How long the server may take to end after its input ended, in milliseconds; then it gets SIGTERM. Default 5,000. */
   readonly graceMs?: number | undefined;
   /** Aborting ends the server, and settles. */
   readonly signal?: AbortSignal | undefined;
@@ -49,7 +49,9 @@ const OPTION_TYPES: OptionTypes<TapMcpOptions> = {
   onProblem: 'function',
 };
 
-const DEFAULT_GRACE_MS = 1_500;
+const DEFAULT_GRACE_MS = 5_000;
+/** How long after SIGTERM it is killed, in milliseconds: clients kill this program two seconds after they asked it to end. */
+const TERM_MS = 1_500;
 /** What waits in one direction, in bytes; at more its sender is not read. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** A shell adds this to the number of the signal that ended a program. */
@@ -131,7 +133,7 @@ class Tap {
       await Promise.race([ended, given, this.#client.broken, this.#server.broken, aborted(signal)]);
       const status = await this.#stop(ended, signal);
       // What the server said last; a child of its own may keep its output open.
-      await Promise.race([told, after(this.#graceMs, ended)]);
+      await Promise.race([told, after(TERM_MS)]);
       return status;
     } finally {
       input.destroy();
@@ -142,16 +144,13 @@ class Tap {
     }
   }
 
-  get #graceMs(): number {
-    return this.#options.graceMs ?? DEFAULT_GRACE_MS;
-  }
-
   /** Ends the server: its input ends, then it is asked, then killed. */
   async #stop(ended: Promise<unknown>, signal: AbortSignal | undefined): Promise<number> {
     this.#server.close();
-    if (signal?.aborted !== true) await Promise.race([ended, after(this.#graceMs, aborted(signal))]);
+    const { graceMs = DEFAULT_GRACE_MS } = this.#options;
+    if (signal?.aborted !== true) await Promise.race([ended, after(graceMs, aborted(signal))]);
     this.#child.kill('SIGTERM');
-    await Promise.race([ended, after(this.#graceMs)]);
+    await Promise.race([ended, after(TERM_MS)]);
     this.#child.kill('SIGKILL');
     return this.#exited;
   }
