@@ -95,4 +95,5 @@ export { type GateToolsOptions, serveGateTools, type ServeGateToolsOptions } fro
 export type { McpEvent, McpGuardOptions, McpLoss } from '../gate/mcp/mcp-calls.js';
 export { McpGuard } from '../gate/mcp/mcp-guard.js';
 export type { McpHandling, McpLink, McpStep } from '../gate/mcp/mcp-link.js';
+export { serveMcpProxy, type McpProxyOptions, type McpProxyServer } from '../gate/mcp/http-proxy.js';
 export { tapMcp, type TapMcpOptions, type TapProblem } from '../gate/mcp/stdio-tap.js';

@@ -197,6 +197,8 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot mcp ledger.jsonl --server files -- npx -y @modelcontextprotocol/server-filesystem .',
     'northroot mcp ledger.jsonl --server files --principal agent:a1 --wait 10m --pin --hide -- node server.js',
     'northroot mcp ledger.jsonl --server files --guard resources,prompts,sampling --reserve usd=0.01 -- ./server',
+    'northroot mcp ledger.jsonl --server search --http https://mcp.example/mcp --legacy',
+    'northroot mcp ledger.jsonl --server search --http https://mcp.example/mcp --listen 127.0.0.1:9001 --allow-origin https://app.example',
     'northroot mcp ledger.jsonl --gate --principal agent:a1',
   ],
   'gate status': [

@@ -149,12 +149,15 @@ async function serve(context: Context, path: string, options: LlmOptions): Promi
       : Tokens.parse(await readSmallFile(options.tokens, MAX_TOKENS_BYTES));
   const prices = options.prices === undefined ? undefined : await openPrices(options.prices);
   const upstreamKey = keyOf(options.upstreamKeyEnv);
-  const opening = openGate(context, path, options);
+  const open = (): Promise<Gate> => openGate(context, path, options);
+  const opening = open();
+  let last = opening;
   // The server says why, if it is asked before.
   opening.catch(() => undefined);
   const { reserve, provider, maxOutput, streamUsage, wait, dryRun, fail, allowHost } = options;
   const server = await serveModels({
     gate: opening,
+    reopen: () => (last = open()),
     upstream,
     place,
     fail,
@@ -173,7 +176,7 @@ async function serve(context: Context, path: string, options: LlmOptions): Promi
     await aborted(signal);
   } finally {
     await server.close();
-    await opening.then(
+    await last.then(
       (gate) => gate.close(),
       () => undefined,
     );

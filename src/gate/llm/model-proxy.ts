@@ -10,7 +10,7 @@ import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
 import { digestFromBase64url, sha256Digest } from '../../base/value/digest.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
 import { describeLeft } from '../../log/policy/deciding-bound.js';
-import type { Gate, GateCall, GateDecision } from '../gate.js';
+import type { CallName, CallOutcome, Gate, GateCall, GateDecision } from '../gate.js';
 import type { Prices } from '../price/price-file.js';
 import type { AnswerObserver, ProxyFault } from '../proxy/observer.js';
 import type { ProxyForward, ProxyRefusal, ProxyReply, ProxyRequest } from '../proxy/serve-proxy.js';
@@ -26,6 +26,8 @@ import { type EndedCall, outcomeOf } from './settle-call.js';
 export interface ModelProxyOptions {
   /** Its decisions are recorded with the coverage `proxy`. Requests wait until it is open. */
   readonly gate: Gate | Promise<Gate>;
+  /** Opens the ledger again after its gate has failed, such as on a full disk; at most once a second. Default: it stays failed. */
+  readonly reopen?: (() => Promise<Gate>) | undefined;
   /** Without it, calls are allowed under grants that do not bound money alone. */
   readonly prices?: Prices | undefined;
   /** Whose models they are, in price files and names of tools. Default: `openai` or `anthropic`, by the API. */
@@ -94,6 +96,9 @@ const SESSION = 'idempotency';
 const MAX_KEYS = 10_000;
 /** The most calls of one key: each but the last had an error of the upstream. */
 const MAX_TRIES = 16;
+const REOPEN_MS = 1_000;
+/** Errors that pass by themselves. */
+const PASSING: ReadonlySet<string> = new Set(['LEDGER_LOCKED', 'GATE_CLOSED']);
 /** Errors of the caller, for which nothing is wrong with the ledger. */
 const CALLERS: ReadonlySet<string> = new Set(['REQUEST_CONFLICT', 'CALL_LIMIT']);
 
@@ -112,8 +117,14 @@ export class ModelProxy {
   /** How many calls of a key had errors of the upstream, oldest first. */
   readonly #failed = new Map<string, number>();
 
+  #gate: Promise<Gate>;
+  #reopenedAt = -Infinity;
+
   constructor(options: ModelProxyOptions) {
     this.#options = options;
+    this.#gate = Promise.resolve(options.gate);
+    // Who asks is told.
+    this.#gate.catch(() => undefined);
   }
 
   /** Never rejects. */
@@ -165,7 +176,7 @@ export class ModelProxy {
     });
     if (request.method !== 'GET')
       throw new Refused({ status: 405, code: 'METHOD_NOT_ALLOWED', message: 'expected GET' });
-    const gate = await this.#options.gate;
+    const gate = await this.#currentGate();
     if (path === '/healthz') return json(200, { status: 'ok', records: gate.ledger.size });
     if (path !== '/northroot/budget')
       throw new Refused({ status: 404, code: 'PATH_UNKNOWN', message: 'there is no such path' });
@@ -212,8 +223,8 @@ export class ModelProxy {
         const isUnserved = done.outcome === 'failure' && (ended.status === 0 || ended.status >= 400);
         if (isUnserved && key !== undefined) this.#noteFailure(key.name);
         try {
-          if (isRecorded)
-            await gate.settle({ ref, session: key === undefined ? undefined : SESSION, principal }, done);
+          const session = key === undefined ? undefined : SESSION;
+          if (isRecorded) await this.#settle(gate, { ref, session, principal }, done);
         } catch (error) {
           facts.unsettled = codeOf(error);
         } finally {
@@ -235,6 +246,40 @@ export class ModelProxy {
       release();
       throw error;
     }
+  }
+
+  async #settle(gate: Gate, name: CallName, done: CallOutcome): Promise<void> {
+    try {
+      await gate.settle(name, done);
+    } catch (error) {
+      this.#recover(error);
+      const other = await this.#gate;
+      if (other === gate) throw error;
+      // The call is in the ledger.
+      await other.settle(name, done);
+    }
+  }
+
+  async #currentGate(): Promise<Gate> {
+    try {
+      return await this.#gate;
+    } catch (error) {
+      this.#recover(error);
+      throw error;
+    }
+  }
+
+  /** After a failure for good, opens the ledger for later calls. */
+  #recover(error: unknown): void {
+    const { reopen } = this.#options;
+    const now = performance.now();
+    if (reopen === undefined || isCallers(error) || now - this.#reopenedAt < REOPEN_MS) return;
+    if (error instanceof NorthrootError && PASSING.has(error.code)) return;
+    this.#reopenedAt = now;
+    const failed = this.#gate;
+    this.#gate = reopen();
+    this.#gate.catch(() => undefined);
+    failed.then((gate) => gate.close()).catch(() => undefined);
   }
 
   /** Returns what to call when the call of the key is over. @throws Refused */
@@ -274,7 +319,7 @@ export class ModelProxy {
     const { signal } = request;
     const { maxOutput = DEFAULT_MAX_OUTPUT, dryRun = false, prices, reserve, waitMs } = this.#options;
     try {
-      const gate = await this.#options.gate;
+      const gate = await this.#currentGate();
       const options = { prices, maxOutput, reserve };
       const plan = await planReservation(gate.ledger, principal, call, options, { signal });
       if ('code' in plan) {
@@ -308,6 +353,7 @@ export class ModelProxy {
       return { gate, ref, decision, plan };
     } catch (error) {
       if (error instanceof Refused || signal.aborted || isCallers(error)) throw error;
+      this.#recover(error);
       if (!dryRun && this.#options.fail !== 'open') throw error;
       facts.code = codeOf(error);
       facts.unrecorded = true;
@@ -367,8 +413,8 @@ export class ModelProxy {
 
   /** @throws Refused */
   async #bearerOf(request: ProxyRequest): Promise<Bearer> {
-    const { tokens, gate } = this.#options;
-    if (tokens === undefined) return ownBearer((await gate).ledger.principalId);
+    const { tokens } = this.#options;
+    if (tokens === undefined) return ownBearer((await this.#currentGate()).ledger.principalId);
     const token = request.headers[TOKEN_HEADER] ?? tokenInKey(request);
     const bearer = token === undefined ? undefined : tokens.find(token);
     if (bearer === undefined)
@@ -413,7 +459,7 @@ export class ModelProxy {
       status: 503,
       code,
       message: 'the ledger cannot be asked: nothing is forwarded',
-      ...(code === 'LEDGER_LOCKED' ? { retryAfterS: 1 } : {}),
+      ...(code === 'LEDGER_LOCKED' || this.#options.reopen !== undefined ? { retryAfterS: 1 } : {}),
     };
   }
 }

@@ -30,6 +30,7 @@ const VERSIONED = /\/v1\/*$/;
 
 const OPTION_TYPES: OptionTypes<ServeModelsOptions> = {
   gate: 'object',
+  reopen: 'function',
   prices: 'object',
   provider: 'string',
   maxOutput: 'number',

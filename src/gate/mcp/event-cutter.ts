@@ -5,6 +5,7 @@
 
 import { concatBytes } from '../../base/bytes/concat.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import type { HeldBytes } from './http-answer.js';
 import { EventStreamReader, GrowingBytes, type ServerSentEvent } from '../proxy/event-stream.js';
 
 /** A piece of a stream, in order. */
@@ -23,6 +24,7 @@ const NO_EVENTS: readonly ServerSentEvent[] = [];
 /** See the head of this file. */
 export class EventCutter {
   readonly #maxEventBytes: number;
+  readonly #held: HeldBytes | undefined;
   readonly #reader: EventStreamReader;
   /** Of the event that has begun. */
   readonly #begun = new GrowingBytes();
@@ -33,13 +35,17 @@ export class EventCutter {
   /** The last byte was a CR, of which a LF may be the other half. */
   #isAfterReturn = false;
 
-  /** @param maxEventBytes - The longest event, in bytes as sent */
-  constructor(maxEventBytes: number) {
+  /**
+   * @param maxEventBytes - The longest event, in bytes as sent
+   * @param held - Told of what is kept of an event that is not complete
+   */
+  constructor(maxEventBytes: number, held?: HeldBytes) {
     this.#maxEventBytes = maxEventBytes;
+    this.#held = held;
     this.#reader = new EventStreamReader(maxEventBytes);
   }
 
-  /** @throws RangeError for an event that is longer than it may be */
+  /** @throws RangeError for an event that is longer than it may be; AnswerTooLong where too much is held */
   push(chunk: Uint8Array): StreamPiece[] {
     const pieces: StreamPiece[] = [];
     let from = 0;
@@ -47,7 +53,7 @@ export class EventCutter {
       this.#keep(chunk.subarray(from, end));
       from = end;
       const raw = this.#begun.view().slice();
-      this.#begun.clear();
+      this.clear();
       return raw;
     };
     for (let at = 0; at < chunk.length; at += 1) {
@@ -79,9 +85,16 @@ export class EventCutter {
     return pieces;
   }
 
+  /** Forgets an event that is not complete. */
+  clear(): void {
+    this.#held?.release(this.#begun.length);
+    this.#begun.clear();
+  }
+
   #keep(bytes: Uint8Array): void {
     if (this.#begun.length + bytes.length > this.#maxEventBytes)
       throw new RangeError(`an event has more than ${this.#maxEventBytes} bytes`);
+    this.#held?.hold(bytes.length);
     this.#begun.add(bytes);
   }
 }

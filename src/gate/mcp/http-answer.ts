@@ -7,8 +7,28 @@ import { concatBytes } from '../../base/bytes/concat.js';
 import { endToEnd } from '../proxy/headers.js';
 import type { UpstreamAnswer } from '../proxy/upstream.js';
 
-/** An answer that is read whole has more than it may. */
+/** An answer that is read whole has more than it may, or all that are held at once have. */
 export class AnswerTooLong extends Error {}
+
+/** What is held of answers until it passes, over all of them. */
+export class HeldBytes {
+  readonly #max: number;
+  #held = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** @throws AnswerTooLong where it is too much */
+  hold(bytes: number): void {
+    if (this.#held + bytes > this.#max) throw new AnswerTooLong();
+    this.#held += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#held -= bytes;
+  }
+}
 
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ['gzip', createGunzip],
@@ -49,19 +69,23 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
     if (!message.complete) throw new Error('the answer broke off');
   }
 
-  /** @throws AnswerTooLong; Error as above */
-  async read(): Promise<Uint8Array> {
+  /** The whole, which is held until it is released. @throws AnswerTooLong; Error as above */
+  async read(held: HeldBytes): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    for await (const chunk of this) {
-      size += chunk.length;
-      if (size > this.#maxBytes) {
-        this.abort();
-        throw new AnswerTooLong();
+    try {
+      for await (const chunk of this) {
+        if (size + chunk.length > this.#maxBytes) throw new AnswerTooLong();
+        held.hold(chunk.length);
+        size += chunk.length;
+        chunks.push(chunk);
       }
-      chunks.push(chunk);
+      return concatBytes(chunks);
+    } catch (error) {
+      this.abort();
+      held.release(size);
+      throw error;
     }
-    return concatBytes(chunks);
   }
 
   /** Breaks off what has not come. */

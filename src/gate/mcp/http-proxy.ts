@@ -22,7 +22,7 @@ import {
 } from '../proxy/serve-proxy.js';
 import { parseUpstream, Upstream, type UpstreamAnswer, UpstreamError } from '../proxy/upstream.js';
 import { EventCutter, type StreamPiece, writeEvent } from './event-cutter.js';
-import { AnswerBody, AnswerTooLong } from './http-answer.js';
+import { AnswerBody, AnswerTooLong, HeldBytes } from './http-answer.js';
 import { isPlainJson, judgeHeaders, mirrorAgain, readHeaders } from './http-rules.js';
 import {
   errorMessage,
@@ -75,6 +75,8 @@ const MAX_RECENT = 1_000;
 const STREAM_IDLE_MS = 24 * 3_600_000;
 const DEFAULT_IDLE_MS = 15 * 60_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** What all answers that are not complete may hold at once, in bytes. */
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
 const MIN_MESSAGE_BYTES = 1_024;
 const MAX_MESSAGE_LIMIT = 2 ** 29;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
@@ -156,6 +158,7 @@ class McpProxy {
   readonly #upstream: Upstream;
   /** By id, the longest unused first. */
   readonly #sessions = new Map<string, Session>();
+  readonly #held = new HeldBytes(MAX_HELD_BYTES);
   readonly #closing = new AbortController();
 
   /** @throws TypeError for a malformed URL */
@@ -174,7 +177,15 @@ class McpProxy {
     const { hosts, origins, ca, listen = { port: 0 } } = this.#options;
     const place = { port: listen.port, host: listen.host ?? '127.0.0.1' };
     const handle = (request: ProxyRequest): Promise<Answer> => this.#handle(request);
-    const own = { place, handle, refuse, maxBodyBytes: this.#maxMessageBytes, hosts, origins };
+    const own = {
+      place,
+      handle,
+      refuse,
+      maxBodyBytes: this.#maxMessageBytes,
+      hosts,
+      origins,
+      ownOrigin: true,
+    };
     return serveProxy({ ...own, upstream: this.#origin, ca });
   }
 
@@ -338,7 +349,7 @@ class McpProxy {
     }
     let received: Uint8Array;
     try {
-      received = await content.read();
+      received = await content.read(this.#held);
     } catch (error) {
       await this.#finish(exchange, signal.aborted ? CANCELLED : NOT_ANSWERED);
       const isLong = error instanceof AnswerTooLong;
@@ -346,15 +357,20 @@ class McpProxy {
     }
     const step = received.length === 0 ? FORWARD_NOTHING : await link.fromServer(received).step;
     await this.#finish(exchange, ofStatus(status));
-    if (step.kind !== 'forward')
-      return rpcError(502, id ?? null, RPC_INTERNAL_ERROR, 'the answer of the server is not forwarded');
-    const { message: whole } = step;
-    return { kind: 'stream', status, headers: content.headers(whole.length), pieces: [whole] };
+    const end = (): Promise<void> => {
+      this.#held.release(received.length);
+      return Promise.resolve();
+    };
+    const isPassed = step.kind === 'forward';
+    const whole = isPassed ? step.message : errorMessage(id ?? null, RPC_INTERNAL_ERROR, WITHHELD);
+    // What it says of the request holds also without its words.
+    const told = isPassed || status >= 400 ? status : 502;
+    return { kind: 'stream', status: told, headers: content.headers(whole.length), pieces: [whole], end };
   }
 
   /** Events, each when it is complete, and what is between them at once. */
   async *#passEvents(exchange: Exchange, content: AnswerBody, status: number): AsyncGenerator<Uint8Array> {
-    const cutter = new EventCutter(this.#maxMessageBytes);
+    const cutter = new EventCutter(this.#maxMessageBytes, this.#held);
     let outcome = CANCELLED;
     try {
       for await (const chunk of content) {
@@ -368,6 +384,7 @@ class McpProxy {
       outcome = exchange.signal.aborted ? CANCELLED : NOT_ANSWERED;
       throw error;
     } finally {
+      cutter.clear();
       content.abort();
       await this.#finish(exchange, outcome);
     }
@@ -490,6 +507,7 @@ const UNCHANGED = { set: {}, remove: [] } as const;
 const CANCELLED: CallOutcome = { outcome: 'unknown', errorCode: 'MCP_CANCELLED' };
 const NOT_ANSWERED: CallOutcome = { outcome: 'unknown', errorCode: 'MCP_NOT_ANSWERED' };
 const FORWARD_NOTHING = { kind: 'forward', message: new Uint8Array(0) } as const;
+const WITHHELD = 'the answer of the server is not forwarded';
 const TOO_LONG = 'the answer of the server is longer than it may be';
 
 const FAULTS: Readonly<Record<ProxyFault['code'], string>> = {

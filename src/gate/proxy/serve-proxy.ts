@@ -95,6 +95,8 @@ export interface ServeProxyOptions extends UpstreamOptions {
   readonly hosts?: readonly string[] | undefined;
   /** Values of `Origin` that are let in, such as `https://app.example`. Default: none. */
   readonly origins?: readonly string[] | undefined;
+  /** Lets in pages of this machine's loopback that the proxy's own address serves. Default false. */
+  readonly ownOrigin?: boolean | undefined;
   /** How the proxy's own refusals look. Default: `{"error":{"code","message"}}`. */
   readonly refuse?: ((refusal: ProxyRefusal) => ProxyReply) | undefined;
 }
@@ -222,7 +224,7 @@ class Proxy {
   }
 
   #refusalOf({ url = '', rawHeaders, headers }: IncomingMessage): ProxyRefusal | undefined {
-    const { place, hosts = [], origins = [] } = this.#options;
+    const { place, hosts = [], origins = [], ownOrigin = false } = this.#options;
     const fault = findRequestFault(url, rawHeaders);
     if (fault !== undefined) return { status: 400, code: 'REQUEST_INVALID', message: fault };
     const { host, origin } = headers;
@@ -230,7 +232,8 @@ class Proxy {
     // Who opens a socket of files is no browser.
     if (!('socket' in place) && !isOwnHost(host, names))
       return { status: 403, code: 'HOST_NOT_ALLOWED', message: 'expected Host to name this proxy' };
-    if (origin !== undefined && !origins.includes(origin))
+    const isOwn = ownOrigin && isOwnHost(host, []) && origin === `http://${host}`;
+    if (origin !== undefined && !isOwn && !origins.includes(origin))
       return { status: 403, code: 'ORIGIN_NOT_ALLOWED', message: 'requests of web pages are not let in' };
     return undefined;
   }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
 import { encodeUtf8 } from '../../../src/base/bytes/text.js';
 import { makeToken, Tokens } from '../../../src/gate/service/tokens.js';
 import { AGENT, type Event, filePlace, leftOf, memoryPlace, usedBy } from '../../agent/support.js';
 import { ask } from '../proxy/support.js';
+import { reopen } from '../support.js';
 import {
   answerChat,
   chat,
@@ -19,12 +20,11 @@ import {
 
 const executions = (events: readonly Event[]): Event[] =>
   events.filter(({ event_type: type, outcome }) => type === 'execution' && outcome !== undefined);
-const reserved = (event: Event | undefined): Record<string, string> =>
-  usedBy({
-    event_type: '',
-    meter_used: (event?.authorization?.action as { meter_reservation?: never } | undefined)
-      ?.meter_reservation,
-  });
+const reserved = (event: Event | undefined): Record<string, string> => {
+  const action = event?.authorization?.action as
+    { meter_reservation?: NonNullable<Event['meter_used']> } | undefined;
+  return usedBy({ event_type: '', meter_used: action?.meter_reservation ?? [] });
+};
 const decisions = (events: readonly Event[]): Event[] =>
   events.filter(({ event_type: type, authorization }) => type === 'authorization' && authorization?.action);
 
@@ -516,6 +516,36 @@ describe('a ledger that cannot be asked', () => {
     expect(upstream.seen).toHaveLength(1);
     expect(events).toMatchObject([{ unrecorded: true, code: 'INTERNAL_ERROR', status: 200 }]);
   });
+
+  it('is opened again after it has failed, and settles what passed meanwhile', async () => {
+    const place = filePlace();
+    let release: () => void = () => undefined;
+    const script: Script = (request, response, body) => {
+      if (body.length < 150) return answerChat()(request, response, body);
+      release = () => answerChat()(request, response, body);
+    };
+    const opened = await openModels(place, script, {
+      models: { reopen: () => reopen(place) },
+    });
+    const { url, upstream } = opened;
+    const passing = send(url, '/v1/chat/completions', chat(100, { user: 'x'.repeat(100) }));
+    while (upstream.seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    renameSync(place.path, `${place.path}.away`);
+    const failed = await send(url, '/v1/chat/completions', chat());
+    expect([failed.status, failed.headers['x-should-retry']]).toEqual([503, 'true']);
+    renameSync(`${place.path}.away`, place.path);
+    let status = 0;
+    for (let n = 0; n < 5 && status !== 200; n += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      ({ status } = await send(url, '/v1/chat/completions', chat()));
+    }
+    expect(status).toBe(200);
+    release();
+    expect((await passing).status).toBe(200);
+    await opened.close();
+    expect(executions(place.events()).map(({ outcome }) => outcome)).toEqual(['success', 'success']);
+    expect(await place.verdict()).toBe('ok');
+  }, 20_000);
 
   it('not for a denial, and not for a request that is malformed', async () => {
     const { url, upstream } = await openModels(memoryPlace(), answerChat(), {

@@ -1,6 +1,6 @@
 /** A proxy before an MCP server over HTTP: what reaches the server, what reaches the client, and what the ledger says of it. */
 
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { McpEvent, McpGuardOptions } from '../../../src/gate/mcp/mcp-calls.js';
@@ -11,15 +11,8 @@ import type { GrantOptions } from '../../../src/log/policy/draft-grant.js';
 import type { JsonObject } from '../../../src/base/json/value.js';
 import { memoryPlace, type Place } from '../../agent/support.js';
 import { openGate, reopen } from '../support.js';
+import { type Answer, callOf, legacyCall, parsed, post, type SendOptions, until } from './http-client.js';
 import { modernHeaders, modernMeta, startUpstream, type Upstream } from './http-upstream.js';
-
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly text: string;
-  /** Whether it came whole. */
-  readonly isWhole: boolean;
-}
 
 interface Served {
   readonly url: string;
@@ -37,16 +30,6 @@ interface Served {
     options?: SendOptions,
   ) => Promise<Answer>;
   readonly outcomes: () => string[];
-}
-
-interface SendOptions {
-  readonly method?: string;
-  readonly path?: string;
-  readonly agent?: Agent;
-  /** Called when the answer has come so far. */
-  readonly onData?: (text: string, leave: () => void) => void;
-  /** Called when the request was sent. */
-  readonly onSent?: (leave: () => void) => void;
 }
 
 interface CallOptions extends SendOptions {
@@ -106,73 +89,6 @@ async function serveAgain(
         .filter(({ event_type }) => event_type === 'execution')
         .map(({ outcome, error_code }) => `${outcome} ${error_code ?? ''}`.trim()),
   };
-}
-
-function callOf(tool: string, id: string | number = 1, params: JsonObject = {}): JsonObject {
-  return {
-    jsonrpc: '2.0',
-    id,
-    method: 'tools/call',
-    params: { name: tool, arguments: { n: 1 }, _meta: modernMeta(), ...params },
-  };
-}
-
-function legacyCall(tool: string, id: string | number = 1): JsonObject {
-  return { jsonrpc: '2.0', id, method: 'tools/call', params: { name: tool, arguments: {} } };
-}
-
-function post(
-  url: string,
-  message: unknown,
-  headers: Record<string, string>,
-  { method = 'POST', path, agent, onData, onSent }: SendOptions,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const target = new URL(path ?? new URL(url).pathname, url);
-    const asked = httpRequest(
-      target,
-      {
-        method,
-        agent: agent ?? false,
-        headers: {
-          Accept: 'application/json, text/event-stream',
-          'Content-Type': 'application/json',
-          ...headers,
-        },
-      },
-      (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-          onData?.(text, () => asked.destroy());
-        });
-        response.on('error', () => undefined);
-        response.on('close', () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text,
-            isWhole: response.complete,
-          }),
-        );
-      },
-    );
-    asked.on('error', (error) =>
-      onSent === undefined && onData === undefined
-        ? reject(error)
-        : resolve({ status: 0, headers: {}, text: '', isWhole: false }),
-    );
-    const body = typeof message === 'string' ? message : message === undefined ? '' : JSON.stringify(message);
-    asked.end(body, () => onSent?.(() => asked.destroy()));
-  });
-}
-
-function parsed({ text }: Answer): Record<string, Record<string, unknown>> {
-  return JSON.parse(text) as Record<string, Record<string, unknown>>;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 describe('a modern call', () => {
@@ -455,11 +371,22 @@ describe('a request that is not what it says', () => {
   });
 
   it('of a page, or for another name, is refused', async () => {
-    const { call, upstream } = await serve({ origins: ['https://app.example'] });
+    const { call, upstream, url } = await serve({ origins: ['https://app.example'] });
     expect((await call('echo', { headers: { Origin: 'https://evil.example' } })).status).toBe(403);
     expect((await call('echo', { headers: { Origin: 'null' } })).status).toBe(403);
     expect((await call('echo', { headers: { Host: 'evil.example' } })).status).toBe(403);
     expect(upstream.seen).toEqual([]);
+    const { host } = new URL(url);
+    const own = { Origin: `http://${host}` };
+    for (const headers of [
+      { Origin: 'http://127.0.0.1:1' },
+      { Origin: `https://${host}` },
+      { ...own, Host: 'localhost' },
+      { Host: 'evil.example', Origin: 'http://evil.example' },
+    ])
+      expect((await call('echo', { headers })).status).toBe(403);
+    expect(upstream.seen).toEqual([]);
+    expect((await call('echo', { headers: own })).status).toBe(200);
     expect((await call('echo', { headers: { Origin: 'https://app.example' } })).status).toBe(200);
   });
 
