@@ -231,9 +231,10 @@ export function addExamples(program: Command): void {
 
 /** The commands that do something, as they are typed after `northroot`. */
 export function leavesOf(program: Command): { readonly words: string; readonly command: Command }[] {
-  return program.commands.flatMap((command) =>
-    command.commands.length === 0
-      ? [{ words: command.name(), command }]
-      : command.commands.map((sub) => ({ words: `${command.name()} ${sub.name()}`, command: sub })),
-  );
+  return program.commands.flatMap((command) => {
+    const subs = command.commands.map((sub) => ({ words: `${command.name()} ${sub.name()}`, command: sub }));
+    // One with subcommands may do something by itself too.
+    const isOwn = subs.length === 0 || command.registeredArguments.length > 0;
+    return [...(isOwn ? [{ words: command.name(), command }] : []), ...subs];
+  });
 }

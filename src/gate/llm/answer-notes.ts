@@ -10,6 +10,8 @@ export interface AnswerForm {
   readonly picks: Picks;
   /** A value that was picked, in the order of the text. */
   readonly onValue: (notes: AnswerNotes, path: string, value: unknown) => void;
+  /** Of an event that is too long to be read in full. What is sized is output. */
+  readonly eventPicks: Picks;
   /** An event of an answer in pieces; `data` is undefined for `[DONE]`. */
   readonly onEvent: (notes: AnswerNotes, event: string, data: JsonObject | undefined) => void;
 }
@@ -72,12 +74,15 @@ export class AnswerNotes {
     this.errorCode ??= errorCodeOf(error);
   }
 
-  /** Text that was made: what counts is at most its bytes. */
-  addOutput(value: unknown): void {
-    const bytes = textBytes(value);
+  addOutputBytes(bytes: number): void {
     if (bytes === 0) return;
     this.outputBytes += bytes;
     this.hasOutput = true;
+  }
+
+  /** Text that was made: what counts is at most its bytes. */
+  addOutput(value: unknown): void {
+    this.addOutputBytes(textBytes(value));
   }
 }
 
@@ -87,11 +92,15 @@ const STANDARD_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standar
 /** Deeper, no usage nests. */
 const MAX_USAGE_DEPTH = 3;
 
+/** The most members of a usage, at each level; those of real ones are fewer than 20. */
+const MAX_USAGE_MEMBERS = 64;
+
 /** The greatest of each count; what is no count stays, so that it is found out. */
 function mergeUsage(first: JsonObject | undefined, second: JsonObject, depth = 0): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(first ?? {}));
   for (const [name, value] of Object.entries(second)) {
     const known = merged.get(name);
+    if (!merged.has(name) && merged.size >= MAX_USAGE_MEMBERS) continue;
     if (isJsonObject(known) && isJsonObject(value) && depth < MAX_USAGE_DEPTH)
       merged.set(name, mergeUsage(known, value, depth + 1));
     else if (known === undefined || known === null || (isCount(known) && (!isCount(value) || value > known)))

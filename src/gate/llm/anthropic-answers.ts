@@ -2,10 +2,14 @@
 
 import { isJsonObject } from '../../base/json/value.js';
 import type { AnswerForm, AnswerNotes } from './answer-notes.js';
-import { memberOf } from './openai-content.js';
+import { memberOf } from './content.js';
 
 export const MESSAGES_ANSWER: AnswerForm = {
   picks: { values: ['model', 'usage', 'error', 'content.*.type'], sizes: ['content'] },
+  eventPicks: {
+    values: ['type', 'error', 'usage', 'message.model', 'message.usage', 'content_block.type'],
+    sizes: ['delta', 'content_block'],
+  },
   onValue: (notes, path, value) => {
     if (path === 'model') notes.setModel(value);
     else if (path === 'usage') setUsage(notes, value);

@@ -9,7 +9,7 @@ import {
   SCHEMA_TOKENS,
   TOOLS_TOKENS,
 } from './bounds.js';
-import { memberOf, objectsOf, toolName, typeOf } from './openai-content.js';
+import { memberOf, objectsOf, toolName, typeOf } from './content.js';
 import { mostOutput } from './output-limit.js';
 import { invalid, type RequestMembers } from './request-body.js';
 

@@ -17,7 +17,6 @@ export class BoundSum {
   webSearches = 0;
   readonly #unbounded = new Set<string>();
 
-  /** The most names that are kept. */
   leaveOpen(...names: readonly string[]): void {
     for (const name of names) if (this.#unbounded.size < MAX_UNBOUNDED) this.#unbounded.add(name);
   }
@@ -35,6 +34,7 @@ export class BoundSum {
   }
 }
 
+/** The most names that are kept. */
 const MAX_UNBOUNDED = 16;
 
 /**

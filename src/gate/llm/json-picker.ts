@@ -5,6 +5,7 @@
 
 import { concatBytes } from '../../base/bytes/concat.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 
 /** What is picked, by paths such as `usage` or `output.*.type`, with `*` for each element of an array. */
 export interface Picks {
@@ -29,7 +30,7 @@ const MAX_VALUES = 4_096;
 /** The longest key that is told from others, in bytes. */
 const MAX_KEY_BYTES = 64;
 /** How many names a path has at most; further down, only brackets are counted. */
-const MAX_PATH = 3;
+const MAX_PATH = 4;
 /** The most levels of nesting; no answer has near as many. */
 const MAX_DEPTH = 1_000;
 
@@ -239,6 +240,26 @@ export class JsonPicker {
     const value = isFitting ? tryParse(text) : undefined;
     if (value === undefined) this.#isCut = true;
     else this.#values.push({ path, value });
+  }
+}
+
+/** What was picked as an object, such as `{ a: { b: 1 } }` of `a.b`, and `{ a: [{ b: 1 }, { b: 2 }] }` of `a.*.b` that was there twice. */
+export function assemble(values: readonly Picked[]): JsonObject {
+  const whole: JsonObject = {};
+  for (const { path, value } of values) put(whole, path.split('.'), value as JsonValue);
+  return whole;
+}
+
+function put(object: JsonObject, [name = '', next, ...rest]: readonly string[], value: JsonValue): void {
+  if (next === undefined) object[name] = value;
+  else if (next === '*') {
+    const element: JsonObject = {};
+    if (!Array.isArray(object[name])) object[name] = [];
+    object[name].push(element);
+    put(element, rest, value);
+  } else {
+    if (!isJsonObject(object[name])) object[name] = {};
+    put(object[name], [next, ...rest], value);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject } from '../../base/json/value.js';
 import type { AnswerForm, AnswerNotes } from './answer-notes.js';
-import { memberOf } from './openai-content.js';
+import { memberOf } from './content.js';
 
 const COMMON = ['model', 'usage', 'service_tier', 'error'];
 
@@ -16,6 +16,7 @@ function onCommon(notes: AnswerNotes, path: string, value: unknown): void {
 /** Chat completions and legacy completions. */
 export const CHAT_ANSWER: AnswerForm = {
   picks: { values: COMMON, sizes: ['choices'] },
+  eventPicks: { values: COMMON, sizes: ['choices'] },
   onValue: onCommon,
   onEvent: (notes, event, data) => {
     if (data === undefined) {
@@ -29,15 +30,16 @@ export const CHAT_ANSWER: AnswerForm = {
       if (!isJsonObject(choice)) continue;
       notes.addOutput(memberOf(choice, 'delta') ?? memberOf(choice, 'text'));
       const reason = memberOf(choice, 'finish_reason');
-      if (reason !== undefined) notes.finishedChoices.add(memberOf(choice, 'index'));
+      if (reason !== undefined && !notes.isEnded) notes.finishedChoices.add(memberOf(choice, 'index') ?? 0);
+      // Some end the stream without `[DONE]`.
+      if (notes.finishedChoices.size >= notes.request.choices) notes.isEnded = true;
     }
-    // Some end the stream without `[DONE]`.
-    if (notes.finishedChoices.size >= notes.request.choices) notes.isEnded = true;
   },
 };
 
 export const EMBEDDINGS_ANSWER: AnswerForm = {
   picks: { values: COMMON },
+  eventPicks: { values: [] },
   onValue: onCommon,
   onEvent: () => undefined,
 };
@@ -53,6 +55,13 @@ const PRICED_ITEMS: ReadonlySet<string> = new Set([
 
 export const RESPONSES_ANSWER: AnswerForm = {
   picks: { values: [...COMMON, 'status', 'output.*.type'], sizes: ['output'] },
+  eventPicks: {
+    values: [
+      ...['type', 'error', 'item.type', 'response.status', 'response.output.*.type'],
+      ...COMMON.map((name) => `response.${name}`),
+    ],
+    sizes: ['delta'],
+  },
   onValue: (notes, path, value) => {
     if (path === 'status') setStatus(notes, value);
     else if (path === 'output.*.type') addItem(notes, value);
@@ -111,6 +120,7 @@ function recountItems(notes: AnswerNotes, items: readonly JsonObject[]): void {
 
 export const IMAGES_ANSWER: AnswerForm = {
   picks: { values: COMMON, counts: ['data.*'] },
+  eventPicks: { values: ['type', 'usage', 'error'] },
   onValue: onCommon,
   onEvent: (notes, event, data) => {
     if (data === undefined) return;
@@ -126,6 +136,7 @@ export const IMAGES_ANSWER: AnswerForm = {
 /** Transcriptions; speech is no JSON. */
 export const AUDIO_ANSWER: AnswerForm = {
   picks: { values: COMMON },
+  eventPicks: { values: ['type', 'usage', 'error'] },
   onValue: onCommon,
   onEvent: (notes, event, data) => {
     if (data === undefined) return;
@@ -140,6 +151,7 @@ export const AUDIO_ANSWER: AnswerForm = {
 /** What costs later, if at all. */
 export const STORED_ANSWER: AnswerForm = {
   picks: { values: ['error'] },
+  eventPicks: { values: [] },
   onValue: onCommon,
   onEvent: () => undefined,
 };

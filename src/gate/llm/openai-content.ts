@@ -1,7 +1,8 @@
 /** What is in the messages and tools of OpenAI's APIs, as far as it decides what a call may cost. */
 
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import type { JsonValue } from '../../base/json/value.js';
 import { type BoundSum, GPT_4O_MINI_IMAGE_TOKENS, OPENAI_IMAGE_TOKENS, TOOLS_TOKENS } from './bounds.js';
+import { memberOf, objectsOf, toolName, typeOf } from './content.js';
 import { invalid } from './request-body.js';
 
 /** How many tokens an image has at most for a model. */
@@ -15,23 +16,6 @@ export function addImage(sum: BoundSum, source: JsonValue | undefined, maxTokens
   // Some providers take other documents where an image is expected.
   if (isData && !/^data:image\//i.test(source)) sum.leaveOpen('file');
   sum.addImage(isData ? source.length : 0, maxTokens);
-}
-
-/** @throws RequestFault */
-export function objectsOf(list: readonly JsonValue[], where: string): JsonObject[] {
-  return list.map((each, index) => {
-    if (!isJsonObject(each)) throw invalid(`${where}.${index}: expected an object`);
-    return each;
-  });
-}
-
-export function typeOf(object: JsonObject): string | undefined {
-  const type = Object.hasOwn(object, 'type') ? object['type'] : undefined;
-  return typeof type === 'string' ? type : undefined;
-}
-
-export function memberOf(object: JsonObject, name: string): JsonValue | undefined {
-  return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
 }
 
 /**
@@ -55,9 +39,4 @@ export function addTools(
       addTools(sum, nested, types, `${where}.tools`);
     }
   }
-}
-
-/** How a tool without a bound is called. */
-export function toolName(type: string | undefined): string {
-  return type !== undefined && /^[a-z][a-z0-9_]{0,63}$/.test(type) ? `tool ${type}` : 'tool of another type';
 }

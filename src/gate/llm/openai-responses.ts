@@ -2,7 +2,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { BoundSum, type CallBounds, SCHEMA_TOKENS } from './bounds.js';
-import { addImage, addTools, imageTokensOf, memberOf, objectsOf, typeOf } from './openai-content.js';
+import { memberOf, objectsOf, typeOf } from './content.js';
+import { addImage, addTools, imageTokensOf } from './openai-content.js';
 import { mostOutput } from './output-limit.js';
 import { invalid, type RequestMembers } from './request-body.js';
 

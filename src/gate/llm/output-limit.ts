@@ -38,10 +38,12 @@ export function leastOutput({ api }: Pick<ModelRequest, 'api'>): number {
   return LEAST_LIMITS[api] ?? 1;
 }
 
-/** How the limit is put into a request. */
-export interface OutputLimitOptions {
-  /** The member of chat completions. `max_tokens` is for providers that do not know the other one. Default `max_completion_tokens`. */
-  readonly chatMember?: 'max_completion_tokens' | 'max_tokens' | undefined;
+/** Providers whose models that reason take no `max_tokens`. Others have OpenAI's API as it was before, and may ignore what is new in it. */
+const NEW_CHAT_PROVIDERS: ReadonlySet<string> = new Set(['openai', 'azure']);
+
+function limitMember({ api, provider }: ModelRequest): string | undefined {
+  const isOld = api === 'openai-chat' && !NEW_CHAT_PROVIDERS.has(provider);
+  return isOld ? 'max_tokens' : LIMIT_MEMBERS[api];
 }
 
 /**
@@ -50,14 +52,9 @@ export interface OutputLimitOptions {
  * @param limit - Tokens of output for all choices together; each has its part of it
  * @throws RangeError where that is less than the API takes
  */
-export function withMaxOutput(
-  request: ModelRequest,
-  body: Uint8Array,
-  limit: number,
-  { chatMember = 'max_completion_tokens' }: OutputLimitOptions = {},
-): Uint8Array {
+export function withMaxOutput(request: ModelRequest, body: Uint8Array, limit: number): Uint8Array {
   const { api, choices } = request;
-  const member = api === 'openai-chat' ? chatMember : LIMIT_MEMBERS[api];
+  const member = limitMember(request);
   if (request.maxOutput !== undefined || member === undefined) return body;
   const each = Math.floor(limit / choices);
   const least = leastOutput(request);

@@ -9,7 +9,7 @@ import { MAX_COUNT } from '../price/usage.js';
 import { EventStreamReader, type ServerSentEvent } from '../proxy/event-stream.js';
 import { MESSAGES_ANSWER } from './anthropic-answers.js';
 import { type AnswerForm, AnswerNotes } from './answer-notes.js';
-import { JsonPicker } from './json-picker.js';
+import { assemble, JsonPicker } from './json-picker.js';
 import type { AnswerProblem, ModelAnswer, ModelApi, ModelRequest } from './model-api.js';
 import {
   AUDIO_ANSWER,
@@ -19,7 +19,7 @@ import {
   RESPONSES_ANSWER,
   STORED_ANSWER,
 } from './openai-answers.js';
-import { memberOf } from './openai-content.js';
+import { memberOf } from './content.js';
 
 const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
   'openai-chat': CHAT_ANSWER,
@@ -33,6 +33,12 @@ const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
   'anthropic-messages': MESSAGES_ANSWER,
   'anthropic-batches': STORED_ANSWER,
 };
+
+/** The longest event that is parsed as a whole, in bytes: a parsed text takes up to 60 times its bytes. */
+const MAX_PARSED_BYTES = 256 * 1024;
+
+/** An answer in one piece of fewer bytes may have no text in it. */
+const MAX_EMPTY_BYTES = 1_024;
 
 /** APIs whose answers may be other than JSON and events. */
 const ANY_CONTENT: ReadonlySet<ModelApi> = new Set(['openai-audio', 'openai-batches', 'openai-files']);
@@ -92,6 +98,10 @@ export class AnswerReader {
   }
 
   #readEvent({ event, data }: ServerSentEvent): void {
+    if (data.length > MAX_PARSED_BYTES) {
+      this.#readLongEvent(event, data);
+      return;
+    }
     const text = decodeUtf8(data);
     if (text === '[DONE]') {
       this.#form.onEvent(this.#notes, event, undefined);
@@ -100,6 +110,16 @@ export class AnswerReader {
     const value = tryParse(text);
     if (isJsonObject(value)) this.#form.onEvent(this.#notes, event, value);
     else this.#isUnread = true;
+  }
+
+  #readLongEvent(event: string, data: Uint8Array): void {
+    const { eventPicks, onEvent } = this.#form;
+    const picker = new JsonPicker(eventPicks);
+    picker.push(data);
+    if (!picker.isWhole || picker.isCut) this.#isUnread = true;
+    if (!picker.isWhole) return;
+    for (const path of eventPicks.sizes ?? []) this.#notes.addOutputBytes(picker.sizeOf(path));
+    onEvent(this.#notes, event, assemble(picker.values));
   }
 
   #readPicks(): void {
@@ -135,6 +155,8 @@ export class AnswerReader {
     }
     try {
       const read = readStated(request.api, usage);
+      if (this.#isNothing(read))
+        throw new NorthrootError(MODEL_USAGE_INVALID, 'expected what was used, found none');
       // Usage of OpenAI does not count them.
       return webSearches > 0 ? { ...read, webSearches } : read;
     } catch (error) {
@@ -142,6 +164,14 @@ export class AnswerReader {
       problems.add('USAGE_INVALID');
       return undefined;
     }
+  }
+
+  /** Whether it says that nothing was read, or nothing written where there is text: some state zeros for what they do not count. */
+  #isNothing({ input, output }: ModelUsage): boolean {
+    const { request, outputBytes } = this.#notes;
+    if (request.api === 'openai-images') return input + output === 0;
+    const leastText = this.#events === undefined ? MAX_EMPTY_BYTES : 0;
+    return input === 0 || (output === 0 && outputBytes > leastText);
   }
 
   /** By what came, where that is all of what was made until then. */

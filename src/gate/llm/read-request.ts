@@ -141,6 +141,9 @@ function findRoute({ method, path }: IncomingRequest): { readonly route: Route; 
   return { route: fitting, isGet: method !== 'POST' };
 }
 
+/** In another character set, a body may be another request. */
+const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i;
+
 function readCall(
   api: ModelApi,
   { read, open }: Route,
@@ -155,7 +158,7 @@ function readCall(
       'CONTENT_ENCODING_UNSUPPORTED',
       'expected a body that is not compressed: what it costs is read from it',
     );
-  const isJson = /^application\/json\s*(?:;|$)/i.test(contentType);
+  const isJson = JSON_TYPE.test(contentType);
   if (!isJson && (read !== undefined || !/^multipart\/form-data\s*;/i.test(contentType)))
     throw new RequestFault(
       415,

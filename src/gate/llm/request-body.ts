@@ -46,11 +46,13 @@ export function parseBody(bytes: Uint8Array): ParsedBody {
   return { object: value, isCanonical };
 }
 
-/** A name that may be repeated to whoever asked. */
-const PLAIN_NAME = /^[a-z][a-z0-9_]{0,63}$/;
+/** Whether a name may be repeated in a refusal: others may be anything. */
+export function isPlainName(name: string): boolean {
+  return /^[a-z][a-z0-9_]{0,63}$/.test(name);
+}
 
 export function shownName(name: string): string {
-  return PLAIN_NAME.test(name) ? name : 'of another name';
+  return isPlainName(name) ? name : 'of another name';
 }
 
 /** The members of a body. What is never asked for, and does not cost nothing, is not bounded. */

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonPicker, type Picks } from '../../../src/gate/llm/json-picker.js';
+import { assemble, JsonPicker, type Picks } from '../../../src/gate/llm/json-picker.js';
 import { times } from '../../slow.js';
 
 const PICKS: Picks = {
@@ -150,8 +150,17 @@ describe('picking', () => {
             expect(found.choices).toBe(Buffer.byteLength(JSON.stringify(parsed['choices'])));
         },
       ),
-      { numRuns: times(200, 10_000) },
+      { numRuns: times(100, 10_000) },
     );
+  });
+
+  it('makes an object of what was picked', () => {
+    const text = '{"a":{"b":1,"c":[{"d":2},3,{"d":{"e":4}}]},"f":null,"a":{"b":5}}';
+    const values = ['a.b', 'a.c.*.d', 'f'];
+    expect(assemble(pick(text, [], { values }).values)).toEqual({
+      a: { b: 5, c: [{ d: 2 }, { d: { e: 4 } }] },
+      f: null,
+    });
   });
 
   it('keeps little of a long text', () => {

@@ -6,9 +6,9 @@ import { leastOutput, withMaxOutput, withStreamUsage } from '../../../src/gate/l
 import { times } from '../../slow.js';
 import { callOf, CHAT, MESSAGES, RESPONSES, SMALLEST, user } from './support.js';
 
-function limited(path: string, body: string, limit: number, options = {}): string {
-  const request = callOf(path, body);
-  return Buffer.from(withMaxOutput(request, Buffer.from(body), limit, options)).toString('utf8');
+function limited(path: string, body: string, limit: number, provider?: string): string {
+  const request = callOf(path, body, {}, provider);
+  return Buffer.from(withMaxOutput(request, Buffer.from(body), limit)).toString('utf8');
 }
 
 describe('a limit of output', () => {
@@ -43,11 +43,13 @@ describe('a limit of output', () => {
     expect(limited(path, body, 100)).toBe(expected);
   });
 
-  it('is put where a provider knows it', () => {
-    const body = '{"model":"m","messages":[]}';
-    expect(limited(CHAT, body, 100, { chatMember: 'max_tokens' })).toBe(
-      '{"max_tokens":100,"model":"m","messages":[]}',
-    );
+  it.each([
+    ['openai', 'max_completion_tokens'],
+    ['azure', 'max_completion_tokens'],
+    ['mistral', 'max_tokens'],
+  ])('is put where the provider %s knows it', (provider, member) => {
+    const put = limited(CHAT, '{"model":"m","messages":[]}', 100, provider);
+    expect(put).toBe(`{"${member}":100,"model":"m","messages":[]}`);
   });
 
   it.each(SMALLEST)('stays where there is one: %s', (path, body) => {

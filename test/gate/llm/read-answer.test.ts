@@ -520,6 +520,52 @@ describe('usage', () => {
       });
   });
 
+  it.each<[string, ModelRequest, string]>([
+    ['beside a text', CHAT_CALL, withUsage({ prompt_tokens: 0, completion_tokens: 0 })],
+    ['of input', CHAT_CALL, withUsage({ prompt_tokens: 0, completion_tokens: 5 })],
+    [
+      'of output beside a text in events',
+      CHAT_CALL,
+      data(
+        chunk({ content: 'x' }),
+        chunk({}, { ...FINISHED, usage: { prompt_tokens: 5, completion_tokens: 0 } }),
+      ),
+    ],
+    [
+      'of output beside a long text',
+      MESSAGES_CALL,
+      JSON.stringify(
+        message({
+          content: [{ type: 'text', text: 'x'.repeat(2_000) }],
+          usage: { input_tokens: 5, output_tokens: 0 },
+        }),
+      ),
+    ],
+    [
+      'of embeddings',
+      EMBEDDINGS_CALL,
+      JSON.stringify({ data: [], usage: { prompt_tokens: 0, total_tokens: 0 } }),
+    ],
+    ['of images', IMAGES_CALL, JSON.stringify({ data: [{}], usage: { input_tokens: 0, output_tokens: 0 } })],
+  ])('of zeros is none: %s', (_name, request, text) => {
+    expect(read(request, text)).toMatchObject({
+      usage: undefined,
+      estimate: undefined,
+      problems: ['USAGE_INVALID'],
+    });
+  });
+
+  it('of zeros is the end of a stream that counts later, or of an answer without text', () => {
+    const zero = { prompt_tokens: 0, completion_tokens: 0 };
+    const text = data(
+      chunk({ content: 'x' }, { usage: zero }),
+      chunk({}, { ...FINISHED, usage: CHAT_USAGE }),
+    );
+    expect(read(CHAT_CALL, text).usage).toEqual(CHAT_READ);
+    const filled = JSON.stringify(message({ usage: { ...MESSAGE_USAGE, output_tokens: 0 } }));
+    expect(read(MESSAGES_CALL, filled).usage).toMatchObject({ input: 32, output: 0 });
+  });
+
   it.each([
     ['null', null],
     ['a number', 5],
@@ -661,6 +707,62 @@ describe('hostile answers', () => {
     const text = '{"__proto__":{"usage":{"prompt_tokens":1,"completion_tokens":1}},"choices":[]}';
     expect(read(CHAT_CALL, text).usage).toBeUndefined();
     expect(read(CHAT_CALL, data(text, '[DONE]')).usage).toBeUndefined();
+  });
+
+  it.each<[string, ModelRequest, string, ModelAnswer['usage']]>([
+    [
+      'responses',
+      RESPONSES_CALL,
+      RESPONSES_STREAM({
+        output: [{ type: 'web_search_call' }, { type: 'message', content: ['x'.repeat(300_000)] }],
+      }),
+      { ...RESPONSES_READ, webSearches: 1 },
+    ],
+    [
+      'messages',
+      MESSAGES_CALL,
+      events(
+        { ...START, message: message({ content: 'x'.repeat(300_000) }) },
+        { ...TEXT, delta: { type: 'text_delta', text: 'x'.repeat(300_000) } },
+        DELTA,
+        STOP,
+      ),
+      MESSAGES_READ,
+    ],
+    [
+      'chat',
+      CHAT_CALL,
+      data(
+        chunk({ content: 'x'.repeat(300_000) }),
+        chunk({}, { usage: CHAT_USAGE, x: 'y'.repeat(300_000) }),
+        '[DONE]',
+      ),
+      CHAT_READ,
+    ],
+    [
+      'images',
+      IMAGES_CALL,
+      events({
+        type: 'image_generation.completed',
+        b64_json: 'A'.repeat(300_000),
+        usage: { input_tokens: 5, output_tokens: 100, input_tokens_details: { image_tokens: 0 } },
+      }),
+      { input: 5, output: 100, inputImage: 0, outputImage: 100 },
+    ],
+  ])('have long events that are read in part: %s', (_name, request, text, usage) => {
+    const answer = read(request, text, { sizes: [65_536] });
+    expect(answer).toMatchObject({ ...SUCCESS });
+    expect(answer.usage).toEqual(usage);
+  });
+
+  it('take little memory, however much their events would take as objects', () => {
+    const wide = `${'{},'.repeat(2 ** 20)}1`;
+    const text = `data: {"choices":[${wide}],"x":[${wide}]}\n\n${CHAT_STREAM}`;
+    const before = process.memoryUsage().rss;
+    expect(read(CHAT_CALL, text)).toMatchObject({ usage: CHAT_READ, outputBytes: wide.length + 8 });
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+    const deep = `data: ${'{"x":'.repeat(2 ** 20)}\n\n${CHAT_STREAM}`;
+    expect(read(CHAT_CALL, deep)).toMatchObject({ usage: CHAT_READ, problems: ['ANSWER_UNREAD'] });
   });
 
   it('with a long event lose that one alone', () => {

@@ -21,8 +21,13 @@ export function get(path: string, method = 'GET'): IncomingRequest {
 }
 
 /** The call; fails for what is none. */
-export function callOf(path: string, body: unknown, more: Partial<IncomingRequest> = {}): ModelRequest {
-  const read = readModelRequest(post(path, body, more));
+export function callOf(
+  path: string,
+  body: unknown,
+  more: Partial<IncomingRequest> = {},
+  provider?: string,
+): ModelRequest {
+  const read = readModelRequest(post(path, body, more), { provider });
   if (read.kind !== 'call') throw new Error(`no call: ${JSON.stringify(read)}`);
   return read.request;
 }

@@ -1,0 +1,235 @@
+/**
+ * What a proxy for models costs beside a plain reverse proxy of Node: time to the first byte, streams at once, memory of a long stream.
+ * `node bench/llm.js [--calls 200] [--streams 64] [--megabytes 1024]`, after a build.
+ */
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import {
+  createSigner,
+  draftGrant,
+  Gate,
+  generatePrivateKey,
+  Ledger,
+  parsePrices,
+  serveModels,
+} from '../dist/api/index.js';
+
+const SELF = fileURLToPath(import.meta.url);
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '200' },
+    streams: { type: 'string', default: '64' },
+    megabytes: { type: 'string', default: '1024' },
+    role: { type: 'string' },
+    upstream: { type: 'string', default: '' },
+    ledger: { type: 'string', default: '' },
+  },
+});
+
+const PRICES = {
+  prices_version: '1',
+  as_of: '2026-03-01T00:00:00Z',
+  currency_unit: 'usd',
+  source: { name: 'bench' },
+  models: [
+    {
+      provider: 'openai',
+      model: 'm-1',
+      periods: [
+        {
+          prices: [
+            { unit: 'tokens.input', usd: '0' },
+            { unit: 'tokens.output', usd: '0.0000001' },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+const PIECE = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(40) } }] })}\n\n`;
+const LAST = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 20 } })}\n\ndata: [DONE]\n\n`;
+const ANSWER = JSON.stringify({
+  model: 'm-1',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 20 },
+});
+
+/** The query says how many megabytes of events come. */
+function serveUpstream() {
+  return createServer((asked, response) => {
+    const chunks = [];
+    asked.on('data', (chunk) => chunks.push(chunk));
+    asked.on('end', () => {
+      const { stream, user = '0' } = JSON.parse(Buffer.concat(chunks).toString());
+      if (stream !== true) {
+        response.setHeader('Content-Type', 'application/json');
+        response.end(ANSWER);
+        return;
+      }
+      response.setHeader('Content-Type', 'text/event-stream');
+      const block = Buffer.from(PIECE.repeat(Math.ceil(65_536 / PIECE.length)));
+      let left = Number(user) * 1_048_576;
+      const next = () => {
+        while (left > 0) {
+          left -= block.length;
+          if (!response.write(block)) {
+            response.once('drain', next);
+            return;
+          }
+        }
+        response.end(LAST);
+      };
+      response.write(PIECE);
+      next();
+    });
+  });
+}
+
+function servePlain(upstream) {
+  const agent = new Agent({ keepAlive: true });
+  return createServer((asked, response) => {
+    const { method, url: path, headers } = asked;
+    const passed = request(upstream + path, { method, headers, agent }, (answer) => {
+      response.writeHead(answer.statusCode, answer.rawHeaders);
+      answer.pipe(response);
+    });
+    asked.pipe(passed);
+  });
+}
+
+async function listen(server) {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+async function serveGuarded(upstream, path) {
+  const signer = createSigner(generatePrivateKey());
+  const ledger = await Ledger.open(path, { signer, create: { origin: 'example.com/bench/llm' } });
+  const caps = { principalId: 'agent:a1', allowedTools: ['llm.*'], meterCaps: { usd: '1000000' } };
+  await ledger.append({ event: draftGrant(caps), principalId: 'human:owner' });
+  await ledger.close();
+  const gate = await Gate.open(path, { signer, principalId: 'agent:a1' });
+  const prices = parsePrices(Buffer.from(JSON.stringify(PRICES)));
+  const { url } = await serveModels({ gate, prices, upstream, place: { port: 0 } });
+  return url;
+}
+
+/** A process of this script, whose first line is its URL. */
+function start(role, ...args) {
+  const child = spawn(process.execPath, ['--expose-gc', SELF, '--role', role, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  return new Promise((resolve) =>
+    child.stdout.once('data', (text) => resolve({ child, url: String(text).trim() })),
+  );
+}
+
+const rssOf = (child) =>
+  new Promise((resolve) => {
+    child.once('message', resolve);
+    child.send('rss');
+  });
+
+if (values.role !== undefined) {
+  const { role, upstream, ledger } = values;
+  const url =
+    role === 'upstream'
+      ? await listen(serveUpstream())
+      : role === 'plain'
+        ? await listen(servePlain(upstream))
+        : await serveGuarded(upstream, ledger);
+  let most = 0;
+  setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 20).unref();
+  process.on('message', () => {
+    globalThis.gc();
+    process.send({ now: process.memoryUsage.rss(), most });
+    most = 0;
+  });
+  console.log(url);
+} else {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-llm-'));
+  const children = [];
+  try {
+    const upstream = await start('upstream');
+    const plain = await start('plain', '--upstream', upstream.url);
+    const guarded = await start('guarded', '--upstream', upstream.url, '--ledger', join(folder, 'l.jsonl'));
+    children.push(upstream, plain, guarded);
+    await measure(plain, guarded);
+  } finally {
+    for (const { child } of children) child.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function measure(plain, guarded) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  const call = (url, stream, megabytes = 0) =>
+    new Promise((resolve, reject) => {
+      const began = performance.now();
+      let first;
+      let bytes = 0;
+      const asked = request(
+        `${url}/v1/chat/completions`,
+        { method: 'POST', agent, headers: { 'Content-Type': 'application/json' } },
+        (answer) => {
+          if (answer.statusCode !== 200) reject(new Error(`status ${answer.statusCode}`));
+          answer.on('data', (chunk) => {
+            first ??= performance.now() - began;
+            bytes += chunk.length;
+          });
+          answer.on('end', () => resolve({ first, bytes, ms: performance.now() - began }));
+          answer.on('error', reject);
+        },
+      );
+      asked.on('error', reject);
+      const messages = [{ role: 'user', content: 'Say hello.' }];
+      asked.end(
+        JSON.stringify({
+          model: 'm-1',
+          max_completion_tokens: 50,
+          stream,
+          user: String(megabytes),
+          messages,
+        }),
+      );
+    });
+  const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
+  for (const stream of [false, true]) {
+    const times = { plain: [], guarded: [] };
+    for (let n = 0; n < Number(values.calls) + 20; n += 1)
+      for (const [name, { url }] of Object.entries({ plain, guarded })) {
+        const { first } = await call(url, stream);
+        if (n >= 20) times[name].push(first);
+      }
+    const [a, b] = [median(times.plain), median(times.guarded)];
+    console.log(
+      `first byte, ${stream ? 'streamed' : 'whole'}: plain ${a.toFixed(2)} ms, guarded ${b.toFixed(2)} ms, +${(b - a).toFixed(2)} ms`,
+    );
+  }
+  const rates = { plain: [], guarded: [] };
+  for (let round = 0; round < 3; round += 1)
+    for (const [name, { url }] of Object.entries({ plain, guarded })) {
+      const began = performance.now();
+      const all = await Promise.all(Array.from({ length: Number(values.streams) }, () => call(url, true, 8)));
+      const bytes = all.reduce((sum, each) => sum + each.bytes, 0);
+      rates[name].push(bytes / 1_048_576 / ((performance.now() - began) / 1_000));
+    }
+  const [p, g] = [Math.max(...rates.plain), Math.max(...rates.guarded)];
+  console.log(
+    `${values.streams} streams: plain ${p.toFixed(0)} MB/s, guarded ${g.toFixed(0)} MB/s, ${(g / p).toFixed(2)} times`,
+  );
+  const before = await rssOf(guarded.child);
+  const { bytes, ms } = await call(guarded.url, true, Number(values.megabytes));
+  const after = await rssOf(guarded.child);
+  const mb = (count) => (count / 1_048_576).toFixed(1);
+  console.log(
+    `a stream of ${mb(bytes)} MB in ${(ms / 1_000).toFixed(1)} s: memory ${mb(before.now)} MB before, at most ${mb(after.most)} MB within, +${mb(after.most - before.now)} MB`,
+  );
+}
