@@ -37,10 +37,12 @@ export const MESSAGES_ANSWER: AnswerForm = {
         notes.addOutput(memberOf(data, 'delta'));
         return;
       // Its counts are those of all until then; it may come more than once.
-      case 'message_delta':
-        notes.isUsageFinal = false;
-        setUsage(notes, memberOf(data, 'usage'));
+      case 'message_delta': {
+        const usage = memberOf(data, 'usage');
+        if (isJsonObject(usage)) notes.isUsageFinal = false;
+        setUsage(notes, usage);
         return;
+      }
       case 'message_stop':
         notes.isEnded = true;
         return;

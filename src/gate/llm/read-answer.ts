@@ -147,7 +147,7 @@ export class AnswerReader {
 
   #usage(problems: Set<AnswerProblem>): ModelUsage | undefined {
     const { usage, isUsageFinal, request, webSearches, images } = this.#notes;
-    if (usage === undefined || !isUsageFinal) {
+    if (usage === undefined || !isUsageFinal || this.#isUsageOfPart()) {
       if (request.api === 'openai-images' && images > 0 && usage === undefined)
         return { input: 0, output: 0, images };
       problems.add('USAGE_MISSING');
@@ -164,6 +164,13 @@ export class AnswerReader {
       problems.add('USAGE_INVALID');
       return undefined;
     }
+  }
+
+  /** Some state in every chunk of a chat what was used until then, or only what was read. */
+  #isUsageOfPart(): boolean {
+    const { request, isEnded } = this.#notes;
+    const hasChunks = request.api === 'openai-chat' || request.api === 'openai-completions';
+    return this.#events !== undefined && hasChunks && !isEnded;
   }
 
   /** Whether it says that nothing was read, or nothing written where there is text: some state zeros for what they do not count. */

@@ -425,6 +425,12 @@ describe('answers that break off', () => {
       data(chunk({ content: 'x'.repeat(80) })),
       { input: CHAT_CALL.inputBytes, output: 50 },
     ],
+    [
+      'chat that states usage as it grows',
+      CHAT_CALL,
+      data(chunk({ content: 'Hello' }, { usage: { prompt_tokens: 8, completion_tokens: 1 } })),
+      { input: CHAT_CALL.inputBytes, output: 5 },
+    ],
     ['chat before its first word', CHAT_CALL, data(chunk({ role: 'assistant', content: '' })), undefined],
     ['chat before anything', CHAT_CALL, '', undefined],
     ['chat that may have thought', REASONING_CALL, data(chunk({ content: 'Hello' })), undefined],
@@ -476,7 +482,8 @@ describe('answers that break off', () => {
   });
 
   it('may have stated their usage before', () => {
-    const answer = read(MESSAGES_CALL, events(START, TEXT, DELTA), { isBroken: true });
+    const more = { ...DELTA, usage: undefined };
+    const answer = read(MESSAGES_CALL, events(START, TEXT, DELTA, more), { isBroken: true });
     expect(answer).toMatchObject({ outcome: 'unknown', usage: MESSAGES_READ, estimate: undefined });
     expect(read(CHAT_CALL, CHAT_STREAM, { isBroken: true })).toMatchObject({ ...SUCCESS, usage: CHAT_READ });
   });
