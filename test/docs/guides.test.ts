@@ -17,11 +17,8 @@ const RUN = [
   'gate.md',
   'guard.md',
   'import.md',
-<<<<<<< HEAD
   'mcp.md',
-=======
   'models.md',
->>>>>>> x40-llm
   'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
