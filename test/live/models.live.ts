@@ -80,7 +80,7 @@ interface Account {
 }
 
 /** Without the words of errors: they name the call. */
-const withoutWords = (all: AllTold): AllTold =>
+const withoutWords = (all: AllTold): Readonly<Record<string, object>> =>
   Object.fromEntries(Object.entries(all).map(([name, each]) => [name, { ...each, message: undefined }]));
 
 /** How many executions end so. */
