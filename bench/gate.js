@@ -1,8 +1,9 @@
 /**
- * What the gate costs: decide and settle in process, and over the socket of `northroot serve`, one client, in one run; and a hundred calls of 0.18
- * against 1.00 from three clients at once, of which five may run.
+ * What the gate costs: decide and settle in process, and over the socket of `northroot serve`, one client, in one run; a hundred calls of 0.18
+ * against 1.00 from three clients at once, of which five may run; and what open calls cost in memory (gate, state and running starts), and
+ * in the next decision.
  *
- *     node bench/gate.js [--calls 500 --rounds 3]
+ *     node --expose-gc bench/gate.js [--calls 500 --rounds 3 --open 100000]
  */
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,7 +18,11 @@ import { createSigner, Gate, parsePrivateKey } from '../dist/api/index.js';
 import { readFileSync } from 'node:fs';
 
 const { values } = parseArgs({
-  options: { calls: { type: 'string', default: '500' }, rounds: { type: 'string', default: '3' } },
+  options: {
+    calls: { type: 'string', default: '500' },
+    rounds: { type: 'string', default: '3' },
+    open: { type: 'string', default: '100000' },
+  },
 });
 const calls = Number(values.calls);
 const rounds = Number(values.rounds);
@@ -29,8 +34,8 @@ function northroot(...args) {
   if (status !== 0) throw new Error(stderr);
 }
 
-function makeLedger(folder, cap) {
-  const path = join(folder, 'ledger.jsonl');
+function makeLedger(folder, cap, name = 'ledger') {
+  const path = join(folder, `${name}.jsonl`);
   northroot('init', path, '--origin', 'example.com/bench/gate');
   northroot(
     'grant',
@@ -134,6 +139,55 @@ async function runaway(path) {
   return answers.filter(({ effect }) => effect === 'allow').length;
 }
 
+const FEW = 10;
+const AT_ONCE = 1_000;
+const TRIED = 200;
+
+async function printOpen(path, open) {
+  const signer = createSigner(parsePrivateKey(readFileSync(`${path}.key`)));
+  const gate = await Gate.open(path, { signer, principalId: PRINCIPAL });
+  let begun = 0;
+  const decide = () => {
+    // As it comes over a wire: no text is shared.
+    const call = { ref: `o${(begun += 1)}`, session: 's1', tool: 'fs.read', params: { begun } };
+    return gate.decide(JSON.parse(JSON.stringify({ ...call, reserve: { usd: '0.01' } })));
+  };
+  const hold = async (count) => {
+    for (let n = 0; n < count; n += AT_ONCE)
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - n) }, decide));
+  };
+  /** CPU, in microseconds: other work of the machine does not count. */
+  const costOf = async () => {
+    let least = Infinity;
+    for (let round = 0; round <= rounds; round += 1) {
+      const before = process.cpuUsage();
+      for (let n = 0; n < TRIED; n += 1) {
+        const { ref } = await decide();
+        await gate.settle({ ref, session: 's1' }, { outcome: 'success' });
+      }
+      const { user, system } = process.cpuUsage(before);
+      if (round > 0) least = Math.min(least, user + system);
+    }
+    return least;
+  };
+  const memory = () => {
+    globalThis.gc?.();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  await hold(FEW);
+  const few = await costOf();
+  const before = memory();
+  await hold(open);
+  const bytes = (memory() - before) / open;
+  const many = await costOf();
+  console.log(
+    `${open} open: ${bytes.toFixed(0)} bytes each (target: at most 1,024), ` +
+      `a call costs ${(many / few).toFixed(2)} times as much beside them as beside ${FEW} (target: at most 1.1)`,
+  );
+  await gate.close();
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'northroot-bench-gate-'));
 try {
   const path = makeLedger(folder, 'usd=1000000');
@@ -153,6 +207,8 @@ try {
   northroot('init', other, '--origin', 'example.com/bench/runaway');
   northroot('grant', other, '--to', PRINCIPAL, '--tool', 'fs.*', '--cap', 'usd=1', '--expires', '1d');
   console.log(`100 calls of 0.18 against 1.00 at once: ${await runaway(other)} run`);
+  if (Number(values.open) > 0)
+    await printOpen(makeLedger(folder, 'usd=1000000', 'open'), Number(values.open));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -6,7 +6,6 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
 /** The number of prctl(2), by `process.arch`. */
@@ -43,6 +42,12 @@ let isImpossible = false;
 
 /** What is asked: to lock, waiting or once, or to unlock. */
 type Request = 'lock' | 'try' | 'unlock';
+
+/** What keeps a process from ending. */
+interface Counted {
+  ref(): void;
+  unref(): void;
+}
 
 /** A helper that stays; see the head of this file. */
 export class LockHelper {
@@ -122,8 +127,11 @@ export class LockHelper {
 
   /** Whether it keeps this process from ending. */
   #hold(isHeld: boolean): void {
-    const { stdin, stdout } = this.#child as { stdin: Socket | null; stdout: Socket | null };
-    for (const each of [this.#child, stdin, stdout]) {
+    // Pipes are sockets; a process that could not be started may have none.
+    const pipes = [this.#child.stdin, this.#child.stdout] as unknown as readonly (
+      Counted | null | undefined
+    )[];
+    for (const each of [this.#child, ...pipes]) {
       if (isHeld) each?.ref();
       else each?.unref();
     }
