@@ -121,6 +121,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   system: 'clasper',
   n: '1',
   note: 'some.note',
+  origin: 'https://app.example',
   path: '/w1',
   pattern: '*',
   prefix: 'agent:a1/',
