@@ -39,9 +39,24 @@ export class AnswerNotes {
   webSearches = 0;
   images = 0;
   readonly finishedChoices = new Set<unknown>();
+  /** By which a later request may name the answer, and items of it. */
+  responseId: string | undefined;
+  readonly itemIds = new Set<string>();
+  /** Whether there are items that may bring more than what was made, such as what a search found. */
+  hasOtherItems = false;
+  /** The bytes of items that came whole. */
+  itemBytes = 0;
 
   constructor(request: ModelRequest) {
     this.request = request;
+  }
+
+  setResponseId(id: unknown): void {
+    if (typeof id === 'string') this.responseId ??= id;
+  }
+
+  addItemId(id: unknown): void {
+    if (typeof id === 'string' && this.itemIds.size < MAX_ITEM_IDS) this.itemIds.add(id);
   }
 
   setModel(name: unknown): void {
@@ -85,6 +100,9 @@ export class AnswerNotes {
     this.addOutputBytes(textBytes(value));
   }
 }
+
+/** The most items of one answer that may be named later. */
+const MAX_ITEM_IDS = 256;
 
 /** As OpenAI and others name it. */
 const STANDARD_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'on_demand']);

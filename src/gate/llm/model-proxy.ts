@@ -15,10 +15,11 @@ import type { Prices } from '../price/price-file.js';
 import type { AnswerObserver, ProxyFault } from '../proxy/observer.js';
 import type { ProxyForward, ProxyRefusal, ProxyReply, ProxyRequest } from '../proxy/serve-proxy.js';
 import { type Bearer, ownBearer, type Tokens } from '../service/tokens.js';
+import { KnownAnswers, type NamedAnswers } from './known-answers.js';
 import type { ModelApiFamily, ModelRequest } from './model-api.js';
 import { withMaxOutput, withStreamUsage } from './output-limit.js';
-import { AnswerReader } from './read-answer.js';
-import { readModelRequest } from './read-request.js';
+import { AnswerReader, type NamedAnswer } from './read-answer.js';
+import { familyOf, readModelRequest } from './read-request.js';
 import { type Refusal, refusalOf } from './refusal.js';
 import { planReservation, type Reservation, type Unbounded } from './reserve-call.js';
 import { type EndedCall, outcomeOf } from './settle-call.js';
@@ -116,6 +117,8 @@ export class ModelProxy {
   readonly #passing = new Map<string, PassingKey>();
   /** How many calls of a key had errors of the upstream, oldest first. */
   readonly #failed = new Map<string, number>();
+  /** Answers that passed here, for requests that name them. */
+  readonly #known = new KnownAnswers();
 
   #gate: Promise<Gate>;
   #reopenedAt = -Infinity;
@@ -141,10 +144,14 @@ export class ModelProxy {
       const own = await this.#answerOwn(request, facts);
       if (own === undefined) {
         const { provider } = this.#options;
-        const read = readModelRequest(request, { provider });
-        family = read.kind === 'call' ? familyOf(read.request) : read.family;
-        if (read.kind === 'refuse') throw new Refused(read);
+        family = familyOf(request);
         const bearer = await this.#bearerOf(request);
+        const known: NamedAnswers = {
+          response: (...named) => this.#known.of(this.#principalOf(bearer, request)).response(...named),
+          item: (...named) => this.#known.of(this.#principalOf(bearer, request)).item(...named),
+        };
+        const read = readModelRequest(request, { provider, known });
+        if (read.kind === 'refuse') throw new Refused(read);
         if (read.kind === 'free') {
           facts.api = 'free';
           answer = { ...this.#forwardOf(family, request), observer: statusOnly(finish) };
@@ -217,7 +224,9 @@ export class ModelProxy {
       const { gate, ref, decision, plan } = decided;
       // In shadow, what was denied has nothing to settle.
       const isRecorded = decision?.start !== undefined;
-      const observer = new CallObserver(passing, async (ended) => {
+      const remember = (named: NamedAnswer): void => this.#remember(principal, call, named);
+      const maxOutput = call.maxOutput ?? plan.limit;
+      const observer = new CallObserver(passing, { maxOutput, remember }, async (ended) => {
         const done = outcomeOf({ ...ended, reserve: plan.reserve, prices: this.#options.prices });
         facts.outcome = done.outcome;
         const isUnserved = done.outcome === 'failure' && (ended.status === 0 || ended.status >= 400);
@@ -246,6 +255,15 @@ export class ModelProxy {
       release();
       throw error;
     }
+  }
+
+  #remember(principal: string, { model, unbounded, inputBytes }: ModelRequest, named: NamedAnswer): void {
+    const isBounded = unbounded.length === 0;
+    this.#known.add(principal, {
+      ...named,
+      model,
+      inputTokens: isBounded ? Math.max(inputBytes, named.inputTokens) : undefined,
+    });
   }
 
   async #settle(gate: Gate, name: CallName, done: CallOutcome): Promise<void> {
@@ -486,6 +504,13 @@ const IN_PROGRESS = new Refused({
   message: 'a request with this Idempotency-Key is being answered, or its end was never recorded',
 });
 
+/** What becomes of the ids in an answer. */
+interface Naming {
+  /** The most output that was asked for. */
+  readonly maxOutput: number | undefined;
+  readonly remember: (named: NamedAnswer) => void;
+}
+
 /** Sees the answer to a call. */
 class CallObserver implements AnswerObserver {
   readonly #passing: Passing;
@@ -493,9 +518,16 @@ class CallObserver implements AnswerObserver {
   readonly #hash = createHash('sha256');
   #reader: AnswerReader | undefined;
   #status = 0;
+  readonly #naming: Naming;
+  #isNamed = false;
 
-  constructor(passing: Passing, settle: (ended: Omit<EndedCall, 'reserve' | 'prices'>) => Promise<void>) {
+  constructor(
+    passing: Passing,
+    naming: Naming,
+    settle: (ended: Omit<EndedCall, 'reserve' | 'prices'>) => Promise<void>,
+  ) {
     this.#passing = passing;
+    this.#naming = naming;
     this.#settle = settle;
   }
 
@@ -507,6 +539,12 @@ class CallObserver implements AnswerObserver {
   chunk(bytes: Uint8Array): void {
     this.#hash.update(bytes);
     this.#reader?.push(bytes);
+    if (this.#isNamed) return;
+    // Before the client has the end: its next request may come at once.
+    const named = this.#reader?.named(this.#naming.maxOutput);
+    if (named === undefined) return;
+    this.#isNamed = true;
+    this.#naming.remember(named);
   }
 
   async end(fault: ProxyFault | undefined): Promise<void> {
@@ -533,10 +571,6 @@ function statusOnly(finish: (status: number) => void): AnswerObserver {
 
 function refuse(family: ModelApiFamily, refusal: Refusal): ProxyReply {
   return { kind: 'reply', ...refusalOf(family, refusal) };
-}
-
-function familyOf({ api }: ModelRequest): ModelApiFamily {
-  return api.startsWith('anthropic') ? 'anthropic' : 'openai';
 }
 
 function denialOf({ effect, code, reason, authorization, need, bound }: GateDecision): Refusal {

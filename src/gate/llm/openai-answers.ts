@@ -54,16 +54,19 @@ const PRICED_ITEMS: ReadonlySet<string> = new Set([
 ]);
 
 export const RESPONSES_ANSWER: AnswerForm = {
-  picks: { values: [...COMMON, 'status', 'output.*.type'], sizes: ['output'] },
+  picks: { values: [...COMMON, 'id', 'status', 'output.*.id', 'output.*.type'], sizes: ['output'] },
   eventPicks: {
     values: [
-      ...['type', 'error', 'item.type', 'response.status', 'response.output.*.type'],
+      ...['type', 'error', 'item.id', 'item.type'],
+      ...['response.id', 'response.status', 'response.output.*.id', 'response.output.*.type'],
       ...COMMON.map((name) => `response.${name}`),
     ],
     sizes: ['delta'],
   },
   onValue: (notes, path, value) => {
     if (path === 'status') setStatus(notes, value);
+    else if (path === 'id') notes.setResponseId(value);
+    else if (path === 'output.*.id') notes.addItemId(value);
     else if (path === 'output.*.type') addItem(notes, value);
     else onCommon(notes, path, value);
   },
@@ -77,10 +80,16 @@ export const RESPONSES_ANSWER: AnswerForm = {
     }
     const item = memberOf(data, 'item');
     if (type === 'response.output_item.added' && isJsonObject(item)) addItem(notes, memberOf(item, 'type'));
+    if (type === 'response.output_item.done' && isJsonObject(item)) {
+      notes.addItemId(memberOf(item, 'id'));
+      notes.hasOtherItems ||= !isNamable(memberOf(item, 'type'));
+      notes.itemBytes += Buffer.byteLength(JSON.stringify(item));
+    }
     if (type.endsWith('.delta')) notes.addOutput(memberOf(data, 'delta'));
     const response = memberOf(data, 'response');
     if (!isJsonObject(response)) return;
     notes.setModel(memberOf(response, 'model'));
+    notes.setResponseId(memberOf(response, 'id'));
     if (!ENDS.has(type)) return;
     for (const name of COMMON) onCommon(notes, name, memberOf(response, name));
     setStatus(notes, memberOf(response, 'status') ?? type.slice('response.'.length));
@@ -89,6 +98,21 @@ export const RESPONSES_ANSWER: AnswerForm = {
     if (Array.isArray(output)) recountItems(notes, output.filter(isJsonObject));
   },
 };
+
+/** Items that are all that the model made of them. */
+const NAMABLE_ITEMS: ReadonlySet<string> = new Set([
+  'apply_patch_call',
+  'computer_call',
+  'custom_tool_call',
+  'function_call',
+  'local_shell_call',
+  'message',
+  'reasoning',
+]);
+
+function isNamable(type: unknown): boolean {
+  return typeof type === 'string' && NAMABLE_ITEMS.has(type);
+}
 
 const ENDS: ReadonlySet<string> = new Set([
   'response.completed',
@@ -104,6 +128,7 @@ function setStatus(notes: AnswerNotes, status: unknown): void {
 }
 
 function addItem(notes: AnswerNotes, type: unknown): void {
+  notes.hasOtherItems ||= !isNamable(type);
   if (typeof type !== 'string') return;
   if (type === 'web_search_call') notes.webSearches += 1;
   if (type === 'reasoning') notes.isOutputHidden = true;
@@ -114,7 +139,12 @@ function addItem(notes: AnswerNotes, type: unknown): void {
 function recountItems(notes: AnswerNotes, items: readonly JsonObject[]): void {
   const before = notes.webSearches;
   notes.webSearches = 0;
-  for (const item of items) addItem(notes, memberOf(item, 'type'));
+  for (const item of items) {
+    const [type, id] = [memberOf(item, 'type'), memberOf(item, 'id')];
+    // Of an event that is read in parts, each is an item by itself.
+    if (type !== undefined) addItem(notes, type);
+    notes.addItemId(id);
+  }
   notes.webSearches = Math.max(before, notes.webSearches);
 }
 

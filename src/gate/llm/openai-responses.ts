@@ -3,6 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { BoundSum, type CallBounds, SCHEMA_TOKENS } from './bounds.js';
 import { memberOf, objectsOf, typeOf } from './content.js';
+import type { KnownOutput, NamedAnswers } from './known-answers.js';
 import { addImage, addTools, imageTokensOf } from './openai-content.js';
 import { mostOutput } from './output-limit.js';
 import { invalid, type RequestMembers } from './request-body.js';
@@ -52,21 +53,27 @@ const PLAIN_ITEMS: ReadonlySet<string> = new Set([
   'web_search_call',
 ]);
 
-/** @throws RequestFault */
-export function readResponses(members: RequestMembers): CallBounds {
+/**
+ * @param known - The earlier turns that the request may name. Default: none
+ * @throws RequestFault
+ */
+export function readResponses(members: RequestMembers, known?: NamedAnswers): CallBounds {
   const sum = new BoundSum();
   const model = members.model();
   const imageTokens = imageTokensOf(model);
   const limit = members.count('max_output_tokens', 1);
   const input = members.any('input') ?? '';
-  if (Array.isArray(input)) for (const item of objectsOf(input, 'input')) addItem(sum, item, imageTokens);
+  const named = new NamedSum(sum, model, known);
+  if (Array.isArray(input))
+    for (const item of objectsOf(input, 'input')) addItem(sum, named, item, imageTokens);
   else if (typeof input !== 'string') throw invalid('input: expected a text or an array');
   const tools = members.list('tools');
   addTools(sum, tools, CLIENT_TOOLS);
   sum.webSearches = countSearches(tools, members.count('max_tool_calls', 0));
   if (/-(?:search|deep-research)(?:-|$)/.test(model)) sum.leaveOpen('tools of the model');
   if (members.has('text')) sum.addedInput += SCHEMA_TOKENS;
-  for (const name of ['previous_response_id', 'conversation', 'prompt', 'context_management'])
+  if (members.has('previous_response_id')) named.addResponse(members.any('previous_response_id'));
+  for (const name of ['conversation', 'prompt', 'context_management'])
     if (members.has(name)) sum.leaveOpen(name);
   if (!members.isOneOf('service_tier', 'auto', 'default')) sum.leaveOpen('service_tier');
   const mode = memberOf(members.object('reasoning') ?? {}, 'mode') ?? 'standard';
@@ -91,7 +98,40 @@ function countSearches(tools: readonly JsonValue[], maxCalls: number | undefined
   return searches ? (maxCalls ?? 1) : 0;
 }
 
-function addItem(sum: BoundSum, item: JsonObject, imageTokens: number): void {
+/** What the provider adds to the input for the ids in a request. */
+class NamedSum {
+  readonly #sum: BoundSum;
+  readonly #model: string;
+  readonly #known: NamedAnswers | undefined;
+  readonly #ids = new Set<string>();
+  readonly #outputs = new Set<KnownOutput>();
+
+  constructor(sum: BoundSum, model: string, known: NamedAnswers | undefined) {
+    this.#sum = sum;
+    this.#model = model;
+    this.#known = known;
+  }
+
+  addResponse(id: JsonValue | undefined): void {
+    const tokens = typeof id === 'string' ? this.#known?.response(this.#model, id) : undefined;
+    if (tokens === undefined) this.#sum.leaveOpen('previous_response_id that was not seen here');
+    else this.#sum.addedInput += tokens;
+  }
+
+  addItem(id: JsonValue | undefined, name: string): void {
+    const output = typeof id === 'string' ? this.#known?.item(this.#model, id) : undefined;
+    if (typeof id !== 'string' || output === undefined) {
+      this.#sum.leaveOpen(`${name} that was not seen here`);
+      return;
+    }
+    // The items of an answer are its output together, unless one is named twice.
+    if (this.#ids.has(id) || !this.#outputs.has(output)) this.#sum.addedInput += output.tokens;
+    this.#ids.add(id);
+    this.#outputs.add(output);
+  }
+}
+
+function addItem(sum: BoundSum, named: NamedSum, item: JsonObject, imageTokens: number): void {
   const type = typeOf(item) ?? 'message';
   if (PLAIN_ITEMS.has(type)) return;
   switch (type) {
@@ -112,10 +152,14 @@ function addItem(sum: BoundSum, item: JsonObject, imageTokens: number): void {
       return;
     case 'reasoning':
       // Without its content, the provider may add what it keeps under this id.
-      if (memberOf(item, 'encrypted_content') === undefined) sum.leaveOpen('reasoning by id');
+      if (memberOf(item, 'encrypted_content') === undefined)
+        named.addItem(memberOf(item, 'id'), 'reasoning by id');
+      return;
+    case 'item_reference':
+      named.addItem(memberOf(item, 'id'), type);
       return;
     default:
-      sum.leaveOpen(type === 'item_reference' ? type : 'input of another type');
+      sum.leaveOpen('input of another type');
   }
 }
 

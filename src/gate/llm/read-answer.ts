@@ -10,6 +10,7 @@ import { EventStreamReader, type ServerSentEvent } from '../proxy/event-stream.j
 import { MESSAGES_ANSWER } from './anthropic-answers.js';
 import { type AnswerForm, AnswerNotes } from './answer-notes.js';
 import { assemble, JsonPicker } from './json-picker.js';
+import type { PassedAnswer } from './known-answers.js';
 import type { AnswerProblem, ModelAnswer, ModelApi, ModelRequest } from './model-api.js';
 import {
   AUDIO_ANSWER,
@@ -34,6 +35,12 @@ const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
   'anthropic-batches': STORED_ANSWER,
 };
 
+/** What later requests may name of an answer. */
+export interface NamedAnswer extends Pick<PassedAnswer, 'responseId' | 'itemIds' | 'outputTokens'> {
+  /** As stated; 0 where it is not. */
+  readonly inputTokens: number;
+}
+
 /** The longest event that is parsed as a whole, in bytes: a parsed text takes up to 60 times its bytes. */
 const MAX_PARSED_BYTES = 256 * 1024;
 
@@ -53,6 +60,7 @@ export class AnswerReader {
   readonly #events: EventStreamReader | undefined;
   readonly #json: JsonPicker | undefined;
   #isUnread = false;
+  #arePicksRead = false;
 
   /** @param contentType - Of the answer's head; decides how it is read, whatever was asked for */
   constructor(request: ModelRequest, status: number, contentType: string | undefined) {
@@ -67,7 +75,31 @@ export class AnswerReader {
 
   push(chunk: Uint8Array): void {
     this.#json?.push(chunk);
+    if (this.#json?.isWhole === true) this.#takePicks();
     for (const event of this.#events?.push(chunk) ?? []) this.#readEvent(event);
+  }
+
+  /**
+   * By which ids later requests may name what was answered, and a bound of it. Undefined before its end, and for what may bring more than is
+   * known of it.
+   * @param maxOutput - The most output that was asked for: the bound where no usage is stated
+   */
+  named(maxOutput: number | undefined): NamedAnswer | undefined {
+    const notes = this.#notes;
+    const isEnded = notes.isEnded || this.#json?.isWhole === true;
+    const isUnread = this.#isUnread || this.#json?.isCut === true || (this.#events?.skipped ?? 0) > 0;
+    if (!isEnded || isUnread || this.#status >= 400 || notes.isGoingOn || notes.hasOtherItems)
+      return undefined;
+    if (notes.responseId === undefined && notes.itemIds.size === 0) return undefined;
+    const usage = this.#usage(new Set());
+    const output = usage?.output ?? maxOutput;
+    if (output === undefined) return undefined;
+    return {
+      responseId: notes.responseId,
+      itemIds: [...notes.itemIds],
+      inputTokens: usage?.input ?? 0,
+      outputTokens: Math.max(output, notes.outputBytes, notes.itemBytes),
+    };
   }
 
   /** @param isBroken - Whether the answer broke off, as far as the connection tells */
@@ -124,12 +156,18 @@ export class AnswerReader {
 
   #readPicks(): void {
     if (this.#json === undefined) return;
+    this.#takePicks();
+    if (this.#json.isWhole) this.#notes.hasOutput = true;
+    else this.#isUnread = true;
+  }
+
+  #takePicks(): void {
+    if (this.#json === undefined || this.#arePicksRead) return;
+    this.#arePicksRead = true;
     for (const { path, value } of this.#json.values) this.#form.onValue(this.#notes, path, value);
     const { sizes = [], counts = [] } = this.#form.picks;
     for (const path of sizes) this.#notes.outputBytes += this.#json.sizeOf(path);
     for (const path of counts) this.#notes.images += this.#json.countOf(path);
-    if (this.#json.isWhole) this.#notes.hasOutput = true;
-    else this.#isUnread = true;
   }
 
   #isComplete(isBroken: boolean): boolean {

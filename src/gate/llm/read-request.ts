@@ -3,9 +3,11 @@
 import type { JsonValue } from '../../base/json/value.js';
 import { formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName } from '../../base/value/tool.js';
+import { MAX_COUNT } from '../price/usage.js';
 import { modelToolName } from '../sdk/usage.js';
 import { readMessages } from './anthropic-messages.js';
 import type { CallBounds } from './bounds.js';
+import type { NamedAnswers } from './known-answers.js';
 import type { ModelApi, ModelApiFamily, ModelRequest, ReadRequest } from './model-api.js';
 import { modelOfForm } from './multipart.js';
 import { readChat } from './openai-chat.js';
@@ -27,21 +29,20 @@ export interface IncomingRequest {
 export interface ReadRequestOptions {
   /** Whose models they are, for the names of tools. Default: `openai` or `anthropic`, by the API. */
   readonly provider?: string | undefined;
+  /** The earlier turns that the request may name, which the provider keeps. Default: none; naming them has no bound. */
+  readonly known?: NamedAnswers | undefined;
 }
 
 /**
  * Reads a request. Paths are compared as they are, never resolved or decoded: what is not known is refused. The body of a call MUST be one
  * object of sound JSON, without duplicate keys and not compressed.
  */
-export function readModelRequest(
-  incoming: IncomingRequest,
-  { provider }: ReadRequestOptions = {},
-): ReadRequest {
+export function readModelRequest(incoming: IncomingRequest, options: ReadRequestOptions = {}): ReadRequest {
   const family = familyOf(incoming);
   try {
     const { route, isGet } = findRoute(incoming);
     if (isGet || route.api === undefined) return { kind: 'free', family };
-    return { kind: 'call', request: readCall(route.api, route, incoming, provider) };
+    return { kind: 'call', request: readCall(route.api, route, incoming, options) };
   } catch (error) {
     if (!(error instanceof RequestFault)) throw error;
     const { status, code, message } = error;
@@ -50,7 +51,7 @@ export function readModelRequest(
 }
 
 /** Whose errors whoever asks expects. */
-function familyOf({ path, headers }: IncomingRequest): ModelApiFamily {
+export function familyOf({ path, headers }: Pick<IncomingRequest, 'path' | 'headers'>): ModelApiFamily {
   const isAnthropic =
     headers['anthropic-version'] !== undefined || /^(?:\/v1)?\/messages(?:[/?]|$)/.test(path);
   return isAnthropic ? 'anthropic' : 'openai';
@@ -60,7 +61,7 @@ interface Route {
   readonly path: RegExp;
   /** Of POST; undefined where it costs nothing. */
   readonly api?: ModelApi;
-  readonly read?: (members: RequestMembers) => CallBounds;
+  readonly read?: (members: RequestMembers, known?: NamedAnswers) => CallBounds;
   /** Of what is no JSON, or cannot be bounded: why, and what stands for the model where none is named. */
   readonly open?: { readonly reason: string; readonly model?: string };
   readonly methods: readonly string[];
@@ -148,7 +149,7 @@ function readCall(
   api: ModelApi,
   { read, open }: Route,
   { headers, body }: IncomingRequest,
-  provider = api.startsWith('anthropic') ? 'anthropic' : 'openai',
+  { provider = api.startsWith('anthropic') ? 'anthropic' : 'openai', known }: ReadRequestOptions,
 ): ModelRequest {
   const contentType = textOf(headers['content-type']);
   const encoding = textOf(headers['content-encoding']).trim().toLowerCase();
@@ -169,14 +170,15 @@ function readCall(
   const members = parsed && new RequestMembers(parsed.object);
   const { addedInput, ...bounds } =
     read !== undefined && members !== undefined
-      ? read(members)
+      ? read(members, known)
       : openCall(open?.model ?? modelOf(members, contentType, body), open?.reason ?? 'request');
+  const textBytes = parsed === undefined ? body.length : textBound(body, parsed.object);
   return {
     api,
     provider,
     toolName: escapeToolName(modelToolName(bounds.model, provider)),
     params: parsed?.isCanonical === true ? parsed.object : digestOf(body),
-    inputBytes: (parsed === undefined ? body.length : textBound(body, parsed.object)) + addedInput,
+    inputBytes: Math.min(MAX_COUNT, textBytes + addedInput),
     ...bounds,
   };
 }

@@ -416,7 +416,7 @@ describe('what has no bound', () => {
   });
 
   it.each<[string, object]>([
-    ['previous_response_id', responses({ previous_response_id: 'resp_1' })],
+    ['previous_response_id that was not seen here', responses({ previous_response_id: 'resp_1' })],
     ['conversation', responses({ conversation: 'conv_1' })],
     ['prompt', responses({ prompt: { id: 'pmpt_1' } })],
     ['context_management', responses({ context_management: [{ type: 'compaction' }] })],
@@ -437,8 +437,8 @@ describe('what has no bound', () => {
       }),
     ],
     ['file', responses({ input: [user([{ type: 'input_file', file_id: 'f' }])] })],
-    ['item_reference', responses({ input: [{ type: 'item_reference', id: 'msg_1' }] })],
-    ['reasoning by id', responses({ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] })],
+    ['item_reference that was not seen here', responses({ input: [{ type: 'item_reference', id: 'msg_1' }] })],
+    ['reasoning by id that was not seen here', responses({ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] })],
     ['input of another type', responses({ input: [{ type: 'compaction', encrypted_content: 'x' }] })],
     ['content of another type', responses({ input: [user([{ type: 'x' }])] })],
     ['member max_tokens', responses({ max_tokens: 5 })],
