@@ -27,9 +27,10 @@ import {
   wholeNumber,
 } from '../options.js';
 import type { Terminal } from '../terminal.js';
+import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface LlmOptions extends DecidingChoice {
+interface LlmOptions extends DecidingChoice, AdviserChoice {
   readonly upstream?: string;
   readonly prices?: string;
   readonly provider?: string;
@@ -107,18 +108,18 @@ export function addLlm(program: Command, run: Run): void {
       meterList,
     )
     .option('--stream-usage', 'ask for usage in streams that do not; they have one chunk more then')
-    .option('--wait <span>', 'how long a call waits for approvals, such as 5m (default: not at all)', spanMs)
+    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--dry-run', 'decide and record, but forward all')
     .addOption(
-      new Option('--fail <how>', 'whether calls pass, unrecorded, when the ledger cannot be asked')
+      new Option('--fail <mode>', 'a call where the ledger cannot be asked: closed denies it')
         .choices(['closed', 'open'])
         .default('closed'),
     )
     .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
-  withDeciding(command).action((ledger: string, options: LlmOptions) =>
+  withDeciding(withAdvisers(command)).action((ledger: string, options: LlmOptions) =>
     run((context) => serve(context, ledger, options)),
   );
   command
@@ -193,6 +194,7 @@ async function openGate({ terminal }: Context, path: string, options: LlmOptions
     ...(await decidingOptions(terminal, path, signer, options)),
     honourImported: options.honourImported,
     ...defined({ trust, principalId: options.principal }),
+    advisers: await advisersOf(options),
     coverage: 'proxy',
     shadow: options.dryRun,
     attach: options.attach,

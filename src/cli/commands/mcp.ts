@@ -17,8 +17,8 @@ import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { amountsOf, byteSize, collect, listenAddress, principalId, repeatable, spanMs } from '../options.js';
 import type { Terminal } from '../terminal.js';
+import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
-import { type AdviserChoice, advisersOf, withAdvisers } from './serve.js';
 
 interface McpCommandOptions extends DecidingChoice, AdviserChoice {
   readonly server?: string;
@@ -69,7 +69,7 @@ export function addMcp(program: Command, run: Run): void {
       collect,
     )
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
-    .option('--wait <span>', 'how long a call waits for approval, such as 10m (default: not at all)', spanMs)
+    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
     .addOption(
       new Option(
         '--deny-as <form>',
@@ -82,7 +82,7 @@ export function addMcp(program: Command, run: Run): void {
     .option('--hide', 'leave tools that no grant names out of lists of tools')
     .option('--pin', 'deny tools whose definition is another than when they were last allowed')
     .addOption(
-      new Option('--fail <way>', 'what happens to calls where no ledger can be asked')
+      new Option('--fail <mode>', 'a call where the ledger cannot be asked: closed denies it')
         .choices(['closed', 'open'])
         .default('closed'),
     )
