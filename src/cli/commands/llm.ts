@@ -70,6 +70,7 @@ export function addLlm(program: Command, run: Run): void {
       'Stands between programs and the API of OpenAI, Anthropic or a provider with the same API. Reserves what a call may cost before it is forwarded, and settles it by the usage that its answer states. Prints its URL on standard output, a line of JSON per request on standard error, and runs until Ctrl-C or SIGTERM.',
     )
     .argument('<ledger>', 'the file or folder')
+    .usage('[options] <ledger>')
     // Required, but not by the command below.
     .option(
       '--upstream <url>',
