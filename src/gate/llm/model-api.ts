@@ -43,7 +43,7 @@ export interface ModelRequest {
   readonly images: number;
   /** The most searches of the web. */
   readonly webSearches: number;
-  /** The names of what cannot be bounded from the request, such as `previous_response_id`. Such a call needs an amount from outside. */
+  /** The names of what cannot be bounded from the request, such as `conversation`. Such a call needs an amount from outside. */
   readonly unbounded: readonly string[];
 }
 

@@ -151,7 +151,10 @@ export class AnswerReader {
     if (!picker.isWhole || picker.isCut) this.#isUnread = true;
     if (!picker.isWhole) return;
     for (const path of eventPicks.sizes ?? []) this.#notes.addOutputBytes(picker.sizeOf(path));
-    onEvent(this.#notes, event, assemble(picker.values));
+    const read = assemble(picker.values);
+    // Of a long item, only some members are read.
+    if (memberOf(read, 'item') !== undefined) this.#notes.itemBytes += data.length;
+    onEvent(this.#notes, event, read);
   }
 
   #readPicks(): void {

@@ -437,8 +437,14 @@ describe('what has no bound', () => {
       }),
     ],
     ['file', responses({ input: [user([{ type: 'input_file', file_id: 'f' }])] })],
-    ['item_reference that was not seen here', responses({ input: [{ type: 'item_reference', id: 'msg_1' }] })],
-    ['reasoning by id that was not seen here', responses({ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] })],
+    [
+      'item_reference that was not seen here',
+      responses({ input: [{ type: 'item_reference', id: 'msg_1' }] }),
+    ],
+    [
+      'reasoning by id that was not seen here',
+      responses({ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }),
+    ],
     ['input of another type', responses({ input: [{ type: 'compaction', encrypted_content: 'x' }] })],
     ['content of another type', responses({ input: [user([{ type: 'x' }])] })],
     ['member max_tokens', responses({ max_tokens: 5 })],
