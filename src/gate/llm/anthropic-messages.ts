@@ -62,16 +62,7 @@ export function readMessages(members: RequestMembers): CallBounds {
   if (!members.isOneOf('inference_geo', 'global')) sum.leaveOpen('inference_geo');
   const isStream = members.flag('stream');
   sum.leaveOpen(...members.unknown(FREE));
-  return {
-    model,
-    isStream,
-    choices: 1,
-    maxOutput: mostOutput([limit], 1),
-    images: 0,
-    webSearches: sum.webSearches,
-    addedInput: sum.addedInput,
-    unbounded: sum.unbounded,
-  };
+  return sum.of({ model, isStream, choices: 1, maxOutput: mostOutput([limit], 1) });
 }
 
 /** Whether it only leaves out what is in the request: whatever else it does is a call of its own. */

@@ -32,6 +32,12 @@ export class BoundSum {
   addImage(bytes: number, maxTokens: number): void {
     this.addedInput += Math.max(0, maxTokens - bytes);
   }
+
+  /** The bounds of a call whose answer has no images. */
+  of(call: Pick<CallBounds, 'model' | 'isStream' | 'choices' | 'maxOutput'>): CallBounds {
+    const { addedInput, webSearches, unbounded } = this;
+    return { ...call, images: 0, webSearches, addedInput, unbounded };
+  }
 }
 
 /** The most names that are kept. */

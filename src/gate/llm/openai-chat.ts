@@ -81,16 +81,7 @@ export function readChat(members: RequestMembers): CallBounds {
   if (!members.isOneOf('service_tier', 'auto', 'default')) sum.leaveOpen('service_tier');
   const isStream = members.flag('stream');
   sum.leaveOpen(...members.unknown(FREE));
-  return {
-    model,
-    isStream,
-    choices,
-    maxOutput: mostOutput(limits, choices),
-    images: 0,
-    webSearches: sum.webSearches,
-    addedInput: sum.addedInput,
-    unbounded: sum.unbounded,
-  };
+  return sum.of({ model, isStream, choices, maxOutput: mostOutput(limits, choices) });
 }
 
 function requiredList(members: RequestMembers, name: string): readonly JsonValue[] {

@@ -36,7 +36,7 @@ export function readCompletions(members: RequestMembers): CallBounds {
   const limit = members.count('max_tokens', 1);
   const isStream = members.flag('stream');
   sum.leaveOpen(...members.unknown(COMPLETION_FREE));
-  return bounds(sum, { model, isStream, choices, maxOutput: mostOutput([limit], choices) });
+  return sum.of({ model, isStream, choices, maxOutput: mostOutput([limit], choices) });
 }
 
 /** A prompt is a text or a list of tokens; several are a list of those. */
@@ -69,7 +69,7 @@ export function readEmbeddings(members: RequestMembers): CallBounds {
   if (!list.every((each) => (Array.isArray(each) ? each.every(isPlain) : isPlain(each))))
     sum.leaveOpen('input of another type');
   sum.leaveOpen(...members.unknown(EMBEDDING_FREE));
-  return bounds(sum, { model, isStream: false, choices: 1, maxOutput: 0 });
+  return sum.of({ model, isStream: false, choices: 1, maxOutput: 0 });
 }
 
 /** The most output tokens of an image of gpt-image-1: 6,240, high quality, 1024 by 1536 ("Image generation: cost and latency"). */
@@ -110,7 +110,7 @@ export function readImages(members: RequestMembers): CallBounds {
   const isStream = members.flag('stream');
   sum.leaveOpen(...members.unknown(IMAGE_FREE));
   const maxOutput = isByToken ? images * (IMAGE_TOKENS + partial * PARTIAL_IMAGE_TOKENS) : 0;
-  return { ...bounds(sum, { model, isStream, choices: 1, maxOutput }), images };
+  return { ...sum.of({ model, isStream, choices: 1, maxOutput }), images };
 }
 
 /** `/v1/audio/speech`: how long the sound of a text is, is not known before. @throws RequestFault */
@@ -122,12 +122,5 @@ export function readSpeech(members: RequestMembers): CallBounds {
 export function openCall(model: string, reason: string, isStream = false): CallBounds {
   const sum = new BoundSum();
   sum.leaveOpen(reason);
-  return bounds(sum, { model, isStream, choices: 1, maxOutput: 0 });
-}
-
-function bounds(
-  { addedInput, unbounded }: BoundSum,
-  call: Pick<CallBounds, 'model' | 'isStream' | 'choices' | 'maxOutput'>,
-): CallBounds {
-  return { ...call, images: 0, webSearches: 0, addedInput, unbounded };
+  return sum.of({ model, isStream, choices: 1, maxOutput: 0 });
 }

@@ -80,16 +80,7 @@ export function readResponses(members: RequestMembers, known?: NamedAnswers): Ca
   if (mode !== 'standard') sum.leaveOpen('reasoning.mode');
   const isStream = members.flag('stream');
   sum.leaveOpen(...members.unknown(FREE));
-  return {
-    model,
-    isStream,
-    choices: 1,
-    maxOutput: mostOutput([limit], 1),
-    images: 0,
-    webSearches: sum.webSearches,
-    addedInput: sum.addedInput,
-    unbounded: sum.unbounded,
-  };
+  return sum.of({ model, isStream, choices: 1, maxOutput: mostOutput([limit], 1) });
 }
 
 /** Searches are as many as all calls of tools, where that is limited. */

@@ -327,18 +327,11 @@ class McpProxy {
     if (isLegacy) await this.#learnSession(exchange, status, message.headers['mcp-session-id']);
     const content = new AnswerBody(answer, this.#maxMessageBytes);
     const type = (message.headers['content-type'] ?? '').toLowerCase();
-    if (type.includes('event-stream')) {
-      const pieces = this.#passEvents(exchange, content, status);
-      return {
-        kind: 'stream',
-        status,
-        headers: content.headers(),
-        pieces,
-        end: () => this.#finish(exchange, CANCELLED),
-      };
-    }
-    if (!type.includes('json') || status === 204) {
-      const pieces = this.#pass(exchange, content, status);
+    const isEvents = type.includes('event-stream');
+    if (isEvents || !type.includes('json') || status === 204) {
+      const pieces = isEvents
+        ? this.#passEvents(exchange, content, status)
+        : this.#pass(exchange, content, status);
       return {
         kind: 'stream',
         status,

@@ -24,7 +24,6 @@ import {
   readName,
   readSettle,
   writeDecision,
-  writeOpen,
   writeSettled,
 } from './wire.js';
 import { APPROVER_PAGE, PAGE_HEADERS } from './approver-page.js';
@@ -304,7 +303,7 @@ export class GateService {
 
   #listOpen({ bearer, query }: Asked): object {
     const open = this.#gate.listOpen(query.get('session') ?? undefined);
-    return { open: open.filter(({ principal }) => bearer.mayBe(principal)).map(writeOpen) };
+    return { open: open.filter(({ principal }) => bearer.mayBe(principal)) };
   }
 
   async #budget(): Promise<object> {

@@ -17,7 +17,6 @@ import type {
   GateAnswer,
   GateCall,
   GateDecision,
-  OpenCall,
   Settled,
 } from '../gate.js';
 
@@ -207,19 +206,6 @@ export function writeSettled({ authorization, recorded }: Settled): object {
         ? null
         : { seq: recorded.seq, event_id: recorded.eventId, verdict: recorded.verdict ?? null },
   };
-}
-
-export function writeOpen({
-  ref,
-  session,
-  principal,
-  tool,
-  authorization,
-  start,
-  since,
-  expires,
-}: OpenCall): object {
-  return { ref, session, principal, tool, authorization, start, since, expires };
 }
 
 export function malformed(message: string): NorthrootError {
