@@ -19,6 +19,7 @@ import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { MAX_TOKENS_BYTES } from './serving.js';
 
 interface StatusOptions extends IndexChoice {
   readonly follow?: boolean;
@@ -33,7 +34,6 @@ interface TokenOptions {
 }
 
 const POLL_MS = 2_000;
-const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 
 export function addGate(program: Command, run: Run): void {
   const gate = program.command('gate').summary('what stands open at a gate, and tokens of its clients');

@@ -6,13 +6,10 @@ import { defined } from '../../base/defined.js';
 import type { ListenPlace } from '../../base/platform/serve-http.js';
 import type { Meter } from '../../base/value/meter.js';
 import { Gate } from '../../gate/gate.js';
-import type { ModelProxyEvent } from '../../gate/llm/model-proxy.js';
 import { DEFAULT_MODELS_PORT, modelEnvironment, serveModels } from '../../gate/llm/serve-models.js';
 import { openPrices } from '../../gate/price/open-prices.js';
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { parseUpstream } from '../../gate/proxy/upstream.js';
-import { Tokens } from '../../gate/service/tokens.js';
-import { readSmallFile } from '../../log/fs/file-system.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -26,11 +23,18 @@ import {
   textOrJson,
   wholeNumber,
 } from '../options.js';
-import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import {
+  aborted,
+  logEvent,
+  readTokens,
+  type SettlingChoice,
+  settlingOptions,
+  withSettling,
+} from './serving.js';
 
-interface LlmOptions extends DecidingChoice, AdviserChoice {
+interface LlmOptions extends DecidingChoice, AdviserChoice, SettlingChoice {
   readonly upstream?: string;
   readonly prices?: string;
   readonly provider?: string;
@@ -48,15 +52,12 @@ interface LlmOptions extends DecidingChoice, AdviserChoice {
   readonly attach?: boolean;
   readonly dryRun?: boolean;
   readonly fail: 'open' | 'closed';
-  readonly log: boolean;
 }
 
 interface EnvOptions {
   readonly listen?: { readonly host: string; readonly port: number };
   readonly format: 'text' | 'json';
 }
-
-const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 
 const NOTES = `
 Clients use it in place of their provider: northroot llm env prints the variables for them. A call that its grant does not allow gets 429 in
@@ -117,9 +118,8 @@ export function addLlm(program: Command, run: Run): void {
         .choices(['closed', 'open'])
         .default('closed'),
     )
-    .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
-  withDeciding(withAdvisers(command)).action((ledger: string, options: LlmOptions) =>
+  withDeciding(withSettling(withAdvisers(command))).action((ledger: string, options: LlmOptions) =>
     run((context) => serve(context, ledger, options)),
   );
   command
@@ -145,10 +145,7 @@ async function serve(context: Context, path: string, options: LlmOptions): Promi
       '--listen on another address than the loopback requires --tokens',
       'northroot gate token makes them',
     );
-  const tokens =
-    options.tokens === undefined
-      ? undefined
-      : Tokens.parse(await readSmallFile(options.tokens, MAX_TOKENS_BYTES));
+  const tokens = await readTokens(options.tokens);
   const prices = options.prices === undefined ? undefined : await openPrices(options.prices);
   const upstreamKey = keyOf(options.upstreamKeyEnv);
   const open = (): Promise<Gate> => openGate(context, path, options);
@@ -199,6 +196,7 @@ async function openGate({ terminal }: Context, path: string, options: LlmOptions
     shadow: options.dryRun,
     attach: options.attach,
     ttlMs: options.ttl,
+    ...settlingOptions(terminal, options),
   });
 }
 
@@ -237,15 +235,4 @@ function keyOf(name: string | undefined): string | undefined {
       `--upstream-key-env: there is no key in the environment variable ${printable(name, 80)}`,
     );
   return key;
-}
-
-function logEvent(terminal: Terminal, event: ModelProxyEvent): void {
-  terminal.say(jsonText({ time: new Date().toISOString(), ...event }));
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -19,6 +19,7 @@ import { amountsOf, byteSize, collect, listenAddress, principalId, repeatable, s
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { aborted } from './serving.js';
 
 interface McpCommandOptions extends DecidingChoice, AdviserChoice {
   readonly server?: string;
@@ -222,13 +223,6 @@ function refuseHttpOptions({ listen, legacy, allowOrigin, allowHost }: McpComman
     'allow-host': allowHost,
   }))
     if (value !== undefined) throw usageError(`--${flag} requires --http`);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 async function serveTools(

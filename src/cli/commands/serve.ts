@@ -6,23 +6,28 @@ import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { fromDist } from '../../base/dist.js';
-import { Gate, type GateOptions, type OverdueCall } from '../../gate/gate.js';
+import { Gate, type GateOptions } from '../../gate/gate.js';
 import type { ServiceEvent } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
 import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
-import { Tokens } from '../../gate/service/tokens.js';
 import { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readTrustPolicy } from '../input.js';
-import { jsonText } from '../json-text.js';
-import { collect, listenAddress, principalId, spanMs, spanOrNever } from '../options.js';
-import type { Terminal } from '../terminal.js';
+import { collect, listenAddress, principalId, spanMs } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import {
+  aborted,
+  logEvent,
+  readTokens,
+  type SettlingChoice,
+  settlingOptions,
+  withSettling,
+} from './serving.js';
 
-interface ServeCommandOptions extends DecidingChoice, AdviserChoice {
+interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingChoice {
   readonly principal?: string;
   readonly socket?: string;
   readonly listen?: { readonly host: string; readonly port: number };
@@ -31,9 +36,7 @@ interface ServeCommandOptions extends DecidingChoice, AdviserChoice {
   readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly ttl?: number;
-  readonly settleAfter?: number;
   readonly publicUrl?: string;
-  readonly log: boolean;
 }
 
 /** Where a service of a ledger listens: beside it, out of a folder of segments. */
@@ -41,9 +44,7 @@ export function socketPathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.sock`;
 }
 
-const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 const MAX_OPENAPI_BYTES = 1024 * 1024;
-const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
 
 const NOTES = `
 Calls are decided by POST /v1/decide and settled by POST /v1/settle; GET /openapi.json describes all. Without --tokens, whoever may open
@@ -74,16 +75,10 @@ export function addServe(program: Command, run: Run): void {
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
-    .option(
-      '--settle-after <span>',
-      'when calls that killed processes began are settled as unknown: so long after their end, or never (default: 1h)',
-      spanOrNever,
-    )
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
-    .option('--no-log', 'write no line per request')
     .addHelpText('after', NOTES);
-  withDeciding(withAdvisers(command)).action((ledgers: string[], options: ServeCommandOptions) =>
-    run((context) => serve(context, ledgers, options)),
+  withDeciding(withSettling(withAdvisers(command))).action(
+    (ledgers: string[], options: ServeCommandOptions) => run((context) => serve(context, ledgers, options)),
   );
 }
 
@@ -98,10 +93,7 @@ async function serve(
   if (options.socket !== undefined && paths.length > 1)
     throw usageError('--socket is for one ledger', 'of several, each has its own: LEDGER.sock');
   const named = nameLedgers(paths);
-  const tokens =
-    options.tokens === undefined
-      ? undefined
-      : Tokens.parse(await readSmallFile(options.tokens, MAX_TOKENS_BYTES));
+  const tokens = await readTokens(options.tokens);
   const openApi = Buffer.from(await readSmallFile(openApiPath(), MAX_OPENAPI_BYTES)).toString('utf8');
   const shared = {
     openApi,
@@ -191,8 +183,7 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
     shadow: options.shadow,
     attach: options.attach,
     ttlMs: options.ttl,
-    settleAfterMs: options.settleAfter ?? DEFAULT_SETTLE_AFTER_MS,
-    onOverdue: options.log ? (call) => logOverdue(terminal, call) : undefined,
+    ...settlingOptions(terminal, options),
   };
   return Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
@@ -222,32 +213,4 @@ function approverOf(text: string): readonly [principal: string, file: string] {
 
 function openApiPath(): string {
   return fileURLToPath(fromDist('../schemas/openapi/gate.json'));
-}
-
-function logEvent(terminal: Terminal, event: ServiceEvent): void {
-  terminal.say(jsonText({ time: new Date().toISOString(), ...event }));
-}
-
-function logOverdue(
-  terminal: Terminal,
-  { recorded, principal, tool, authorization, expires }: OverdueCall,
-): void {
-  terminal.say(
-    jsonText({
-      time: new Date().toISOString(),
-      settled: 'unknown',
-      ...defined({ expires }),
-      tool: printable(tool, 128),
-      principal,
-      authorization,
-      execution: recorded.eventId,
-    }),
-  );
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

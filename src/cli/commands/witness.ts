@@ -19,6 +19,7 @@ import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { listenAddress } from '../options.js';
 import type { Terminal } from '../terminal.js';
+import { aborted } from './serving.js';
 
 interface WitnessCommandOptions {
   readonly key: string;
@@ -113,13 +114,6 @@ function tell(terminal: Terminal, event: WitnessEvent): void {
       ? `cosigned ${place}`
       : `refused ${place}: signed by the log, but not proven to extend the last cosigned checkpoint`,
   );
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function keyName(text: string): string {

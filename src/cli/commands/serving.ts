@@ -1,0 +1,72 @@
+/** What the commands share that stand in the path of calls until they are stopped. */
+
+import type { Command } from 'commander';
+import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
+import type { GateOptions, OverdueCall } from '../../gate/gate.js';
+import { Tokens } from '../../gate/service/tokens.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { jsonText } from '../json-text.js';
+import { spanOrNever } from '../options.js';
+import type { Terminal } from '../terminal.js';
+
+/** Of a file of tokens. */
+export const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
+const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
+
+/** What becomes of calls that killed processes began. */
+export interface SettlingChoice {
+  readonly settleAfter?: number;
+  readonly log: boolean;
+}
+
+/** Adds the option of {@link SettlingChoice}, and that of the log. */
+export function withSettling(command: Command): Command {
+  return command
+    .option(
+      '--settle-after <span>',
+      'when calls that killed processes began are settled as unknown: so long after their end, or never (default: 1h)',
+      spanOrNever,
+    )
+    .option('--no-log', 'write no line per request');
+}
+
+/** For `Gate.open`. */
+export function settlingOptions(
+  terminal: Terminal,
+  { settleAfter = DEFAULT_SETTLE_AFTER_MS, log }: SettlingChoice,
+): Pick<GateOptions, 'settleAfterMs' | 'onOverdue'> {
+  return {
+    settleAfterMs: settleAfter,
+    onOverdue: log ? (call) => logEvent(terminal, overdueEvent(call)) : undefined,
+  };
+}
+
+function overdueEvent({ recorded, principal, tool, authorization, expires }: OverdueCall): object {
+  return {
+    settled: 'unknown',
+    ...defined({ expires }),
+    tool: printable(tool, 128),
+    principal,
+    authorization,
+    execution: recorded.eventId,
+  };
+}
+
+/** A line of JSON on standard error. */
+export function logEvent(terminal: Terminal, event: object): void {
+  terminal.say(jsonText({ time: new Date().toISOString(), ...event }));
+}
+
+/** @throws NorthrootError `TOKENS_INVALID`; `FILE_UNREADABLE` */
+export async function readTokens(file: string | undefined): Promise<Tokens | undefined> {
+  return file === undefined ? undefined : Tokens.parse(await readSmallFile(file, MAX_TOKENS_BYTES));
+}
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
