@@ -205,7 +205,7 @@ function refuseLegacy(
   if (requested === undefined) return wrong('MCP-Protocol-Version is missing');
   const fault: HeaderFault = {
     code: UNSUPPORTED_VERSION,
-    message: `unsupported protocol version: this proxy takes versions before ${MODERN_VERSION} only with --legacy`,
+    message: `unsupported protocol version: this proxy takes versions before ${MODERN_VERSION} only where it allows legacy ones`,
     data: { supported: [MODERN_VERSION], requested },
   };
   return { fault };
