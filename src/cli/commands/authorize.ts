@@ -78,7 +78,7 @@ export function addAuthorize(program: Command, run: Run): void {
       'use this approval: its seq, its id, or a prefix of it; may be given again (default: those for exactly this call)',
       collect,
     )
-    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m')
+    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m')
     .option(
       '--attach',
       'keep the parameters in LEDGER.contents, for who approves and audits; without it only their digest is kept',

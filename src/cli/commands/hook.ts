@@ -109,8 +109,8 @@ function withRunning(command: Command): Command {
           .choices(['closed', 'open'])
           .default(USUAL.fail),
       )
-      .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m', USUAL.wait)
-      .option('--deadline <time>', 'answer within this time, the wait not counted', USUAL.deadline),
+      .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', USUAL.wait)
+      .option('--deadline <span>', 'answer within this time, the wait not counted', USUAL.deadline),
   );
 }
 

@@ -70,7 +70,7 @@ export function addMcp(program: Command, run: Run): void {
       collect,
     )
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
-    .option('--wait <time>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
+    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
     .addOption(
       new Option(
         '--deny-as <form>',
