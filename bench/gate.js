@@ -76,7 +76,7 @@ async function inProcess(path, from) {
 
 async function serve(path) {
   const child = spawn(process.execPath, [NORTHROOT, 'serve', path, '--principal', PRINCIPAL, '--no-log'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   await once(child.stdout, 'data');
   return child;
