@@ -8,12 +8,12 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
-import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readRequest } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
 import { releaseSession } from '../release-session.js';
 import { answerAuthZen, AUTHZEN_PATHS, writeAuthZenConfiguration } from './authzen.js';
+import type { Face, FaceRequest, OpenGate, RequestFacts } from './face.js';
 import { Metrics, type MetricsSource, writeMetrics } from './metrics.js';
 import { type Bearer, ownBearer, type Tokens, type TokenUse } from './tokens.js';
 import {
@@ -28,19 +28,14 @@ import {
 } from './wire.js';
 import { APPROVER_PAGE, PAGE_HEADERS } from './approver-page.js';
 
-/** What a service decides by. */
-export interface OpenGate {
-  readonly gate: Gate;
-  /** Ledgers that sign as approvers, by principal. Default: the gate's ledger. */
-  readonly approvers?: ReadonlyMap<string, LiveLedger> | undefined;
-}
-
 export interface GateServiceOptions extends OpenGate {
   /**
    * Opens all anew. It is called after a write failed (`LEDGER_FAILED`), for nothing more can be written by what is open: a disk that has
    * room again is then enough. What was open is closed. Default: the service goes on failing.
    */
   readonly reopen?: (() => Promise<OpenGate>) | undefined;
+  /** APIs of other systems. Their paths come before the service's own. */
+  readonly faces?: readonly Face[] | undefined;
   /** Without it, every client speaks for the ledger's own principal. */
   readonly tokens?: Tokens | undefined;
   /** The OpenAPI document, as text. */
@@ -69,10 +64,6 @@ export interface ServiceEvent {
   readonly ledger?: string | undefined;
 }
 
-type Facts = {
-  -readonly [K in 'code' | 'effect' | 'tool' | 'principal' | 'authorization']?: string | undefined;
-};
-
 /** A request that is allowed to ask. */
 interface Asked {
   readonly bearer: Bearer;
@@ -81,7 +72,7 @@ interface Asked {
   /** What follows the route's path. */
   readonly rest: readonly string[];
   readonly signal: AbortSignal;
-  readonly facts: Facts;
+  readonly facts: RequestFacts;
 }
 
 /** `failed` after a write failed, until all is open anew. */
@@ -161,13 +152,18 @@ export class GateService {
   /** Answers a request. Never rejects. */
   async handle(request: HttpRequest, isTrustedPeer = false): Promise<HttpResponse> {
     const began = performance.now();
-    const facts: Facts = {};
+    const facts: RequestFacts = {};
     let route = 'none';
     let bearer: Bearer | undefined;
     let response: HttpResponse;
     try {
       const url = new URL(request.path, 'http://gate.invalid');
-      if (url.pathname === '/approvals' && request.method === 'GET') {
+      const face = this.#faceOf(request.method, url.pathname);
+      if (face !== undefined) {
+        ({ route } = face);
+        const bearerFor = (use: TokenUse): Bearer => (bearer = this.bearerOf(request, isTrustedPeer, use));
+        response = await face.answer({ ...this.#open, request, path: url.pathname, bearerFor, facts });
+      } else if (url.pathname === '/approvals' && request.method === 'GET') {
         route = 'GET /approvals';
         response = {
           status: 200,
@@ -214,6 +210,17 @@ export class GateService {
     this.metrics.count('northroot_requests_total', { route, status: String(response.status) });
     this.#options.onEvent?.({ route, status: response.status, bearer: bearer?.name, ms, ...facts });
     return response;
+  }
+
+  #faceOf(
+    method: string,
+    path: string,
+  ): { readonly route: string; readonly answer: (asked: FaceRequest) => Promise<HttpResponse> } | undefined {
+    for (const face of this.#options.faces ?? []) {
+      const route = face.routeOf(method, path);
+      if (route !== undefined) return { route, answer: (asked) => face.answer(asked) };
+    }
+    return undefined;
   }
 
   #find(

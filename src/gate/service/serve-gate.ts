@@ -15,7 +15,7 @@ import { GateService, type GateServiceOptions } from './gate-service.js';
 export interface ServeGateOptions extends GateServiceOptions {
   /** The path of the Unix socket, which only its user may open. */
   readonly socket?: string | undefined;
-  /** An address besides; it requires `tokens`. */
+  /** An address besides; it requires `tokens`, or a face that knows its clients. */
   readonly listen?: { readonly host?: string | undefined; readonly port: number } | undefined;
 }
 
@@ -42,7 +42,11 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
   const { socket, listen, tokens } = options;
   if (socket === undefined && listen === undefined)
     throw new TypeError('serveGate: expected socket or listen');
-  if (listen !== undefined && tokens === undefined)
+  if (
+    listen !== undefined &&
+    tokens === undefined &&
+    options.faces?.some((face) => face.authenticates) !== true
+  )
     throw new TypeError('serveGate: an address requires tokens: anybody can connect to it');
   const service = new GateService(options);
   const servers: HttpServer[] = [];

@@ -16,7 +16,7 @@ import { GateService, type GateServiceOptions, refuse, toHealth, toMetrics } fro
 import { type GateServer, LIMITS, removeStale, type ServeGateOptions } from './serve-gate.js';
 
 /** One of several ledgers. */
-export interface ServedGate extends Pick<GateServiceOptions, 'gate' | 'approvers' | 'reopen'> {
+export interface ServedGate extends Pick<GateServiceOptions, 'gate' | 'approvers' | 'faces' | 'reopen'> {
   /** The path of its Unix socket. */
   readonly socket?: string | undefined;
 }
@@ -41,12 +41,13 @@ export async function serveGates(options: ServeGatesOptions): Promise<GateServer
   if (listen !== undefined && tokens === undefined)
     throw new TypeError('serveGates: an address requires tokens: anybody can connect to it');
   const services = new Map(
-    [...gates].map(([name, { gate, approvers, reopen }]) => [
+    [...gates].map(([name, { gate, approvers, faces, reopen }]) => [
       name,
       new GateService({
         ...shared,
         gate,
         approvers,
+        faces,
         reopen,
         publicUrl: publicUrl === undefined ? undefined : `${publicUrl}${pathOf(name)}`,
         onEvent: onEvent && ((event) => onEvent({ ...event, ledger: name })),

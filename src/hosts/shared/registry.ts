@@ -1,12 +1,15 @@
 /** All hosts, and all that files can be checked as. A further host is one folder and one line here. */
 
-import { adapterProfileChecker, apm2, episodeChecker } from '../apm2/index.js';
-import { cgf } from '../cgf/index.js';
-import { clasper } from '../clasper/index.js';
+import { apm2 } from '../apm2/apm2.js';
+import { episodeChecker } from '../apm2/episode-checker.js';
+import { adapterProfileChecker } from '../apm2/profile-checker.js';
+import { cgf } from '../cgf/cgf.js';
+import { clasper } from '../clasper/clasper.js';
 import { claudeCode } from '../claude-code/index.js';
 import { codex } from '../codex/index.js';
 import { litellm } from '../litellm/index.js';
-import { openclaw, openclawPipeline } from '../openclaw/index.js';
+import { openclaw } from '../openclaw/openclaw.js';
+import { openclawPipeline } from '../openclaw/pipeline.js';
 import { otlp } from '../otlp/index.js';
 import type { Checker, Host } from './host.js';
 
