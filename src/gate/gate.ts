@@ -112,8 +112,11 @@ export interface GateCall {
   /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
   readonly start?: boolean | undefined;
   readonly coverage?: Coverage | undefined;
-  /** What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said. */
-  readonly found?: Pick<Advice, 'checks' | 'denial'> | undefined;
+  /**
+   * What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said. Where another
+   * policy was asked, its name and digest are recorded as the decision's, and its code as that of an allowed call.
+   */
+  readonly found?: Pick<Advice, 'checks' | 'denial' | 'code' | 'policyId' | 'policyDigest'> | undefined;
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
@@ -661,7 +664,12 @@ export class Gate {
       ...(isRewritten ? [{ check: `asked:${asked.b64}`, result: 'pass', code: 'REWRITTEN' } as const] : []),
     ];
     const denial = found?.denial ?? advice.denial;
-    return { ...(advisers.length > 0 ? advice : {}), checks, ...defined({ denial }) };
+    const { code, policyId, policyDigest } = found ?? {};
+    return {
+      ...(advisers.length > 0 ? advice : {}),
+      checks,
+      ...defined({ denial, code, policyId, policyDigest }),
+    };
   }
 
   #keep(
