@@ -1,3 +1,19 @@
-/** `northroot/hosts/cgf`: CGF HostAdapter. */
+/** `northroot/hosts/cgf`: CGF HostAdapter, its records and a HostAdapter that acts. */
 
 export { cgf } from './cgf.js';
+export {
+  type ActionOutcome,
+  type AllowedAction,
+  CgfAdapter,
+  type CgfAction,
+  type CgfAdapterOptions,
+  type CgfAudit,
+  CgfDeniedError,
+  type CgfGuardOptions,
+  type CgfHostConfig,
+  type ConstraintHandler,
+  grantsWhereAny,
+} from './live/adapter.js';
+export type { LiveDecision } from './live/decision.js';
+export type { EventSink, LiveVocabulary } from './live/events.js';
+export type { FailModeRow } from './live/fail-modes.js';
