@@ -13,7 +13,13 @@ import {
 import type { HostFinding } from '../../../src/hosts/shared/host.js';
 import { AGENT, filePlace, grant, openLive } from '../../agent/support.js';
 import type { GrantOptions } from '../../../src/log/policy/draft-grant.js';
-import { type Asked, type Said, type ScriptedServer, serveScript } from '../live/scripted-server.js';
+import {
+  type Asked,
+  type Json,
+  type Said,
+  type ScriptedServer,
+  serveScript,
+} from '../live/scripted-server.js';
 
 export const TABLE = [
   ['tool_call', 'high', 'fail_closed'],
@@ -83,8 +89,8 @@ export interface OpenedAdapter {
   readonly adapter: CgfAdapter;
   readonly path: string;
   /** The last record that decides on an action. */
-  readonly decided: () => Record<string, any>;
-  readonly events: () => any[];
+  readonly decided: () => Json;
+  readonly events: () => Json[];
   readonly verdict: () => Promise<string>;
   /** Rules and codes of what an import of the adapter's own log finds. */
   readonly found: () => string[];
@@ -114,10 +120,10 @@ export async function openAdapter(
     ...options,
   });
   onTestFinished(() => adapter.close());
-  const events = (): any[] => place.events();
+  const events = (): Json[] => place.events();
   return {
     ...{ adapter, path: place.path, events, verdict: place.verdict, log, problems },
-    decided: () => events().findLast((each) => each.authorization?.kind === 'action') as Record<string, any>,
+    decided: () => events().findLast((each) => each.authorization?.kind === 'action') as Json,
     found: () => codesIn(log),
   };
 }

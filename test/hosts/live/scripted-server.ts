@@ -5,11 +5,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
+/** Whatever JSON there is. */
+export type Json = ReturnType<typeof JSON.parse>;
+
 export interface Asked {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  readonly body: any;
+  readonly body: Json;
 }
 
 /** Text is sent as it is, anything else as JSON. `hang`: no answer ever; `drop`: the connection ends. */

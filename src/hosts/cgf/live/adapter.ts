@@ -260,6 +260,8 @@ interface Observed extends Proposal {
   readonly action: CgfAction;
   readonly params: JsonObject;
   readonly body: JsonObject;
+  readonly context: JsonObject;
+  readonly signals: JsonObject;
   readonly source: SourceObject;
   readonly tool: string;
 }
@@ -286,7 +288,6 @@ export class CgfAdapter {
   readonly #exchange: CgfExchange;
   readonly #events: EventLog;
   readonly #teller: Teller;
-  readonly #timeoutMs: number;
   readonly #own: FailModes | undefined;
   readonly #folder: string | undefined;
   readonly #principal: string;
@@ -316,7 +317,6 @@ export class CgfAdapter {
     const endpoint = endpointOf('CgfAdapter: endpoint', options.endpoint);
     this.gate = gate ?? new Gate(ledger as LiveLedger);
     this.#options = options;
-    this.#timeoutMs = timeoutMs;
     this.#own = failModes === undefined ? undefined : FailModes.of(failModes);
     this.#exchange = new CgfExchange({ endpoint, token: options.token, timeoutMs, circuit: options.circuit });
     const context = { endpoint: endpoint.href, timeoutMs };
@@ -370,9 +370,15 @@ export class CgfAdapter {
     await this.#keepRegistered();
     const observed = this.#observe(action);
     this.#tell(observed, this.#teller.proposed(observed));
-    const enforced = await this.#enforce(observed, signal);
-    signal?.throwIfAborted();
-    const decided = await this.#decide(observed, enforced, options);
+    let decided: Decided;
+    try {
+      const enforced = await this.#enforce(observed, signal);
+      signal?.throwIfAborted();
+      decided = await this.#decide(observed, enforced, options);
+    } catch (error) {
+      this.#tell(observed, this.#teller.withdrawn(observed));
+      throw error;
+    }
     const { verdict, decision } = decided;
     this.#tell(observed, this.#teller.settled(observed, verdict), verdict.decisionId);
     if (verdict.act !== 'run') {
@@ -427,6 +433,8 @@ export class CgfAdapter {
   /** The proposal as it is sent. */
   #observe(action: CgfAction): Observed {
     const { actionType, riskTier = 'medium', contextRefs = [], priority, proposalId } = action;
+    const context = plainObject('context', action.context ?? {});
+    const signals = plainObject('capacitySignals', action.capacitySignals ?? {});
     if (!ACTION_TYPES.includes(actionType))
       throw new RangeError(`guard: actionType: expected ${ACTION_TYPES.join(', ')}`);
     if (proposalId !== undefined && !PROPOSAL_ID.test(proposalId))
@@ -454,22 +462,29 @@ export class CgfAdapter {
     const hash = pythonSha256(sourceOf(params), 'py-json-sorted-spaced-ascii').slice(0, 16);
     return {
       ...{ id, adapterId: this.adapterId, actionType, riskTier: body['risk_tier'] as string, toolName },
-      ...{ paramsHash: hash, action, params, body, source, tool: toolOf(toolName ?? `cgf.${actionType}`) },
+      ...{
+        paramsHash: hash,
+        action,
+        params,
+        body,
+        context,
+        signals,
+        source,
+        tool: toolOf(toolName ?? `cgf.${actionType}`),
+      },
     };
   }
 
   /** Asks the server, and applies what it says. */
   async #enforce(observed: Observed, signal: AbortSignal | undefined): Promise<Enforced> {
-    const { action, adapterId, body, params } = observed;
+    const { adapterId, body, params, context, signals } = observed;
     const answer = await this.#exchange.evaluate(
       {
         schema_version: SCHEMA_VERSION,
         ...(this.#registration === undefined ? {} : { adapter_id: adapterId }),
         host_config: this.#hostConfig(),
         proposal: body,
-        context: action.context === undefined ? {} : plainObject('context', action.context),
-        capacity_signals:
-          action.capacitySignals === undefined ? {} : plainObject('capacitySignals', action.capacitySignals),
+        ...{ context, capacity_signals: signals },
       },
       signal,
     );

@@ -21,6 +21,8 @@ export interface Teller {
   readonly proposed: (proposal: Proposal) => readonly Told[];
   /** Before anything runs. */
   readonly settled: (proposal: Proposal, verdict: Verdict) => readonly Told[];
+  /** When the host gives it up before it is decided on. */
+  readonly withdrawn: (proposal: Proposal) => readonly Told[];
   /** When its outcome waits to be reported. */
   readonly done: (proposal: Proposal, verdict: Verdict, ended: Ended) => readonly Told[];
 }
@@ -115,6 +117,7 @@ export function ratifiedTeller(context: TellerContext): Teller {
         }
       }
     },
+    withdrawn: ({ id }) => [['proposal_revoked', { proposal_id: id, revoked_by: 'host' }]],
     done: (proposal, verdict, { ran, actualCost, sideEffects }) => [
       [
         'outcome_logged',
@@ -206,6 +209,8 @@ export function draftTeller(context: TellerContext): Teller {
           ];
       }
     },
+    // It has no event for it.
+    withdrawn: () => [],
     done: (proposal, verdict, { ran, actualCost, outcomeHash }) => {
       const { id } = proposal;
       const of = ids(proposal, verdict);
