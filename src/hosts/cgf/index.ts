@@ -15,5 +15,5 @@ export {
   grantsWhereAny,
 } from './live/adapter.js';
 export type { LiveDecision } from './live/decision.js';
-export type { EventSink, LiveVocabulary } from './live/events.js';
+export type { EventSink, LiveVocabulary } from './live/event-log.js';
 export type { FailModeRow } from './live/fail-modes.js';

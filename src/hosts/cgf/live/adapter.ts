@@ -28,6 +28,7 @@ import {
 import type { VerifyState } from '../../../rules/verify/state.js';
 import { notStated } from '../../shared/claims.js';
 import type { CircuitOptions } from '../../shared/live/circuit-breaker.js';
+import { foreignCode } from '../../shared/live/foreign-code.js';
 import { Outbox } from '../../shared/live/outbox.js';
 import { type RanCall, runDecided } from '../../shared/live/run-decided.js';
 import { codeOf, factText, principalOf, toolOf } from '../../shared/names.js';
@@ -36,7 +37,7 @@ import { pythonSha256 } from '../../shared/forms/python.js';
 import { costOf, estimateOf } from '../amounts.js';
 import { ACTION_TYPES, RISK_TIERS } from '../vocabulary.js';
 import { type LiveDecision, readDecision } from './decision.js';
-import { EventLog, type EventSink, type LiveVocabulary } from './events.js';
+import { EventLog, type EventSink, type LiveVocabulary } from './event-log.js';
 import { CgfExchange, type NoAnswer } from './exchange.js';
 import { type FailModeRow, FailModes } from './fail-modes.js';
 import { draftTeller, ratifiedTeller, type Teller } from './tell.js';
@@ -519,7 +520,10 @@ export class CgfAdapter {
   async #apply(observed: Observed, decision: LiveDecision): Promise<Enforced> {
     const { params, riskTier } = observed;
     const of = { decision, decisionId: decision.id, justification: decision.justification } as const;
-    const code = decision.reasonCode === undefined ? `CGF_${decision.decision}` : codeOf(decision.reasonCode);
+    const code =
+      decision.reasonCode === undefined
+        ? `CGF_${decision.decision}`
+        : foreignCode('CGF', decision.reasonCode);
     const by = (act: Act): Enforced => ({
       verdict: { by: 'decision', act, code, ...of },
       params,
@@ -656,9 +660,7 @@ export class CgfAdapter {
     const decision = await this.gate.decide(
       {
         ...{ ref: observed.id, principal: this.#principal, tool, params: recorded },
-        reserve: Object.fromEntries(
-          estimateOf(source).map(({ unit, amount }) => [unit, amount]),
-        ) as AmountsByUnit,
+        reserve: Object.fromEntries(estimateOf(source).map(({ unit, amount }) => [unit, amount])),
         intent: {
           ...{ action_type: actionType, action_params: observed.params, context_refs: body['context_refs'] },
           risk_tier: riskTier,

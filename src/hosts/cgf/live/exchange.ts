@@ -60,7 +60,8 @@ export class CgfExchange {
   async report(body: object): Promise<Delivery> {
     const { status } = await this.#send('v1/outcomes/report', body, REPORT_TIMEOUT_MS);
     if (status >= 200 && status < 300) return 'taken';
-    return status >= 500 || PASSING.includes(status) ? 'later' : 'refused';
+    if (PASSING.includes(status) || GATEWAY.includes(status)) return 'later';
+    return status >= 500 ? 'failed' : 'refused';
   }
 
   async #ask(path: string, body: object, signal?: AbortSignal): Promise<Exchanged> {

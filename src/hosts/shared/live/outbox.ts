@@ -10,8 +10,11 @@ import { isJsonObject, type JsonObject } from '../../../base/json/value.js';
 import type { FileSystem } from '../../../log/fs/file-system.js';
 import { QueueFolder } from '../../../log/fs/queue-folder.js';
 
-/** What became of an entry: it was taken; it never will be; nobody answered, or not now. */
-export type Delivery = 'taken' | 'refused' | 'later';
+/**
+ * What became of an entry: it was taken; it never will be; nobody answered, or not now; the other system failed at it, so that after some
+ * times it is given up.
+ */
+export type Delivery = 'taken' | 'refused' | 'later' | 'failed';
 
 export interface OutboxOptions {
   /** Sends an entry; what it throws means `later`. */
@@ -25,6 +28,8 @@ export interface OutboxOptions {
 
 const DEFAULT_MAX_ENTRIES = 10_000;
 const MAX_ENTRY_BYTES = 4 * 1024 * 1024;
+/** With the pauses between them, about nine minutes. */
+const MAX_FAILURES = 20;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
 
@@ -33,6 +38,8 @@ export class Outbox {
   readonly #folder: QueueFolder;
   readonly #options: OutboxOptions;
   #count: number;
+  /** How often the entry was failed at that is next. */
+  #failed: { readonly name: string; readonly times: number } | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
@@ -151,11 +158,17 @@ export class Outbox {
     if (entry === undefined) return true;
     const delivery =
       entry === 'broken' ? 'refused' : await send(entry.kind, entry.body).catch(() => 'later' as const);
-    if (delivery === 'later') return false;
+    if (delivery === 'later' || (delivery === 'failed' && !this.#isGivenUp(name))) return false;
     await this.#folder.remove(name);
     if (entry === 'broken') onRefused(undefined, undefined);
-    else if (delivery === 'refused') onRefused(entry.kind, entry.body);
+    else if (delivery !== 'taken') onRefused(entry.kind, entry.body);
     return true;
+  }
+
+  #isGivenUp(name: string): boolean {
+    const times = (this.#failed?.name === name ? this.#failed.times : 0) + 1;
+    this.#failed = { name, times };
+    return times >= MAX_FAILURES;
   }
 }
 
