@@ -112,8 +112,11 @@ export interface GateCall {
   /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
   readonly start?: boolean | undefined;
   readonly coverage?: Coverage | undefined;
-  /** What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said. */
-  readonly found?: Pick<Advice, 'checks' | 'denial'> | undefined;
+  /**
+   * What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said; a rule of
+   * approval holds besides those of the grants, instead of an adviser's.
+   */
+  readonly found?: Pick<Advice, 'checks' | 'denial' | 'approval'> | undefined;
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
@@ -232,6 +235,7 @@ const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   modelId: 'string',
   provider: 'string',
   pricingSnapshotDigest: 'object',
+  source: 'object',
   output: 'any',
   outputDigest: 'object',
   errorCode: 'string',
@@ -661,7 +665,8 @@ export class Gate {
       ...(isRewritten ? [{ check: `asked:${asked.b64}`, result: 'pass', code: 'REWRITTEN' } as const] : []),
     ];
     const denial = found?.denial ?? advice.denial;
-    return { ...(advisers.length > 0 ? advice : {}), checks, ...defined({ denial }) };
+    const approval = found?.approval ?? advice.approval;
+    return { ...(advisers.length > 0 ? advice : {}), checks, ...defined({ denial, approval }) };
   }
 
   #keep(
@@ -927,7 +932,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
-  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest, source } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
   const since = parseTimestamp(kept.since);
   const end = parseTimestamp(endedAt);
@@ -948,7 +953,7 @@ function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now:
       meterUsed,
       outcome,
       ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
-      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
+      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest, source }),
       meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
     },
     { unmetered: unmetered ?? 'charge' },
