@@ -9,7 +9,7 @@ import { canonicalBytesWithout } from '../../../base/json/omit-undefined.js';
 import type { SourceObject } from '../../../base/json/source-json.js';
 import type { JsonObject } from '../../../base/json/value.js';
 import { sha256Digest } from '../../../base/value/digest.js';
-import { meters } from '../../../base/value/meter.js';
+import { type AmountsByUnit, meters } from '../../../base/value/meter.js';
 import { compareQuantities, formatQuantity, type Quantity } from '../../../base/value/quantity.js';
 import { compareTimestamps } from '../../../base/value/timestamp.js';
 import { isToolPattern } from '../../../base/value/tool.js';
@@ -100,13 +100,13 @@ export async function requestExecution(asked: Asked, body: SourceObject): Promis
     assertOf(body, adapter);
   } catch (error) {
     const reason = 'the token is for another adapter';
-    await recordDenial(asked, paramsOf(asked, request), 'ADAPTER_SCOPE_MISMATCH', reason);
+    await recordDenial(asked, paramsOf(asked.adapter, request), 'ADAPTER_SCOPE_MISMATCH', reason);
     throw error;
   }
   const others = request.capabilities.filter((each) => !adapter.capabilities.includes(each));
   if (others.length > 0) {
     const reason = 'the token has not all of the capabilities';
-    await recordDenial(asked, paramsOf(asked, request), 'CAPABILITY_NOT_ALLOWED', reason);
+    await recordDenial(asked, paramsOf(asked.adapter, request), 'CAPABILITY_NOT_ALLOWED', reason);
     throw new Refusal(403, 'Capability not allowed', undefined, { capabilities: others });
   }
   const known = book.execution(adapter.principal, costKeyOf(request.executionId));
@@ -150,7 +150,7 @@ async function decideRequest(asked: Asked, request: Request): Promise<object> {
     return toDenied(request, decision.code, decision.reason ?? decision.code, parent);
   }
   const { parent, code, reason } = denied;
-  await recordDenial(asked, paramsOf(asked, request), code, reason, { grantId: parent?.id });
+  await recordDenial(asked, paramsOf(asked.adapter, request), code, reason, { grantId: parent?.id });
   return toDenied(request, code, reason, parent);
 }
 
@@ -180,7 +180,7 @@ async function evaluateUnder(
   request: Request,
   { maxCost, maxSteps }: Limits,
 ): Promise<AuthorizationDecision> {
-  const digest = sha256Digest(canonicalBytesWithout(paramsOf(asked, request)));
+  const digest = sha256Digest(canonicalBytesWithout(paramsOf(asked.adapter, request)));
   const reserve = {
     calls: '1',
     ...(maxCost === '0' ? {} : { [USD]: maxCost }),
@@ -242,11 +242,10 @@ async function decideUnder(
   asks: boolean,
 ): Promise<GateDecision> {
   const { gate, adapter, book, facts, settings } = asked;
-  const cost = grant.caps.get(USD) ?? ZERO;
   const { approval } = settings;
   const decision = await gate.decide({
     ...callOf(asked, grant, request, COST),
-    ...(compareQuantities(cost, ZERO) === 0 ? {} : { reserve: { [USD]: formatQuantity(cost) } }),
+    reserve: costOf(grant),
     ...(asks && approval !== undefined
       ? { found: { checks: [], approval: { approvers: approval.approvers } } }
       : {}),
@@ -267,6 +266,12 @@ async function decideUnder(
     at: gate.ledger.now(),
   });
   return decision;
+}
+
+/** What the execution may cost. Nothing is reserved of nothing. */
+function costOf({ caps }: KnownGrant): AmountsByUnit {
+  const cost = caps.get(USD) ?? ZERO;
+  return compareQuantities(cost, ZERO) === 0 ? {} : { [USD]: formatQuantity(cost) };
 }
 
 /** Reserves steps for the report of them. */
@@ -290,7 +295,7 @@ function callOf(asked: Asked, grant: KnownGrant, request: Named, ref: string): G
     principal: asked.adapter.principal,
     grantId: grant.id,
     tool: EXECUTION_TOOL,
-    params: ref === COST ? paramsOf(asked, request) : { execution_id: request.executionId },
+    params: ref === COST ? paramsOf(asked.adapter, request) : { execution_id: request.executionId },
     ttlMs: ttlOf(asked, grant.expiresAt),
     coverage: 'hook',
   };
@@ -298,7 +303,7 @@ function callOf(asked: Asked, grant: KnownGrant, request: Named, ref: string): G
 
 /** What an approval is for: the execution, what it may do, and the whole request by its digest. */
 function paramsOf(
-  { adapter: { tenant, workspace, adapterId } }: Asked,
+  { tenant, workspace, adapterId }: Pick<Adapter, 'tenant' | 'workspace' | 'adapterId'>,
   { executionId, capabilities, requestHash }: Named,
 ): JsonObject {
   return {
@@ -413,7 +418,7 @@ function alreadyUsed(): Refusal {
 
 /** Answers `POST /api/decisions/ID/resolve`: of an approver, who is known by the service's own tokens. */
 export async function resolveDecision(
-  { gate, book, approvers, approver }: Pick<Asked, 'gate' | 'book'> & {
+  { approvers, approver, ...own }: Pick<Asked, 'gate' | 'book' | 'settings'> & {
     readonly approvers: ReadonlyMap<string, LiveLedger> | undefined;
     readonly approver: string;
   },
@@ -426,10 +431,10 @@ export async function resolveDecision(
     throw invalidPayload({ action: 'Expected approve, deny or approve_with_override' });
   if ([...(textAt(body, 'justification') ?? '')].length < MIN_JUSTIFICATION)
     throw invalidPayload({ justification: `String must contain at least ${MIN_JUSTIFICATION} character(s)` });
+  const { gate, book } = own;
   const decision = book.decision(id);
   if (decision === undefined) throw new Refusal(404, 'Decision not found');
-  const principal = adapterPrincipal(decision.tenant, decision.adapterId);
-  const { status } = await stateOf({ gate, book, adapter: { principal } }, decision);
+  const { status } = await stateOf(own, decision);
   if (status !== 'pending') throw new Refusal(409, 'Decision already resolved');
   const ledger = approvers?.get(approver) ?? gate.ledger;
   if (action === 'deny') await ledger.reject(id, { principalId: approver });
@@ -438,7 +443,7 @@ export async function resolveDecision(
     await ledger.approve(id, { principalId: approver, code });
   }
   await book.sync();
-  const now = await stateOf({ gate, book, adapter: { principal } }, decision);
+  const now = await stateOf(own, decision);
   return {
     decision: {
       decision_id: id,
@@ -462,20 +467,46 @@ interface DecisionState {
 
 /** What has become of a request for approval, by the ledger. */
 async function stateOf(
-  { gate, book, adapter: { principal } }: Pick<Asked, 'gate' | 'book'> & { readonly adapter: Pick<Adapter, 'principal'> },
-  { id, grantId, executionId, expiresAt }: KnownDecision,
+  own: Pick<Asked, 'gate' | 'book' | 'settings'>,
+  decision: KnownDecision,
 ): Promise<DecisionState> {
-  const execution = book.execution(principal, costKeyOf(executionId));
-  if (execution?.grantId === grantId)
+  const { gate, book } = own;
+  const principal = adapterPrincipal(decision.tenant, decision.adapterId);
+  const execution = book.execution(principal, costKeyOf(decision.executionId));
+  if (execution?.grantId === decision.grantId)
     return { status: 'approved', resolution: { action: 'approve' }, usedAt: execution.at };
-  const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === id);
+  const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === decision.id);
   if (request?.status === 'rejected') return { status: 'denied', resolution: { action: 'deny' }, usedAt: null };
-  const isOver = compareTimestamps(gate.ledger.now(), expiresAt) >= 0;
+  const isOver = compareTimestamps(gate.ledger.now(), decision.expiresAt) >= 0;
   if (request === undefined || request.status === 'ended' || isOver)
     return { status: 'expired', resolution: null, usedAt: null };
-  if (request.status === 'waiting') return { status: 'pending', resolution: null, usedAt: null };
+  if (request.status === 'waiting' && !(await isApproved(own, decision, principal)))
+    return { status: 'pending', resolution: null, usedAt: null };
   const [actor = null] = request.approvals.map(({ principalId }) => principalId);
   return { status: 'approved', resolution: { action: 'approve', actor }, usedAt: null };
+}
+
+/** Whether the approvals are enough for the rule of the face, which the ledger does not know. */
+async function isApproved(
+  { gate, book, settings }: Pick<Asked, 'gate' | 'book' | 'settings'>,
+  decision: KnownDecision,
+  principal: string,
+): Promise<boolean> {
+  const grant = book.grant(decision.grantId);
+  if (grant === undefined || !decision.asks || settings.approval === undefined) return false;
+  const { approvers } = settings.approval;
+  const digest = sha256Digest(canonicalBytesWithout(paramsOf(decision, decision)));
+  const answer = await gate.ledger.evaluate({
+    principalId: principal,
+    grantId: grant.id,
+    toolName: EXECUTION_TOOL,
+    paramsDigest: digest,
+    intentDigest: digest,
+    meters: meters({ calls: '1', ...costOf(grant) }),
+    advice: { checks: [], approval: { approvers } },
+  });
+  // What is denied for another reason was approved: consuming says why it is not allowed.
+  return answer.decisionCode !== APPROVAL_REQUIRED;
 }
 
 /** @throws Refusal 404, 403 */

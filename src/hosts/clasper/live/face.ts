@@ -180,7 +180,7 @@ async function route(
   if (path.startsWith('/ops/') || verb === 'resolve') {
     const bearer = bearerFor('approve');
     const body = readObject(assertJson(request));
-    const own = { gate, book: await bookOf(gate) };
+    const own = { gate, book: await bookOf(gate), settings };
     if (verb === undefined) return setTelemetryKey(own, body, path.endsWith('/revoke'));
     const approver = whoOf(bearer, textAt(body, 'principal'));
     facts.principal = approver;
