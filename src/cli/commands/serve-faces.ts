@@ -6,6 +6,7 @@ import { usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import type { FacePlace } from './face-place.js';
 import { addCgfOptions, type CgfFaceChoice, makeCgfFace } from './face-cgf.js';
+import { addClasperOptions, type ClasperFaceChoice, makeClasperFace } from './face-clasper.js';
 
 /** What a face adds to the command. */
 interface FaceEntry {
@@ -15,7 +16,7 @@ interface FaceEntry {
 }
 
 /** Options of all faces. */
-type FaceOptions = CgfFaceChoice;
+type FaceOptions = CgfFaceChoice & ClasperFaceChoice;
 
 /** Faces, with what they are made of. */
 export interface FaceChoice extends FaceOptions {
@@ -24,6 +25,7 @@ export interface FaceChoice extends FaceOptions {
 
 const FACES: ReadonlyMap<string, FaceEntry> = new Map([
   ['cgf', { addOptions: addCgfOptions, make: makeCgfFace }],
+  ['clasper', { addOptions: addClasperOptions, make: makeClasperFace }],
 ]);
 
 /** Adds `--face`, and the options of every face. */

@@ -12,9 +12,18 @@ describe('an execution', () => {
     const tool = await authorize(send);
     expect(tool).toMatchObject({ status: 200, body: { decision: 'allow' } });
     console.log(JSON.stringify(allowed.body), JSON.stringify(tool.body));
-    for (const [type, payload] of [['cost', COST], ['metrics', METRICS]] as const) {
-      expect(await send('POST', `/api/ingest/${type}`, envelope(type, payload))).toMatchObject({ status: 200, body: { status: 'ok' } });
-      expect(await send('POST', `/api/ingest/${type}`, envelope(type, payload))).toMatchObject({ status: 200, body: { status: 'duplicate' } });
+    for (const [type, payload] of [
+      ['cost', COST],
+      ['metrics', METRICS],
+    ] as const) {
+      expect(await send('POST', `/api/ingest/${type}`, envelope(type, payload))).toMatchObject({
+        status: 200,
+        body: { status: 'ok' },
+      });
+      expect(await send('POST', `/api/ingest/${type}`, envelope(type, payload))).toMatchObject({
+        status: 200,
+        body: { status: 'duplicate' },
+      });
     }
     for (const e of events()) console.log(JSON.stringify(e).slice(0, 600));
     expect(await verdict()).toBe('ok');

@@ -23,9 +23,12 @@ export const OPERATOR = 'human:operator';
 export const HOST = `service:clasper/${TENANT}`;
 export const ADAPTER = `agent:clasper/${TENANT}/openclaw`;
 
+/** JSON of which each test knows what it looks at. */
+export type Json = Record<string, never>;
+
 export interface Reply {
   readonly status: number;
-  readonly body: Record<string, any>;
+  readonly body: Json;
 }
 
 export type Send = (
@@ -43,14 +46,20 @@ export interface Live {
   /** As the adapter, unless headers say otherwise. */
   readonly send: Send;
   readonly ask: (body?: object) => Promise<Reply>;
-  readonly events: () => Record<string, any>[];
+  readonly events: () => Json[];
   readonly verdict: () => Promise<string>;
   /** Another service over the same ledger. */
-  readonly another: (options?: Partial<ClasperFaceOptions>) => Promise<Pick<Live, 'send' | 'gate' | 'server'>>;
+  readonly another: (
+    options?: Partial<ClasperFaceOptions>,
+  ) => Promise<Pick<Live, 'send' | 'gate' | 'server'>>;
 }
 
 /** A token as the contract has it. */
-export function token(claims: object = {}, secret = SECRETS.adapter, header: object = { alg: 'HS256' }): string {
+export function token(
+  claims: object = {},
+  secret = SECRETS.adapter,
+  header: object = { alg: 'HS256' },
+): string {
   const now = Math.floor(Date.now() / 1000);
   const whole = {
     type: 'adapter',
@@ -68,8 +77,8 @@ export function token(claims: object = {}, secret = SECRETS.adapter, header: obj
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
 }
 
-export function claimsOf(text: string): Record<string, any> {
-  return JSON.parse(Buffer.from(text.split('.')[1], 'base64url').toString()) as Record<string, any>;
+export function claimsOf(text: string): Json {
+  return JSON.parse(Buffer.from(text.split('.')[1], 'base64url').toString()) as Json;
 }
 
 /** A grant for the tenant, unless bounds say otherwise. */
@@ -95,7 +104,7 @@ export async function live(
     ...BOUNDS,
     ...bounds,
     ...(now === undefined ? {} : { occurredAt: now() }),
-  } as GrantOptions);
+  });
   const { eventId: grantId } = await ledger.append({ event: grant });
   await ledger.close();
   const another: Live['another'] = async (more = {}) => {
@@ -113,11 +122,12 @@ export async function live(
     return { gate, server, send: sender(socket) };
   };
   const { gate, server, send } = await another();
-  const ask = (body: object = {}): Promise<Reply> => send('POST', '/api/execution/request', executionRequest(body));
+  const ask = (body: object = {}): Promise<Reply> =>
+    send('POST', '/api/execution/request', executionRequest(body));
   return {
     path: place.path,
     ...{ gate, server, send, ask, grantId, another },
-    events: () => place.events() as Record<string, any>[],
+    events: () => place.events() as Json[],
     verdict: place.verdict,
   };
 }
@@ -194,7 +204,7 @@ export function envelope(type: string, payload: object, edit: object = {}): obje
 }
 
 /** An envelope whose payload was edited, hashed and signed again. */
-export function resign(edited: any): any {
+export function resign(edited: Json): object {
   const head = { ...edited, payload_hash: stableHash(source(edited.payload)) };
   const signature = signBytes(null, envelopeSigningInput(source(head)), KEY).toString('base64url');
   return { ...head, signature };
@@ -229,7 +239,12 @@ export async function register(send: Send): Promise<void> {
   for (const { status, body } of replies) if (status !== 200) throw new Error(JSON.stringify(body));
 }
 
-export const COST = { cost_usd: 0.25, input_tokens: 10, output_tokens: 5, recorded_at: '2026-02-06T14:12:33Z' };
+export const COST = {
+  cost_usd: 0.25,
+  input_tokens: 10,
+  output_tokens: 5,
+  recorded_at: '2026-02-06T14:12:33Z',
+};
 export const METRICS = { step_count: 3, duration_ms: 1000, recorded_at: '2026-02-06T14:12:33Z' };
 
 export function authorize(send: Send, body: object = {}): Promise<Reply> {

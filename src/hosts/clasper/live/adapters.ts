@@ -1,6 +1,6 @@
 /** Who asks: an adapter, by its token. */
 
-import { SourceObject } from '../../../base/json/source-json.js';
+import type { SourceObject } from '../../../base/json/source-json.js';
 import type { HttpRequest } from '../../../base/platform/serve-http.js';
 import { listAt, textAt, valueAt } from '../../shared/values.js';
 import { adapterPrincipal, hostPrincipal } from '../desk.js';
@@ -23,11 +23,11 @@ export interface Adapter {
 /** @throws Refusal 401 without a token, 403 for one that is not valid */
 export function readAdapter(request: HttpRequest, secret: string, expected: JwtExpectation): Adapter {
   const token = request.headers['x-adapter-token'];
-  if (token === undefined || token === '')
-    throw new Refusal(401, 'Missing adapter token', 'missing_token');
+  if (token === undefined || token === '') throw new Refusal(401, 'Missing adapter token', 'missing_token');
   const claims = verifyJwt(token, secret, expected);
   if (claims === undefined) throw new Refusal(403, 'Invalid adapter token', 'invalid_token');
-  if (textAt(claims, 'type') !== 'adapter') throw new Refusal(403, 'Invalid adapter token type', 'invalid_token');
+  if (textAt(claims, 'type') !== 'adapter')
+    throw new Refusal(403, 'Invalid adapter token type', 'invalid_token');
   const [adapterId, tenant, workspace] = [
     textAt(claims, 'adapter_id'),
     textAt(claims, 'tenant_id'),
@@ -51,7 +51,11 @@ export function readAdapter(request: HttpRequest, secret: string, expected: JwtE
 }
 
 /** Whether an object that names an adapter, a tenant or a workspace names this adapter's. */
-export function isOf(object: SourceObject, { adapterId, tenant, workspace }: Adapter, needsAll = true): boolean {
+export function isOf(
+  object: SourceObject,
+  { adapterId, tenant, workspace }: Adapter,
+  needsAll = true,
+): boolean {
   const same = (name: string, own: string): boolean => {
     const stated = valueAt(object, name);
     return stated === own || (!needsAll && stated === undefined);

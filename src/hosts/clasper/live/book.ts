@@ -102,7 +102,8 @@ export class Book {
 
   /** @throws TypeError for a ledger that is not in files; NorthrootError as the ledger is read */
   static async open(gate: Gate): Promise<Book> {
-    if (!gate.ledger.isInFiles) throw new TypeError('clasperFace: expected a ledger that was opened by its path');
+    if (!gate.ledger.isInFiles)
+      throw new TypeError('clasperFace: expected a ledger that was opened by its path');
     const book = new Book(gate);
     await book.#read();
     return book;
@@ -142,7 +143,9 @@ export class Book {
   /** A version of an adapter; without one the last that was registered. */
   adapter(tenant: string, adapterId: string, version?: string): KnownAdapter | undefined {
     if (version !== undefined) return this.#adapters.get(keyOf(tenant, adapterId, version));
-    return [...this.#adapters.values()].findLast((each) => each.tenant === tenant && each.adapterId === adapterId);
+    return [...this.#adapters.values()].findLast(
+      (each) => each.tenant === tenant && each.adapterId === adapterId,
+    );
   }
 
   /** The tenants that have an adapter of this name. */
@@ -177,7 +180,8 @@ export class Book {
     const type = event['event_type'];
     if (type === 'authorization') this.#takeAuthorization(event as unknown as AuthorizationEvent, eventId);
     else if (type === 'execution') this.#takeExecution(event, seq);
-    else if (typeof type === 'string' && type.startsWith(`x.${SYSTEM}.`)) this.#takeEvidence(type, event, seq);
+    else if (typeof type === 'string' && type.startsWith(`x.${SYSTEM}.`))
+      this.#takeEvidence(type, event, seq);
   }
 
   async #read(): Promise<void> {
@@ -185,7 +189,8 @@ export class Book {
     // What is appended while the file is read is seen twice.
     void this.#follow();
     const source = await openLedgerSource(this.#gate.ledger.path);
-    for await (const { event, seq, eventId } of readRecords(source)) this.take(event as JsonObject, seq, eventId);
+    for await (const { event, seq, eventId } of readRecords(source))
+      this.take(event, seq, eventId);
   }
 
   async #follow(): Promise<void> {
@@ -206,7 +211,11 @@ export class Book {
     if (source !== undefined || event.decision !== 'allow') return;
     if (!principal.startsWith(HOST_PREFIX) && !principal.startsWith(AGENT_PREFIX)) return;
     if (authorization.kind === 'grant') {
-      const { allowed_tools: tools = [], meter_caps: caps = [], expires_at: expiresAt } = authorization.bounds ?? {};
+      const {
+        allowed_tools: tools = [],
+        meter_caps: caps = [],
+        expires_at: expiresAt,
+      } = authorization.bounds ?? {};
       this.noteGrant({
         id: eventId,
         principal,
@@ -298,7 +307,7 @@ export class Book {
     const set = isSet
       ? {
           alg: text('key_alg'),
-          jwk: jwk as JsonObject,
+          jwk: jwk,
           keyId: textIn(event, 'key_id'),
           createdAt: updatedAt,
           revokedAt: undefined,
@@ -324,7 +333,7 @@ function textIn(event: JsonObject, name: string): string | undefined {
 
 function textsIn(event: JsonObject, name: string): readonly string[] {
   const value = event[name];
-  return Array.isArray(value) ? (value as JsonValue[]).filter((each) => typeof each === 'string') : [];
+  return Array.isArray(value) ? (value).filter((each) => typeof each === 'string') : [];
 }
 
 /** `sha256:…` of a digest of the host's form. */

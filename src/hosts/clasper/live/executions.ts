@@ -145,7 +145,7 @@ async function decideRequest(asked: Asked, request: Request): Promise<object> {
     const grant = await delegateTo(asked, parent, request, limits, asks);
     const decision = await decideUnder(asked, grant, request, asks);
     if (isAllow(decision)) return toAllowed(request, grant);
-    if (decision.effect === 'ask') return waitFor(asked, request, grant, decision, asks);
+    if (isAsk(decision)) return waitFor(asked, request, grant, decision, asks);
     await withdraw(asked, grant);
     return toDenied(request, decision.code, decision.reason ?? decision.code, parent);
   }
@@ -155,7 +155,9 @@ async function decideRequest(asked: Asked, request: Request): Promise<object> {
 }
 
 function asksApproval({ settings: { approval } }: Asked, capabilities: readonly string[]): boolean {
-  return approval !== undefined && capabilities.some((each) => matchesTool(approval.capabilities, toolOf(each)));
+  return (
+    approval !== undefined && capabilities.some((each) => matchesTool(approval.capabilities, toolOf(each)))
+  );
 }
 
 /** Of the tenant's grant as much as is asked for, and no more than is left. */
@@ -334,7 +336,11 @@ async function repeatAllowed(asked: Asked, request: Request, grantId: string): P
 
 /** What was delegated for an execution that may not run holds nothing; nobody is to act under it. */
 async function withdraw({ gate, adapter }: Asked, grant: KnownGrant): Promise<void> {
-  await gate.ledger.revoke(grant.id, { inFlight: 'finish', reason: 'NOT_ALLOWED', principalId: adapter.host });
+  await gate.ledger.revoke(grant.id, {
+    inFlight: 'finish',
+    reason: 'NOT_ALLOWED',
+    principalId: adapter.host,
+  });
 }
 
 async function waitFor(
@@ -418,7 +424,11 @@ function alreadyUsed(): Refusal {
 
 /** Answers `POST /api/decisions/ID/resolve`: of an approver, who is known by the service's own tokens. */
 export async function resolveDecision(
-  { approvers, approver, ...own }: Pick<Asked, 'gate' | 'book' | 'settings'> & {
+  {
+    approvers,
+    approver,
+    ...own
+  }: Pick<Asked, 'gate' | 'book' | 'settings'> & {
     readonly approvers: ReadonlyMap<string, LiveLedger> | undefined;
     readonly approver: string;
   },
@@ -476,7 +486,8 @@ async function stateOf(
   if (execution?.grantId === decision.grantId)
     return { status: 'approved', resolution: { action: 'approve' }, usedAt: execution.at };
   const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === decision.id);
-  if (request?.status === 'rejected') return { status: 'denied', resolution: { action: 'deny' }, usedAt: null };
+  if (request?.status === 'rejected')
+    return { status: 'denied', resolution: { action: 'deny' }, usedAt: null };
   const isOver = compareTimestamps(gate.ledger.now(), decision.expiresAt) >= 0;
   if (request === undefined || request.status === 'ended' || isOver)
     return { status: 'expired', resolution: null, usedAt: null };
@@ -522,7 +533,10 @@ function ownDecision({ adapter, book }: Asked, id: string): KnownDecision {
   return decision;
 }
 
-function idsOf({ adapter: { tenant, workspace, adapterId } }: Asked, { executionId }: KnownDecision): JsonObject {
+function idsOf(
+  { adapter: { tenant, workspace, adapterId } }: Asked,
+  { executionId }: KnownDecision,
+): JsonObject {
   return { tenant_id: tenant, workspace_id: workspace, adapter_id: adapterId, execution_id: executionId };
 }
 
@@ -624,8 +638,13 @@ function readRequest(body: SourceObject): Request {
   };
 }
 
-export function isAllow({ effect }: GateDecision): boolean {
-  return effect === 'allow' || effect === 'rewrite';
+/** Whether the ledger allows it. A gate in shadow would let everything through, and reserves nothing for what it denies. */
+export function isAllow({ effect, shadow }: GateDecision): boolean {
+  return shadow === undefined && (effect === 'allow' || effect === 'rewrite');
+}
+
+export function isAsk({ effect, shadow }: GateDecision): boolean {
+  return (shadow ?? effect) === 'ask';
 }
 
 function lesser(one: Quantity, other: Quantity | undefined): Quantity {

@@ -143,7 +143,11 @@ function toSettings({
   if (approvers.length === 0 || !approvers.every(isPrincipalPattern))
     throw new RangeError('clasperFace: approvers: expected patterns such as human:*');
   return {
-    secrets: { adapter, tool: tool ?? derive(adapter, 'tool'), decision: decision ?? derive(adapter, 'decision') },
+    secrets: {
+      adapter,
+      tool: tool ?? derive(adapter, 'tool'),
+      decision: decision ?? derive(adapter, 'decision'),
+    },
     audience,
     signatures,
     isCompatible: compatible,
@@ -163,7 +167,9 @@ function derive(secret: string, purpose: string): string {
 
 function routeOf(method: string, path: string): string | undefined {
   const [, , verb] = DECISION.exec(path) ?? [];
-  const starred = DECISION.test(path) ? `${method} /api/decisions/*${verb === undefined ? '' : `/${verb}`}` : undefined;
+  const starred = DECISION.test(path)
+    ? `${method} /api/decisions/*${verb === undefined ? '' : `/${verb}`}`
+    : undefined;
   const name = starred ?? `${method} ${path}`;
   return ROUTES.has(name) ? name : undefined;
 }
@@ -189,11 +195,14 @@ async function route(
   const now = secondsOf(gate.ledger.now());
   const adapter = readAdapter(request, settings.secrets.adapter, { now, audience: settings.audience });
   facts.principal = adapter.principal;
-  const body: SourceObject | undefined = method === 'POST' && part === '' ? readObject(assertJson(request)) : undefined;
+  const body: SourceObject | undefined =
+    method === 'POST' && part === '' ? readObject(assertJson(request)) : undefined;
   const known: Asked = { gate, book: await bookOf(gate), settings, adapter, facts, signal };
   if (body === undefined) {
     const id = decodePart(part);
-    return verb === undefined ? pollDecision(known, id) : consumeDecision(known, id, headers['x-decision-token']);
+    return verb === undefined
+      ? pollDecision(known, id)
+      : consumeDecision(known, id, headers['x-decision-token']);
   }
   if (path === '/adapters/register') return registerAdapter(known, body);
   if (path === '/api/execution/request') return requestExecution(known, body);

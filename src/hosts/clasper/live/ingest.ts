@@ -23,7 +23,7 @@ import { decideSteps } from './executions.js';
 import { appendEvidence, type Asked, COST, costKeyOf, METRICS, sourceOf } from './office.js';
 import { checkFields, type Fields, Refusal } from './refusal.js';
 import { telemetryKeyOf } from './registry.js';
-import { checkTrace, settleCalls, type TracedCall } from './traces.js';
+import { checkTrace, checkTraceForm, settleCalls, type TracedCall } from './traces.js';
 
 /** A report whose sender is known. */
 export interface Report {
@@ -73,11 +73,17 @@ const MESSAGES: Readonly<Record<string, string>> = {
 };
 
 /** Answers `POST /api/ingest/TYPE`. */
-export async function ingest(asked: Asked, type: ReportType, body: SourceObject, bytes: Uint8Array): Promise<object> {
+export async function ingest(
+  asked: Asked,
+  type: ReportType,
+  body: SourceObject,
+  bytes: Uint8Array,
+): Promise<object> {
   const { adapter, book } = asked;
   const payload = readPayload(asked, type, body);
   if (!isOf(payload, adapter)) throw new Refusal(403, 'Adapter scope mismatch');
   checkFields(payload, FIELDS[type]);
+  if (type === 'trace') checkTraceForm(payload);
   const report: Report = {
     type,
     payload,
@@ -94,7 +100,8 @@ export async function ingest(asked: Asked, type: ReportType, body: SourceObject,
     throw await refuse(asked, report, 'id_mismatch', `The envelope has another ${different.join(', ')}`);
   const execution = book.execution(adapter.principal, costKeyOf(report.executionId));
   const grant = book.grant(execution?.grantId ?? '');
-  if (grant === undefined) throw await refuse(asked, report, 'execution_not_allowed', 'Execution not allowed', 403);
+  if (grant === undefined)
+    throw await refuse(asked, report, 'execution_not_allowed', 'Execution not allowed', 403);
   const before = book.report(idOf(asked, report));
   if (before !== undefined && before.hash !== report.hash) return conflict(asked, report);
   const calls = await check(asked, report, grant, before !== undefined);
@@ -106,7 +113,11 @@ export async function ingest(asked: Asked, type: ReportType, body: SourceObject,
 }
 
 /** The payload: of an envelope whose signature is right, or without one where that is enough. @throws Refusal */
-function readPayload({ adapter, book, settings, gate }: Asked, type: ReportType, body: SourceObject): SourceObject {
+function readPayload(
+  { adapter, book, settings, gate }: Asked,
+  type: ReportType,
+  body: SourceObject,
+): SourceObject {
   if (!isEnvelope(body) && !body.has('envelope_version')) {
     if (settings.signatures === 'enforce')
       throw new Refusal(400, 'Missing signed telemetry envelope', 'missing_key');
@@ -131,7 +142,8 @@ function readPayload({ adapter, book, settings, gate }: Asked, type: ReportType,
 function idOf({ adapter: { tenant } }: Asked, { type, executionId, payload }: Report): string {
   const text = (name: string): string => textAt(payload, name) ?? '';
   if (type === 'audit') return sourceIdOf(claimId('audit', tenant, executionId, text('event_type')));
-  if (type === 'violations') return sourceIdOf(claimId('violation', tenant, executionId, text('violation_type')));
+  if (type === 'violations')
+    return sourceIdOf(claimId('violation', tenant, executionId, text('violation_type')));
   return sourceIdOf(claimId(type === 'trace' ? 'traced' : type, tenant, executionId));
 }
 
@@ -165,7 +177,14 @@ async function check(
   if (type !== 'trace') return [];
   const { fault, calls } = await checkTrace(asked, report, grant, isKnown);
   if (fault !== undefined)
-    throw await refuse(asked, report, fault.code ?? 'trace_invalid', fault.message, fault.status, fault.details);
+    throw await refuse(
+      asked,
+      report,
+      fault.code ?? 'trace_invalid',
+      fault.message,
+      fault.status,
+      fault.details,
+    );
   return calls;
 }
 
@@ -182,7 +201,12 @@ async function accept(
     // They are reserved now, unless the tenant's grant bounds steps: then they were from the beginning. After the end of the grant the
     // report is kept as one that came late.
     if (asked.book.report(idOf(asked, report)) === undefined)
-      await decideSteps(asked, grant, { executionId: report.executionId, capabilities: [], requestHash: report.hash }, amountOf(numberAt(payload, 'step_count')) ?? ZERO);
+      await decideSteps(
+        asked,
+        grant,
+        { executionId: report.executionId, capabilities: [], requestHash: report.hash },
+        amountOf(numberAt(payload, 'step_count')) ?? ZERO,
+      );
     return settleOwn(asked, report, METRICS, metricsOf(payload));
   }
   const isNew = await appendOnce(asked, report);
@@ -233,7 +257,11 @@ async function settle(ask: () => Promise<Settled>): Promise<Appended | undefined
 function costOf(payload: SourceObject): Pick<CallOutcome, 'used' | 'modelId' | 'provider'> {
   const [modelId, provider] = ['model', 'provider'].map((name) => nameIn(payload, name));
   return {
-    used: usedOf(payload, { usd: 'cost_usd', 'tokens.input': 'input_tokens', 'tokens.output': 'output_tokens' }),
+    used: usedOf(payload, {
+      usd: 'cost_usd',
+      'tokens.input': 'input_tokens',
+      'tokens.output': 'output_tokens',
+    }),
     ...(modelId === undefined ? {} : { modelId }),
     ...(provider === undefined ? {} : { provider }),
   };
@@ -263,7 +291,13 @@ async function appendOnce(asked: Asked, report: Report): Promise<'new' | 'same' 
   const id = idOf(asked, report);
   if (book.report(id) === undefined) {
     const source = { id, bytes: report.bytes };
-    const recorded = await appendEvidence(asked, KINDS[report.type], adapter.principal, factsOf(report), source);
+    const recorded = await appendEvidence(
+      asked,
+      KINDS[report.type],
+      adapter.principal,
+      factsOf(report),
+      source,
+    );
     await book.sync();
     if (book.report(id)?.seq === recorded.seq) return 'new';
   }
@@ -321,13 +355,13 @@ async function refuse(
   status = 400,
   details?: object,
 ): Promise<Refusal> {
-  await appendAttempt(asked, report, 'telemetry_refused', 'refused', { reason: codeOf(code) });
+  await appendAttempt(asked, report, 'refused', codeOf(code));
   return new Refusal(status, message, code, details);
 }
 
 /** Another report of what was reported: the first counts. */
 async function conflict(asked: Asked, report: Report): Promise<object> {
-  await appendAttempt(asked, report, 'telemetry_conflict', 'conflict', {});
+  await appendAttempt(asked, report, 'conflict', '');
   if (asked.settings.isCompatible) return { status: 'duplicate' };
   throw new Refusal(409, 'Reported before with other content', 'conflict');
 }
@@ -335,14 +369,13 @@ async function conflict(asked: Asked, report: Report): Promise<object> {
 async function appendAttempt(
   asked: Asked,
   report: Report,
-  type: string,
-  kind: string,
-  facts: JsonObject,
+  kind: 'refused' | 'conflict',
+  reason: string,
 ): Promise<void> {
   const { adapter, book } = asked;
-  const reason = String(facts['reason'] ?? '');
-  const id = sourceIdOf(claimId(kind, adapter.tenant, report.executionId, report.type, report.hash, reason));
+  const { executionId, type, hash, bytes } = report;
+  const id = sourceIdOf(claimId(kind, adapter.tenant, executionId, type, hash, reason));
   if (book.report(id) !== undefined) return;
-  const source = { id, bytes: report.bytes };
-  await appendEvidence(asked, type, adapter.principal, { ...factsOf(report), ...facts }, source);
+  const facts = { ...factsOf(report), ...(reason === '' ? {} : { reason }) };
+  await appendEvidence(asked, `telemetry_${kind}`, adapter.principal, facts, { id, bytes });
 }

@@ -83,12 +83,15 @@ export async function appendEvidence(
     ...facts,
   };
   const recorded = await gate.ledger.append({ event });
-  book.take(event as unknown as JsonObject, recorded.seq, recorded.eventId);
+  book.take(event, recorded.seq, recorded.eventId);
   return recorded;
 }
 
 /** Where a record was taken from: the host's own id of it, and what was sent. */
-export function sourceOf(id: string, bytes: Uint8Array): {
+export function sourceOf(
+  id: string,
+  bytes: Uint8Array,
+): {
   readonly system: string;
   readonly id: string;
   readonly digest: { readonly alg: 'sha-256'; readonly b64: string };

@@ -1,6 +1,11 @@
 /** Answers of the contract that refuse something. */
 
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../../base/json/source-json.js';
 
 /** An answer that is no success: its status, and its body in the contract's own words. */
 export class Refusal extends Error {
@@ -31,7 +36,8 @@ export function invalidPayload(fields: Readonly<Record<string, string>>): Refusa
 }
 
 /** What a member must be. */
-export type FieldKind = 'text' | 'id' | 'number' | 'amount' | 'count' | 'boolean' | 'texts' | 'object' | 'list';
+export type FieldKind =
+  'text' | 'id' | 'number' | 'amount' | 'count' | 'boolean' | 'texts' | 'object' | 'list';
 
 /** Members by name; with `?` at its end a kind is optional. */
 export type Fields = Readonly<Record<string, FieldKind | `${FieldKind}?`>>;

@@ -97,11 +97,21 @@ function findAdapter(book: Book, body: SourceObject): KnownAdapter {
 }
 
 /** The key that an adapter's version signs with. */
-export function telemetryKeyOf(book: Book, tenant: string, adapterId: string, version: string): TelemetryKey | undefined {
+export function telemetryKeyOf(
+  book: Book,
+  tenant: string,
+  adapterId: string,
+  version: string,
+): TelemetryKey | undefined {
   const adapter = book.adapter(tenant, adapterId, version);
   const { key } = adapter ?? {};
   if (key === undefined || key.revokedAt !== undefined) return undefined;
-  const entry = readJson({ adapter_id: adapterId, adapter_version: version, alg: key.alg, public_jwk: key.jwk });
+  const entry = readJson({
+    adapter_id: adapterId,
+    adapter_version: version,
+    alg: key.alg,
+    public_jwk: key.jwk,
+  });
   return readTelemetryKey(entry);
 }
 

@@ -7,7 +7,7 @@ import { stableHash } from '../../shared/forms/stable.js';
 import { toolOf } from '../../shared/names.js';
 import { objectAt, plainJson, textAt } from '../../shared/values.js';
 import { assertOf } from './adapters.js';
-import { isAllow } from './executions.js';
+import { isAllow, isAsk } from './executions.js';
 import { signJwt } from './jwt.js';
 import {
   type Asked,
@@ -39,7 +39,8 @@ export async function authorizeTool(asked: Asked, body: SourceObject): Promise<o
   const [executionId, tool] = [textAt(body, 'execution_id') ?? '', textAt(body, 'tool') ?? ''];
   const scope = objectAt(body, 'requested_scope') ?? EMPTY;
   const params = plainJson(scope) as JsonObject | undefined;
-  if (params === undefined) throw invalidPayload({ requested_scope: 'Expected values that can be held exactly' });
+  if (params === undefined)
+    throw invalidPayload({ requested_scope: 'Expected values that can be held exactly' });
   const known = book.execution(adapter.principal, costKeyOf(executionId));
   const grant = book.grant(known?.grantId ?? '');
   const { open } =
@@ -65,7 +66,7 @@ export async function authorizeTool(asked: Asked, body: SourceObject): Promise<o
   });
   noteDecision(facts, adapter, decision, toolOf(tool));
   if (!isAllow(decision)) {
-    const isPending = decision.effect === 'ask';
+    const isPending = isAsk(decision);
     return {
       decision: 'deny',
       reason: isPending ? 'approval_required' : 'policy_denied',
@@ -94,6 +95,11 @@ export async function authorizeTool(asked: Asked, body: SourceObject): Promise<o
     tool_token: signJwt(claims, settings.secrets.tool),
     expires_at: new Date(claims.exp * 1000).toISOString(),
     granted_scope: granted,
-    policy: { decision: 'allow', matched_policies: [grant.parentId], decision_trace: [], explanation: 'within the grant' },
+    policy: {
+      decision: 'allow',
+      matched_policies: [grant.parentId],
+      decision_trace: [],
+      explanation: 'within the grant',
+    },
   };
 }

@@ -6,7 +6,16 @@ import type { CallOutcome } from '../../../gate/gate.js';
 import { keyOfCall } from '../../../gate/request-key.js';
 import { codeOf, toolOf } from '../../shared/names.js';
 import { exceeds } from '../../shared/usage.js';
-import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../../shared/values.js';
+import {
+  amountOf,
+  jcsDigest,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+  timeOfText,
+  valueAt,
+} from '../../shared/values.js';
 import { checkSteps } from '../steps.js';
 import type { KnownGrant } from './book.js';
 import type { Report } from './ingest.js';
@@ -33,18 +42,9 @@ interface Steps {
   readonly result: SourceValue | undefined;
 }
 
-/**
- * @param isKnown - Whether the same trace was recorded before
- * @throws Refusal for what is not of the trace's schema
- */
-export async function checkTrace(
-  asked: Asked,
-  { payload, executionId, traceId }: Report,
-  grant: KnownGrant,
-  isKnown: boolean,
-): Promise<TraceCheck> {
-  const trace = objectAt(payload, 'trace')!;
-  checkFields(trace, {
+/** @throws Refusal for what is not of the trace's schema */
+export function checkTraceForm(payload: SourceObject): void {
+  checkFields(objectAt(payload, 'trace')!, {
     id: 'text',
     tenantId: 'text',
     workspaceId: 'text',
@@ -56,6 +56,16 @@ export async function checkTrace(
     steps: 'list',
     usage: 'object',
   });
+}
+
+/** @param isKnown - Whether the same trace was recorded before */
+export async function checkTrace(
+  asked: Asked,
+  { payload, executionId, traceId }: Report,
+  grant: KnownGrant,
+  isKnown: boolean,
+): Promise<TraceCheck> {
+  const trace = objectAt(payload, 'trace')!;
   const { adapter } = asked;
   const fault = (code: string, message: string, details?: object): TraceCheck => ({
     calls: [],
@@ -77,7 +87,8 @@ export async function checkTrace(
     return fault('steps_exceeded', 'More than max_steps were made');
   const cost = numberAt(trace, 'usage', 'totalCost');
   const spent = amountOf(cost);
-  if (cost !== undefined && spent === undefined) return fault('amount_invalid', 'totalCost: expected an amount, at least 0');
+  if (cost !== undefined && spent === undefined)
+    return fault('amount_invalid', 'totalCost: expected an amount, at least 0');
   if (exceeds(spent, cap('usd'))) return fault('cost_exceeded', 'More than max_cost was spent');
   const calls: TracedCall[] = [];
   const used = new Set<string>();
@@ -88,7 +99,9 @@ export async function checkTrace(
     if (isBlocked) return fault('ran_though_not_permitted', 'A call that was not permitted has a result');
     const jti = textAt(data, 'tool_token_jti') ?? '';
     if (jti === '') return fault('tool_token_missing', 'A call of a tool names no token');
-    const code = used.has(jti) ? 'tool_token_invalid_or_reused' : await faultOf(asked, executionId, jti, each, isKnown);
+    const code = used.has(jti)
+      ? 'tool_token_invalid_or_reused'
+      : await faultOf(asked, executionId, jti, each, isKnown);
     if (code !== undefined) return fault(code, 'A call of a tool was not allowed as its token says');
     used.add(jti);
     calls.push({ jti, done: outcomeOf(each) });
