@@ -127,7 +127,7 @@ export async function live(
   return {
     path: place.path,
     ...{ gate, server, send, ask, grantId, another },
-    events: () => place.events() as Json[],
+    events: () => place.events() as unknown as Json[],
     verdict: place.verdict,
   };
 }
