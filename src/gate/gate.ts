@@ -112,6 +112,8 @@ export interface GateCall {
   /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
   readonly start?: boolean | undefined;
   readonly coverage?: Coverage | undefined;
+  /** Asked after the gate's own, about this call alone: who know more of it than its parameters. At most 16 with those. */
+  readonly advisers?: readonly Adviser[] | undefined;
   /**
    * What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said; a rule of
    * approval holds besides those of the grants, instead of an adviser's.
@@ -224,6 +226,7 @@ const CALL_TYPES: OptionTypes<GateCall> = {
   ttlMs: 'number',
   start: 'boolean',
   coverage: 'string',
+  advisers: 'array',
   found: 'object',
 };
 
@@ -607,7 +610,8 @@ export class Gate {
       throw new RangeError(`decide: found: expected at most ${MAX_FOUND} checks`);
     const principal = this.#principalOf(call);
     const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
-    const { advisers = [] } = this.#options;
+    const advisers = this.#advisersOf(call);
+    checkAdvisers(advisers);
     const given = canonicalBytesWithout(call.params);
     const asked = sha256Digest(given);
     const advised = await askAdvisers(
@@ -654,8 +658,12 @@ export class Gate {
     };
   }
 
+  #advisersOf({ advisers = [] }: GateCall): readonly Adviser[] {
+    return [...(this.#options.advisers ?? []), ...advisers];
+  }
+
   #adviceOf({ advice, isRewritten }: Advised, asked: Digest, call: GateCall): Advice {
-    const { advisers = [], coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
+    const { coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
     const { coverage = usual, found } = call;
     const checks: PolicyCheck[] = [
       { check: 'coverage', result: 'pass', code: coverage.toUpperCase() },
@@ -666,7 +674,11 @@ export class Gate {
     ];
     const denial = found?.denial ?? advice.denial;
     const approval = found?.approval ?? advice.approval;
-    return { ...(advisers.length > 0 ? advice : {}), checks, ...defined({ denial, approval }) };
+    return {
+      ...(this.#advisersOf(call).length > 0 ? advice : {}),
+      checks,
+      ...defined({ denial, approval }),
+    };
   }
 
   #keep(

@@ -4,6 +4,6 @@ export interface FacePlace {
   /** How many ledgers the service has. */
   readonly ledgers: number;
   readonly listen: { readonly host: string; readonly port: number } | undefined;
-  /** Whether the service has tokens. */
-  readonly hasTokens: boolean;
+  /** Whether it keeps parameters beside the ledger. */
+  readonly attach: boolean;
 }

@@ -119,7 +119,7 @@ async function serve(
         ledger: path,
         ledgers: named.size,
         listen: options.listen,
-        hasTokens: tokens !== undefined,
+        attach: options.attach === true,
       };
       faces.set(name, await facesOf(context, place, options));
     }
