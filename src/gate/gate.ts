@@ -116,9 +116,11 @@ export interface GateCall {
   readonly advisers?: readonly Adviser[] | undefined;
   /**
    * What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said; a rule of
-   * approval holds besides those of the grants, instead of an adviser's.
+   * approval holds besides those of the grants, instead of an adviser's. Where another policy was asked, its name and digest are recorded as
+   * the decision's, and its code as that of an allowed call.
    */
-  readonly found?: Pick<Advice, 'checks' | 'denial' | 'approval'> | undefined;
+  readonly found?:
+    Pick<Advice, 'checks' | 'denial' | 'approval' | 'code' | 'policyId' | 'policyDigest'> | undefined;
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
@@ -674,10 +676,11 @@ export class Gate {
     ];
     const denial = found?.denial ?? advice.denial;
     const approval = found?.approval ?? advice.approval;
+    const { code, policyId, policyDigest } = found ?? {};
     return {
       ...(this.#advisersOf(call).length > 0 ? advice : {}),
       checks,
-      ...defined({ denial, approval }),
+      ...defined({ denial, approval, code, policyId, policyDigest }),
     };
   }
 

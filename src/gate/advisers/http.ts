@@ -7,6 +7,7 @@ import { NorthrootError } from '../../base/error.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import type { Digest } from '../../base/value/digest.js';
+import { requestJson } from '../json-client.js';
 import type { AdvisedCall, Adviser, AdviserAnswer } from './adviser.js';
 
 export interface HttpAdviserOptions {
@@ -85,43 +86,25 @@ function adviserOf(
   const target = new URL(url);
   if (target.protocol !== 'http:' && target.protocol !== 'https:')
     throw new TypeError(`${name}: expected an http URL`);
-  const headers = {
-    'Content-Type': 'application/json',
-    ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-  };
+  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   return {
     name,
     timeoutMs,
     policyDigest,
     advise: async (call, { signal }) => {
-      // A redirection could lead elsewhere, with the parameters.
-      const init = {
-        method: 'POST',
+      const { status, bytes } = await requestJson({
+        url: target,
         headers,
         body: JSON.stringify(toBody(call)),
         signal,
-        redirect: 'error',
-      } as const;
-      const response = await fetch(target, init);
-      const bytes = await readBounded(response);
-      if (response.status !== 200)
-        throw new NorthrootError('ADVISER_FAILED', `answered with status ${response.status}`);
+        maxBytes: MAX_ANSWER_BYTES,
+      });
+      if (status !== 200) throw new NorthrootError('ADVISER_FAILED', `answered with status ${status}`);
       const { value } = ingestJson(bytes, { numbers: 'double' });
       if (!isJsonObject(value)) throw new NorthrootError('ADVISER_FAILED', 'answered with no JSON object');
       return read(value);
     },
   };
-}
-
-async function readBounded(response: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new NorthrootError('ADVISER_FAILED', 'the answer is too long');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function inputOf({ principalId, toolName, params, reserve, resources, session }: AdvisedCall): object {

@@ -80,6 +80,8 @@ export interface Advice {
   readonly policyDigest?: Digest;
   /** Recorded before the evaluator's own; at most 32. */
   readonly checks: readonly PolicyCheck[];
+  /** For `decision_code` of what is allowed. Default `ALLOW`. */
+  readonly code?: string;
   /** Denies, whatever the grants say. */
   readonly denial?: { readonly code: string; readonly reason: string };
   /** A rule of approval besides those of the grants: patterns of principals, and how many must approve. Default 1. */
@@ -101,7 +103,7 @@ export interface PolicyCheck {
 
 export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny';
-  /** `ALLOW`, or the code of the first failed check. */
+  /** `ALLOW` or the code that others gave, or the code of the first failed check. */
   readonly decisionCode: string;
   /** The checks made; without a usable grant, fewer. */
   readonly checks: readonly PolicyCheck[];
@@ -254,7 +256,7 @@ export class GrantEvaluator implements PolicyEvaluator {
       return withNeed(deny(eventId, checks, broken), request, findNeed(action, approved));
     return {
       decision: 'allow',
-      decisionCode: 'ALLOW',
+      decisionCode: request.advice?.code ?? 'ALLOW',
       checks: listChecks(checks, []),
       grantId: eventId,
       ...defined({ userIntentDigest: userIntent }),
@@ -262,6 +264,36 @@ export class GrantEvaluator implements PolicyEvaluator {
       reservation: request.meters ?? [],
       remaining: remainingOf(request, grant),
     };
+  }
+}
+
+/**
+ * As {@link GrantEvaluator} where the ledger has a grant, whoever's. Where it has none, what another policy said decides (`policyId` of its
+ * advice): the ledger then records, and bounds nothing.
+ */
+export class OptionalGrantEvaluator extends GrantEvaluator {
+  readonly #hasGrants: boolean;
+
+  /** @param state - As of {@link GrantEvaluator} */
+  constructor(state: VerifyState, options: HonourOptions = {}) {
+    super(state, options);
+    this.#hasGrants = state.links.grants.size > 0;
+  }
+
+  override evaluate(request: AuthorizationRequest): AuthorizationDecision {
+    const decided = super.evaluate(request);
+    const { advice, grantId, meters = [] } = request;
+    const isLeft = decided.decisionCode === 'GRANT_NOT_FOUND' && !this.#hasGrants && grantId === undefined;
+    // An approval is always of a grant.
+    if (
+      !isLeft ||
+      advice?.policyId === undefined ||
+      advice.denial !== undefined ||
+      advice.approval !== undefined
+    )
+      return decided;
+    const nothing = { checks: [], grantId: undefined, remaining: [] } as const;
+    return { decision: 'allow', decisionCode: advice.code ?? 'ALLOW', ...nothing, reservation: meters };
   }
 }
 
