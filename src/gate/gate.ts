@@ -112,11 +112,15 @@ export interface GateCall {
   /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
   readonly start?: boolean | undefined;
   readonly coverage?: Coverage | undefined;
+  /** Asked after the gate's own, about this call alone: who know more of it than its parameters. At most 16 with those. */
+  readonly advisers?: readonly Adviser[] | undefined;
   /**
-   * What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said. Where another
-   * policy was asked, its name and digest are recorded as the decision's, and its code as that of an allowed call.
+   * What the asker found of it besides: recorded with the decision, at most 8 checks. A denial holds whatever else is said; a rule of
+   * approval holds besides those of the grants, instead of an adviser's. Where another policy was asked, its name and digest are recorded as
+   * the decision's, and its code as that of an allowed call.
    */
-  readonly found?: Pick<Advice, 'checks' | 'denial' | 'code' | 'policyId' | 'policyDigest'> | undefined;
+  readonly found?:
+    Pick<Advice, 'checks' | 'denial' | 'approval' | 'code' | 'policyId' | 'policyDigest'> | undefined;
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */
@@ -224,6 +228,7 @@ const CALL_TYPES: OptionTypes<GateCall> = {
   ttlMs: 'number',
   start: 'boolean',
   coverage: 'string',
+  advisers: 'array',
   found: 'object',
 };
 
@@ -235,6 +240,7 @@ const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   modelId: 'string',
   provider: 'string',
   pricingSnapshotDigest: 'object',
+  source: 'object',
   output: 'any',
   outputDigest: 'object',
   errorCode: 'string',
@@ -606,7 +612,8 @@ export class Gate {
       throw new RangeError(`decide: found: expected at most ${MAX_FOUND} checks`);
     const principal = this.#principalOf(call);
     const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
-    const { advisers = [] } = this.#options;
+    const advisers = this.#advisersOf(call);
+    checkAdvisers(advisers);
     const given = canonicalBytesWithout(call.params);
     const asked = sha256Digest(given);
     const advised = await askAdvisers(
@@ -653,8 +660,12 @@ export class Gate {
     };
   }
 
+  #advisersOf({ advisers = [] }: GateCall): readonly Adviser[] {
+    return [...(this.#options.advisers ?? []), ...advisers];
+  }
+
   #adviceOf({ advice, isRewritten }: Advised, asked: Digest, call: GateCall): Advice {
-    const { advisers = [], coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
+    const { coverage: usual = 'sdk', shadow: isShadow = false } = this.#options;
     const { coverage = usual, found } = call;
     const checks: PolicyCheck[] = [
       { check: 'coverage', result: 'pass', code: coverage.toUpperCase() },
@@ -664,11 +675,12 @@ export class Gate {
       ...(isRewritten ? [{ check: `asked:${asked.b64}`, result: 'pass', code: 'REWRITTEN' } as const] : []),
     ];
     const denial = found?.denial ?? advice.denial;
+    const approval = found?.approval ?? advice.approval;
     const { code, policyId, policyDigest } = found ?? {};
     return {
-      ...(advisers.length > 0 ? advice : {}),
+      ...(this.#advisersOf(call).length > 0 ? advice : {}),
       checks,
-      ...defined({ denial, code, policyId, policyDigest }),
+      ...defined({ denial, approval, code, policyId, policyDigest }),
     };
   }
 
@@ -935,7 +947,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
-  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest, source } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
   const since = parseTimestamp(kept.since);
   const end = parseTimestamp(endedAt);
@@ -956,7 +968,7 @@ function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now:
       meterUsed,
       outcome,
       ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
-      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
+      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest, source }),
       meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
     },
     { unmetered: unmetered ?? 'charge' },

@@ -11,6 +11,7 @@ const RUN = [
   'approve.md',
   'audit.md',
   'budget.md',
+  'cgf.md',
   'ci.md',
   'coding-agents.md',
   'find-a-break.md',

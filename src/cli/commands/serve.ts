@@ -7,6 +7,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { fromDist } from '../../base/dist.js';
 import { Gate, type GateOptions } from '../../gate/gate.js';
+import type { Face } from '../../gate/service/face.js';
 import type { ServiceEvent } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
 import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
@@ -17,6 +18,7 @@ import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readTrustPolicy } from '../input.js';
 import { collect, listenAddress, principalId, spanMs } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
+import { type FaceChoice, facesOf, withFaces } from './serve-faces.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 import {
   aborted,
@@ -27,7 +29,7 @@ import {
   withSettling,
 } from './serving.js';
 
-interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingChoice {
+interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingChoice, FaceChoice {
   readonly principal?: string;
   readonly socket?: string;
   readonly listen?: { readonly host: string; readonly port: number };
@@ -63,7 +65,7 @@ export function addServe(program: Command, run: Run): void {
     .option('--socket <path>', 'the Unix socket to listen on (default: LEDGER.sock)')
     .option(
       '--listen <address>',
-      'HOST:PORT to listen on too; port 0 picks a free one; requires --tokens',
+      'HOST:PORT to listen on too; port 0 picks a free one; requires --tokens, or a face that knows its clients',
       listenAddress,
     )
     .option('--tokens <file>', 'whom each client may speak for, and which tools it may call')
@@ -77,7 +79,7 @@ export function addServe(program: Command, run: Run): void {
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .addHelpText('after', NOTES);
-  withDeciding(withSettling(withAdvisers(command))).action(
+  withDeciding(withSettling(withAdvisers(withFaces(command)))).action(
     (ledgers: string[], options: ServeCommandOptions) => run((context) => serve(context, ledgers, options)),
   );
 }
@@ -88,8 +90,6 @@ async function serve(
   options: ServeCommandOptions,
 ): Promise<Outcome> {
   const { terminal, signal } = context;
-  if (options.listen !== undefined && options.tokens === undefined)
-    throw usageError('--listen requires --tokens', 'northroot gate token makes them');
   if (options.socket !== undefined && paths.length > 1)
     throw usageError('--socket is for one ledger', 'of several, each has its own: LEDGER.sock');
   const named = nameLedgers(paths);
@@ -100,11 +100,13 @@ async function serve(
     ...defined({ tokens, listen: options.listen, publicUrl: options.publicUrl }),
     onEvent: options.log ? (event: ServiceEvent) => logEvent(terminal, event) : undefined,
   };
+  const faces = new Map<string, readonly Face[]>();
   const gates = new Map<string, Served>();
   const open = async (name: string, path: string): Promise<Served> => {
     const opened = await openServed(context, path, options);
     const served = {
       ...opened,
+      ...defined({ faces: faces.get(name) }),
       socket: options.socket ?? socketPathOf(path),
       reopen: () => open(name, path),
     };
@@ -112,6 +114,21 @@ async function serve(
     return served;
   };
   try {
+    for (const [name, path] of named) {
+      const place = {
+        ledger: path,
+        ledgers: named.size,
+        listen: options.listen,
+        attach: options.attach === true,
+      };
+      faces.set(name, await facesOf(context, place, options));
+    }
+    if (
+      options.listen !== undefined &&
+      tokens === undefined &&
+      ![...faces.values()].flat().some(({ authenticates }) => authenticates)
+    )
+      throw usageError('--listen requires --tokens', 'northroot gate token makes them');
     for (const [name, path] of named) await open(name, path);
     const [only, other] = gates.values();
     const server =
@@ -126,6 +143,7 @@ async function serve(
     await aborted(signal);
     await server.close();
   } finally {
+    for (const face of [...faces.values()].flat()) await face.close?.();
     for (const served of gates.values()) await closeServed(served);
   }
   terminal.say('stopped');

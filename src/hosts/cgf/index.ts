@@ -1,6 +1,7 @@
-/** `northroot/hosts/cgf`: CGF HostAdapter, its records and a HostAdapter that acts. */
+/** `northroot/hosts/cgf`: CGF HostAdapter, its records, a HostAdapter that acts, and its server. */
 
 export { cgf } from './cgf.js';
+export { cgfFace, type CgfFaceOptions } from './live/face.js';
 export {
   type ActionOutcome,
   type AllowedAction,

@@ -1,4 +1,4 @@
-/** `northroot/hosts/clasper`: the adapter contract of Clasper, its records and an adapter that acts. */
+/** `northroot/hosts/clasper`: the adapter contract of Clasper, its records, an adapter that acts, and its server. */
 
 export { clasper } from './clasper.js';
 export {
@@ -17,3 +17,5 @@ export {
 } from './live/client-execution.js';
 export { ClasperDeniedError } from './live/denied.js';
 export type { TokenSource } from './live/exchange.js';
+export { clasperFace, type ClasperFaceOptions } from './live/face.js';
+export { type Exchange, writeExchange } from './live/recording.js';

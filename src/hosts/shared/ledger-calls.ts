@@ -1,6 +1,7 @@
 /** What a ledger says of single calls, for `reconcile`: its records as far as they are about calls, and what of them is one call. */
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
+import { defined } from '../../base/defined.js';
 import { type Digest, formatDigest, isDigest, toDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { basisOf } from '../../format/event/meter-basis.js';
@@ -21,6 +22,8 @@ export interface LedgerEntry {
   /** Of an execution: the event that it names as its authorization, `sha-256:…`. */
   readonly authorizationId?: string | undefined;
   readonly source?: { readonly system: string; readonly id: string; readonly digest?: string } | undefined;
+  /** Of an action that was decided live: the asker's own name for the call, with its session's before a colon. */
+  readonly requestKey?: string | undefined;
   /** Ids of the call in the record's `meta`, which no digest and no signature covers. */
   readonly metaIds: readonly string[];
   readonly tool: string;
@@ -94,6 +97,7 @@ function ofAction(event: AuthorizationEvent): Part {
     tool: action.tool_name,
     paramsDigest: statedParams(action.tool_params_digest, event),
     decision: event.decision,
+    ...defined({ requestKey: action.request_key }),
     meters: [],
     estimated: [],
   };

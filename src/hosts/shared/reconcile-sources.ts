@@ -166,6 +166,11 @@ export class IndexedSource {
     const tiers = [
       ['id', this.#byId, ids],
       ['meta', this.#byId, call.entries.flatMap(({ metaIds }) => metaIds)],
+      [
+        'id',
+        this.#byId,
+        call.entries.flatMap(({ requestKey }) => (requestKey === undefined ? [] : refsIn(requestKey))),
+      ],
       ['item', this.#byClaim, own],
       [
         'id',
@@ -205,6 +210,11 @@ export function contentKey(tool: string, digest: Digest): string {
 function idsIn(id: string): string[] {
   const colon = id.indexOf(':');
   return colon < 0 ? [id] : [id, id.slice(colon + 1)];
+}
+
+/** A request key is the call's id, after that of its session; a further try has a number behind it. */
+function refsIn(requestKey: string): string[] {
+  return idsIn(requestKey.replace(/\/\d{1,2}$/, ''));
 }
 
 /** Of several ids with `/` between them the last, which is the call's. */

@@ -12,7 +12,7 @@ import { compareRationals, subtractRationals } from '../../base/value/rational.j
 import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { CODE_PAGES, isFindingCode } from '../../format/finding/catalog.js';
-import type { MeterBasis } from '../../format/schema/generated/types.js';
+import type { MeterBasis, Source } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
 import { type Action, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { judgeExecution } from '../../rules/bounds/judge.js';
@@ -83,6 +83,8 @@ export interface ExecutionDetails {
   readonly provider?: string | undefined;
   /** Of the price list that `usd` was estimated by. */
   readonly pricingSnapshotDigest?: Digest | undefined;
+  /** Who reported it, and that system's own id of it (SPEC §3.2). */
+  readonly source?: Source | undefined;
 }
 
 export const DETAIL_TYPES: OptionTypes<ExecutionDetails> = {
@@ -90,6 +92,7 @@ export const DETAIL_TYPES: OptionTypes<ExecutionDetails> = {
   modelId: 'string',
   provider: 'string',
   pricingSnapshotDigest: 'object',
+  source: 'object',
 };
 const METER_BASES: readonly string[] = ['measured', 'reported', 'estimated', 'billed'];
 const MAX_DETAIL_LENGTH = 256;
@@ -299,6 +302,7 @@ function detailMembers({
   modelId,
   provider,
   pricingSnapshotDigest,
+  source,
 }: ExecutionDetails & Pick<ExecutionOutcome, 'meterBasisByUnit'>): object {
   return {
     ...(meterBasisByUnit === undefined || Object.keys(meterBasisByUnit).length === 0
@@ -309,6 +313,7 @@ function detailMembers({
       provider,
       pricing_snapshot_digest: pricingSnapshotDigest,
       meter_basis: meterBasis,
+      source,
     }),
   };
 }
