@@ -1,0 +1,28 @@
+/** Programs of the system. */
+
+import { constants } from 'node:fs';
+import { access, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Where a system keeps its programs; nothing that its users write. */
+const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
+
+/** The path of a program of the system, whatever `PATH` says. */
+export async function findProgram(name: string): Promise<string | undefined> {
+  for (const folder of FOLDERS) {
+    const path = await resolveProgram(join(folder, name));
+    if (path !== undefined) return join(folder, name);
+  }
+  return undefined;
+}
+
+/** Where a path to a program leads, links followed; undefined unless it is a file that may be run. */
+export async function resolveProgram(path: string): Promise<string | undefined> {
+  try {
+    const own = await realpath(path);
+    await access(own, constants.X_OK);
+    return (await stat(own)).isFile() ? own : undefined;
+  } catch {
+    return undefined;
+  }
+}
