@@ -23,6 +23,8 @@ export interface LedgerEntry {
   readonly source?: { readonly system: string; readonly id: string; readonly digest?: string } | undefined;
   /** Ids of the call in the record's `meta`, which no digest and no signature covers. */
   readonly metaIds: readonly string[];
+  /** Of an action: the id by which it was asked for (SPEC §8 rule 18). */
+  readonly requestKey?: string | undefined;
   readonly tool: string;
   /** Absent where the event says that its source states none. */
   readonly paramsDigest?: Digest | undefined;
@@ -93,6 +95,7 @@ function ofAction(event: AuthorizationEvent): Part {
     source: sourceOf(event),
     tool: action.tool_name,
     paramsDigest: statedParams(action.tool_params_digest, event),
+    requestKey: action.request_key,
     decision: event.decision,
     meters: [],
     estimated: [],

@@ -1,10 +1,9 @@
 /** Episodes of small agents that are scripted in a shell, run by the kernel over a new ledger. */
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { rmSync } from 'node:fs';
 import { generatePrivateKey } from '../../../src/format/key/private-key.js';
 import { createSigner } from '../../../src/format/signature/signer.js';
 import { Gate } from '../../../src/gate/gate.js';
@@ -16,7 +15,9 @@ import {
   runAgent,
   type RunAgentOptions,
 } from '../../../src/hosts/apm2/index.js';
-import { planReading } from '../../../src/hosts/shared/import.js';
+import { appendImport, firstTimeOf, planReading, readKnownLedger } from '../../../src/hosts/shared/import.js';
+import { reportImport } from '../../../src/hosts/shared/import-report.js';
+import { Ledger } from '../../../src/log/writer/ledger.js';
 import { readHost } from '../../../src/hosts/shared/read-host.js';
 import type { HostFile, HostFinding } from '../../../src/hosts/shared/host.js';
 import type { LiveLedgerOptions } from '../../../src/log/agent/live-ledger.js';
@@ -204,7 +205,34 @@ export function verify(ledger: string): Promise<Report> {
   return verifyLedger(ledger);
 }
 
-/** The events that an import of a record makes. */
-export function importOf(record: string): ReturnType<typeof planReading> {
-  return planReading(apm2, readHost(apm2, filesOf(record)));
+/** What an import of a record makes of it. */
+export function importOf(record: string): {
+  readonly events: readonly object[];
+  readonly report: ReturnType<typeof reportImport>;
+} {
+  const plan = planReading(apm2, readHost(apm2, filesOf(record)));
+  return {
+    events: plan.events.map(({ event }) => event),
+    report: reportImport(plan, undefined, { files: [] }),
+  };
+}
+
+/** The verdict of a ledger into which a record was imported. */
+export async function importedVerdict(record: string): Promise<string> {
+  const path = join(record, '..', '..', '..', 'imported.jsonl');
+  const reading = readHost(apm2, filesOf(record));
+  const time = firstTimeOf(reading) ?? '';
+  const ledger = await Ledger.open(path, {
+    create: { origin: 'example.com/imported' },
+    now: () => time,
+    signer: createSigner(generatePrivateKey()),
+    stopsAtRefusal: true,
+  });
+  try {
+    const plan = planReading(apm2, reading, await readKnownLedger(await openLedger(path), apm2.name));
+    await appendImport(ledger, plan);
+  } finally {
+    await ledger.close();
+  }
+  return (await verify(path)).verdict;
 }

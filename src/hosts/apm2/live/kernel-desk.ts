@@ -76,7 +76,7 @@ export interface DeskCounts {
 /** So many requests with another nonce are guesses. */
 const MAX_GUESSES = 3;
 /** The most requests of an episode: its index has room for so many receipts. */
-const MAX_REQUESTS = MAX_RECEIPT_HASHES;
+export const MAX_REQUESTS = MAX_RECEIPT_HASHES;
 const MAX_DUPLICATES = 100;
 /** How long after its tool's own end a call is settled at the latest, in milliseconds. */
 const SETTLE_MS = 60_000;

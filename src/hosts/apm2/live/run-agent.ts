@@ -29,7 +29,7 @@ import { reasonToBlock } from '../episode-checker.js';
 import { deriveNonce, MAX_INTENT_LINE_BYTES } from '../tool-intent.js';
 import { type AgentExit, AgentProcess } from './agent-process.js';
 import { type Conversation, converseByLines, converseByMessages, converseByProcesses } from './converse.js';
-import { type DeskCounts, KernelDesk, type Stop } from './kernel-desk.js';
+import { type DeskCounts, KernelDesk, MAX_REQUESTS, type Stop } from './kernel-desk.js';
 import { type LaunchProfile, readLaunchProfile } from './launch-profile.js';
 import { probeVersion } from './probe-version.js';
 import { makePrompt } from './prompt.js';
@@ -192,7 +192,7 @@ class Episode {
   readonly #stopping = new AbortController();
   #stop: Stop | undefined;
   /** What the ledger or the disk threw. */
-  #cause: unknown;
+  #cause: Error | undefined;
   #agent: AgentProcess | undefined;
   #watch: Watch | undefined;
   #stderr: Uint8Array[] = [];
@@ -239,7 +239,7 @@ class Episode {
       this.#watch?.end();
       this.#agent?.terminate();
       await recording.close().catch((error: unknown) => {
-        this.#cause ??= error;
+        this.#fail(error);
       });
     }
   }
@@ -386,12 +386,14 @@ class Episode {
       const amount = cap === '0' ? undefined : amountOf(cap);
       return amount === undefined ? [] : [{ unit, amount }];
     });
+    // A grant has a cap at least: where the budget has none, that of the kernel itself.
+    if (caps.length === 0) caps.push({ unit: 'calls', amount: { t: 'int', v: String(MAX_REQUESTS) } });
     const now = ledger.now();
     const until =
       wallClockMs === undefined ? undefined : parseTimestamp(now) + BigInt(wallClockMs) * NANOSECONDS_PER_MS;
     const bounds = {
       allowed_tools: [...new Set([...profile.capabilityMap.values()].map(toolOf))].sort(),
-      ...(caps.length === 0 ? {} : { meter_caps: caps.sort((a, b) => (a.unit < b.unit ? -1 : 1)) }),
+      meter_caps: caps.sort((a, b) => (a.unit < b.unit ? -1 : 1)),
       ...(until === undefined ? {} : { expires_at: formatInstant(until) }),
     };
     const checks = [...profile.budget].map(([unit, cap]): Check => ({
@@ -455,12 +457,16 @@ class Episode {
 
   /** Ends the episode, by the first reason there is. */
   #end(stop: Stop, cause?: unknown): undefined {
-    this.#cause ??= cause;
+    if (cause !== undefined) this.#fail(cause);
     if (this.#stop !== undefined) return undefined;
     this.#stop = stop;
     this.#stopping.abort(new NorthrootError('EPISODE_STOPPED', `the episode was stopped: ${stop.detail}`));
     this.#agent?.terminate();
     return undefined;
+  }
+
+  #fail(cause: unknown): void {
+    this.#cause ??= cause instanceof Error ? cause : new Error(String(cause));
   }
 
   /** Does what may fail: then the agent is ended, and the failure kept. */
@@ -530,7 +536,7 @@ class Episode {
       }
       await this.#recordReview(recording, blocked, { bundle, log });
     } catch (error) {
-      this.#cause ??= error;
+      this.#fail(error);
       blocked ??= { reason: 'ADAPTER_MISCONFIGURED', detail: 'EPISODE_NOT_RECORDED' };
     }
     if (this.#cause !== undefined) throw this.#cause;
@@ -603,5 +609,5 @@ async function findIn(name: string, path: string, cwd: string): Promise<string |
 }
 
 function blake3Digest(hex: string): Digest {
-  return { alg: 'blake3', b64: encodeBase64url(tryDecodeHex(hex) ?? new Uint8Array(32)) } as Digest;
+  return { alg: 'blake3', b64: encodeBase64url(tryDecodeHex(hex) ?? new Uint8Array(32)) };
 }
