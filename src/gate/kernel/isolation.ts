@@ -9,6 +9,7 @@
 
 import { spawn } from 'node:child_process';
 import { NorthrootError } from '../../base/error.js';
+import { kindOfPath } from '../../log/fs/file-system.js';
 import { findProgram } from '../../log/fs/program.js';
 import type { IsolationLevel } from './kernel-tool.js';
 
@@ -17,7 +18,7 @@ export interface IsolateOptions {
   readonly writable?: readonly string[] | undefined;
   /** For `container`: files and folders that it is to see read-only in spite of `hide`, or of being below `/tmp`. */
   readonly readable?: readonly string[] | undefined;
-  /** For `container`: folders that are to be empty, such as one with keys. */
+  /** For `container`: folders and files that are to be empty, such as keys, by absolute path. */
   readonly hide?: readonly string[] | undefined;
 }
 
@@ -90,11 +91,17 @@ async function wrap(
   if (program === undefined) throw new NorthrootError('ISOLATION_UNAVAILABLE', 'its program is gone');
   if (level === 'netns') return { command: program, args: [...UNSHARE, command, ...args] };
   const places = [
-    ...hide.flatMap((path) => ['--tmpfs', path]),
+    ...(await Promise.all(hide.map(hiding))).flat(),
     ...readable.flatMap((path) => ['--ro-bind', path, path]),
     ...writable.flatMap((path) => ['--bind', path, path]),
   ];
   return { command: program, args: [...BWRAP, ...places, '--', command, ...args] };
+}
+
+async function hiding(path: string): Promise<readonly string[]> {
+  const kind = await kindOfPath(path);
+  if (kind === 'missing') return [];
+  return kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path];
 }
 
 /** Whether a process gets namespaces other than this one's. */

@@ -77,7 +77,7 @@ export interface KernelToolsOptions {
   readonly write?: boolean | undefined;
   /** Paths that must not lie within the root, such as the ledger, its key and its contents. */
   readonly keepOut?: readonly string[] | undefined;
-  /** Programs that may be run: absolute paths. They must not lie within the root where that may be written. At most 64. */
+  /** Programs that may be run: absolute paths, by which or by whose last names agents call them. They must not lie within the root. At most 64. */
   readonly programs?: readonly string[] | undefined;
   /** All that programs get as environment. Default: `PATH` of the system's folders, and `LANG=C.UTF-8`. */
   readonly env?: Readonly<Record<string, string>> | undefined;

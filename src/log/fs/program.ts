@@ -1,8 +1,8 @@
 /** Programs of the system. */
 
 import { constants } from 'node:fs';
-import { access, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, readlink, realpath, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 
 /** Where a system keeps its programs; nothing that its users write. */
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
@@ -25,4 +25,18 @@ export async function resolveProgram(path: string): Promise<string | undefined> 
   } catch {
     return undefined;
   }
+}
+
+/** What the operating systems follow at most. */
+const MAX_LINKS = 40;
+
+/** A path, and where each link that it leads to lies. */
+export async function linksOf(path: string): Promise<string[]> {
+  const links: string[] = [];
+  for (let at: string | undefined = path; at !== undefined && links.length < MAX_LINKS;) {
+    links.push(at);
+    const next: string | undefined = await readlink(at).catch(() => undefined);
+    at = next === undefined ? undefined : resolve(dirname(at), next);
+  }
+  return links;
 }
