@@ -12,6 +12,7 @@ import {
   fakeTools,
   filesOf,
   importOf,
+  isAlive,
   makeFolder,
   openGate,
   profileWith,
@@ -378,12 +379,3 @@ describe('what cannot be kept', () => {
     });
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -236,3 +236,12 @@ export async function importedVerdict(record: string): Promise<string> {
   }
   return (await verify(path)).verdict;
 }
+
+/** Whether a process runs: one that has ended and that nobody has asked after yet does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
+import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { decodeUtf8 } from '../../../base/bytes/text.js';
 import { NorthrootError } from '../../../base/error.js';
 
@@ -51,6 +52,7 @@ const CARRIAGE_RETURN = 0x0d;
 const SIGNALLED = 128;
 /** How long what it wrote last is waited for after its group was killed, in milliseconds. */
 const DRAIN_MS = 1_000;
+const POLL_MS = 20;
 /** What waits for an agent that does not read, in bytes. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
@@ -96,12 +98,11 @@ export class AgentProcess {
       this.#child.once('exit', (code, signal) => {
         this.#hasExited = true;
         clearTimeout(this.#killer);
-        // Whoever is left of the group has no kernel any more.
-        this.#signal('SIGKILL');
-        resolve({
+        const exit = {
           status: code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal]),
           signal: signal ?? undefined,
-        });
+        };
+        void this.#clear().then(() => resolve(exit));
       });
     });
     this.exited.catch(() => undefined);
@@ -187,16 +188,26 @@ export class AgentProcess {
     this.#killer = setTimeout(() => this.#signal('SIGKILL'), this.#options.graceMs);
   }
 
-  #signal(signal: NodeJS.Signals): void {
+  /** Kills whoever is left of it, and waits for that: they have no kernel any more. */
+  async #clear(): Promise<void> {
+    for (let waited = 0; this.#signal('SIGKILL') && waited < DRAIN_MS; waited += POLL_MS)
+      await setTimeoutAsync(POLL_MS);
+  }
+
+  /** @returns whether anybody was there */
+  #signal(signal: NodeJS.Signals): boolean {
     const { pid } = this.#child;
-    if (pid === undefined) return;
+    if (pid === undefined) return false;
+    let isThere = false;
     for (const group of this.#inner === undefined ? [pid] : [this.#inner, pid]) {
       try {
         process.kill(-group, signal);
+        isThere = true;
       } catch {
         // It is gone.
       }
     }
+    return isThere;
   }
 }
 

@@ -349,7 +349,11 @@ class Episode {
     };
     const talk: Conversation = {
       listener: { take: (line, isWhole) => watch.during(() => desk.take(line, isWhole)) },
-      onFault: (code) => this.#end({ reason: 'ADAPTER_PROTOCOL_VIOLATION', detail: code }),
+      onFault: (code) =>
+        this.#end({
+          reason: code === 'TURN_FAILED' ? 'TOOL_FAILED' : 'ADAPTER_PROTOCOL_VIOLATION',
+          detail: code,
+        }),
       onTokens: (tokens) => {
         this.#tokens += tokens;
       },
