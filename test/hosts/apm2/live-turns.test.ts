@@ -118,6 +118,13 @@ describe('an agent that answers in turns', () => {
     expect(index.counts).toMatchObject({ total_tokens: 36 });
   });
 
+  it('that uses more tokens than its budget is ended', async () => {
+    const { result, ledger } = await runNode(MESSAGES, { ...STREAM, budget_defaults: { max_tokens: 20 } });
+    expect(result).toMatchObject({ review: 'blocked', reason: 'POLICY_DENIED', detail: 'TOKENS_EXCEEDED' });
+    expect((await verify(ledger)).verdict).toBe('violation');
+    expect(wrongIn(result.record)).toContain('AP-8 BUDGET_EXCEEDED');
+  });
+
   it('as messages that are none is ended', async () => {
     const { result } = await runNode('console.log("no message"); setTimeout(() => {}, 60000)', STREAM);
     expect(result).toMatchObject({ reason: 'ADAPTER_PROTOCOL_VIOLATION', detail: 'TURN_MALFORMED' });

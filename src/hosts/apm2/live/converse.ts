@@ -19,7 +19,7 @@ export interface Conversation {
     code: OutputFault | 'TURN_MALFORMED' | 'TURN_FAILED' | 'TOO_MANY_TURNS' | 'INPUT_NOT_READ',
   ) => void;
   /** Told what a turn of a model used. */
-  readonly onTokens: (tokens: bigint) => void;
+  readonly onTokens: (tokens: bigint) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -61,7 +61,7 @@ export async function converseByMessages(
     }
     if (message['type'] !== 'result') continue;
     turns += 1;
-    onTokens(tokensOf(message['usage']));
+    await onTokens(tokensOf(message['usage']));
     const text = message['result'];
     if (typeof text !== 'string' || message['is_error'] === true) {
       onFault('TURN_FAILED');

@@ -21,6 +21,7 @@ import { isolate } from '../../../gate/kernel/isolation.js';
 import type { IsolationLevel, KernelTools } from '../../../gate/kernel/kernel-tool.js';
 import { ContentStore } from '../../../log/contents/content-store.js';
 import { type FileSystem, nodeFileSystem, placeFile } from '../../../log/fs/file-system.js';
+import { draftAdjustment } from '../../../log/policy/draft-adjustment.js';
 import { resolveProgram } from '../../../log/fs/program.js';
 import { blake3 } from '@noble/hashes/blake3.js';
 import { principalOf, toolOf } from '../../shared/names.js';
@@ -354,9 +355,7 @@ class Episode {
           reason: code === 'TURN_FAILED' ? 'TOOL_FAILED' : 'ADAPTER_PROTOCOL_VIOLATION',
           detail: code,
         }),
-      onTokens: (tokens) => {
-        this.#tokens += tokens;
-      },
+      onTokens: (tokens) => this.#spendTokens(tokens, grantId, profile.budget.get('tokens')),
       signal: this.#stopping.signal,
     };
     const prompt =
@@ -420,6 +419,21 @@ class Episode {
       },
     });
     return eventId;
+  }
+
+  /** Tokens are no part of a call: what a turn used is taken from the grant when the agent says it. */
+  async #spendTokens(tokens: bigint, grantId: string, cap: string | undefined): Promise<void> {
+    this.#tokens += tokens;
+    if (tokens === 0n || cap === undefined || cap === '0') return;
+    const event = draftAdjustment({
+      grantId,
+      debit: { tokens: tokens.toString() },
+      reason: 'MODEL_TURN',
+      principalId: this.#principal,
+      meterBasis: 'reported',
+    });
+    await this.#options.gate.ledger.append({ event });
+    if (this.#tokens > BigInt(cap)) this.#end({ reason: 'POLICY_DENIED', detail: 'TOKENS_EXCEEDED' });
   }
 
   /** All that the agent has as environment; undefined where something is missing. */
