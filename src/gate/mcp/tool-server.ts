@@ -20,12 +20,8 @@ import {
 } from './json-rpc.js';
 import { DEFAULT_MAX_MESSAGE_BYTES, LineFrames } from './line-frames.js';
 
-/** A tool's answer: to the model as JSON, or as the text where there is one, and as an error where `isError`. */
-export interface Told {
-  readonly value: object;
-  readonly text?: string | undefined;
-  readonly isError?: boolean;
-}
+/** A tool's answer to the model: JSON or text, and as an error where `isError`. */
+export type Told = ({ readonly value: object } | { readonly text: string }) & { readonly isError?: boolean };
 
 /** What is served. */
 export interface ServedTools {
@@ -171,9 +167,13 @@ export class ToolServer {
       case 'tools/call': {
         const told = await this.#served.call(memberOf(params, 'name'), memberOf(params, 'arguments') ?? {});
         if (told === undefined) return errorMessage(id, RPC_INVALID_PARAMS, 'there is no such tool');
-        const content = [{ type: 'text', text: told.text ?? JSON.stringify(told.value, undefined, 2) }];
-        const isError = told.isError === true ? { isError: true } : {};
-        return result({ content, structuredContent: told.value, ...isError });
+        const text = 'text' in told ? told.text : JSON.stringify(told.value, undefined, 2);
+        const content = [{ type: 'text', text }];
+        return result({
+          content,
+          ...('value' in told ? { structuredContent: told.value } : {}),
+          ...(told.isError === true ? { isError: true } : {}),
+        });
       }
       default:
         return errorMessage(id, RPC_METHOD_NOT_FOUND, 'there is no such method');
