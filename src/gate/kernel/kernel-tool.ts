@@ -55,10 +55,22 @@ export interface KernelResult {
 /** How what acts is kept apart from the rest of the machine; docs/guide/mcp.md says what each holds. */
 export type IsolationLevel = 'none' | 'netns' | 'container';
 
+/** A tool as an agent is told of it. */
+export interface KernelToolDefinition {
+  readonly name: KernelToolName;
+  readonly title: string;
+  /** To the model: what it does, and with which programs or hosts. */
+  readonly description: string;
+  /** The JSON Schema of its arguments. */
+  readonly inputSchema: object;
+}
+
 /** Tools over one root, a list of programs and a list of hosts. */
 export interface KernelTools {
   /** Those that can be called, in a fixed order: `exec` only with programs, `net.fetch` only with hosts. */
   readonly names: readonly KernelToolName[];
+  /** Of each of `names`. */
+  readonly definitions: readonly KernelToolDefinition[];
   /** What is in force for programs. */
   readonly isolation: IsolationLevel;
   /**

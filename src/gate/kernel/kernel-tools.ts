@@ -1,6 +1,6 @@
 /** Opens a kernel's tools; see kernel-tool.ts. */
 
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
@@ -9,6 +9,7 @@ import { RootedFolder } from '../../log/fs/rooted-folder.js';
 import type { Act, Done } from './act.js';
 import { ArgumentFault } from './arguments.js';
 import { startDeadline } from './deadline.js';
+import { defineTool } from './definitions.js';
 import { DEFAULT_ENV, findLimiter, planExec, resolvePrograms } from './exec-tool.js';
 import { checkMethods, planFetch } from './fetch-tool.js';
 import { planList, planRead, planWrite } from './file-tools.js';
@@ -115,7 +116,13 @@ export async function openKernelTools(options: KernelToolsOptions): Promise<Kern
       const ca = options.ca === undefined ? undefined : [options.ca].flat();
       acts.set('net.fetch', (args) => planFetch({ rules, methods, ca, maxOutputBytes }, args));
     }
-    return new Tools(acts, root, { timeoutMs, maxOutputBytes, isolation });
+    const listed = { programs: programs.map((path) => basename(path)), hosts: options.hosts ?? [], methods };
+    return new Tools(acts, root, {
+      timeoutMs,
+      maxOutputBytes,
+      isolation,
+      definitions: [...acts.keys()].map((name) => defineTool(name, listed)),
+    });
   } catch (error) {
     await root?.close();
     throw error;
@@ -126,10 +133,12 @@ interface Common {
   readonly isolation: KernelTools['isolation'];
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
+  readonly definitions: KernelTools['definitions'];
 }
 
 class Tools implements KernelTools {
   readonly names: readonly KernelToolName[];
+  readonly definitions: KernelTools['definitions'];
   readonly isolation: KernelTools['isolation'];
   readonly #acts: ReadonlyMap<KernelToolName, (args: unknown) => Act>;
   readonly #root: RootedFolder | undefined;
@@ -143,6 +152,7 @@ class Tools implements KernelTools {
     common: Common,
   ) {
     this.names = [...acts.keys()];
+    this.definitions = common.definitions;
     this.isolation = common.isolation;
     this.#acts = acts;
     this.#root = root;
