@@ -79,8 +79,13 @@ export {
   readContent,
   writeContent,
   type ContentOptions,
-  type KeptContent,
 } from '../log/contents/content-folder.js';
+export {
+  ContentStore,
+  type ContentAlgorithm,
+  type ContentStoreOptions,
+  type KeptContent,
+} from '../log/contents/content-store.js';
 export { type ApprovalNeed } from '../log/policy/choose-approvals.js';
 export { type DelegateOptions } from '../log/policy/delegate.js';
 export { draftRevocation, withdrawGrants, type RevocationOptions } from '../log/policy/revoke.js';

@@ -41,6 +41,7 @@ import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
 import { addReport } from './commands/report.js';
+import { addRunAgent } from './commands/run-agent.js';
 import { addServe } from './commands/serve.js';
 import { addShow } from './commands/show.js';
 import { addDraftGrant, addSimulate } from './commands/simulate.js';
@@ -82,7 +83,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
-  'In the path of calls:': [addServe, addLlm, addMcp, addGate, addHook, addDoctor],
+  'In the path of calls:': [addServe, addLlm, addMcp, addRunAgent, addGate, addHook, addDoctor],
   'Verifying and reading:': [
     addVerify,
     addReport,

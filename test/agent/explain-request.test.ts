@@ -11,7 +11,7 @@ import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { formatPublicKey } from '../../src/format/key/public-key.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
-import { contentName, MAX_CONTENT_BYTES } from '../../src/log/contents/content-folder.js';
+import { contentName, MAX_CONTENT_BYTES } from '../../src/log/contents/content-store.js';
 import { draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { readRequest, type RequestView } from '../../src/log/policy/explain-request.js';
 import { LedgerView } from '../../src/log/read/ledger-view.js';

@@ -62,8 +62,8 @@ function expectWhole(name: string): void {
 
 /** What ends at once, since it reads nothing that could keep it waiting. */
 const IMMEDIATE = ['keygen', 'explain', 'schema', 'completion'];
-/** What waits for a program, and is told to stop in test/hook/doctor.test.ts and test/gate/mcp/stdio.test.ts. */
-const WAITING = ['doctor', 'mcp'];
+/** What waits for a program, and is told to stop in test/hook/doctor.test.ts, test/gate/mcp/stdio.test.ts and test/cli/run-agent.test.ts. */
+const WAITING = ['doctor', 'mcp', 'run-agent'];
 
 /** Each command with one of its inputs a pipe, PIPE, to which nobody writes. */
 const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [

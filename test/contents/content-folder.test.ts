@@ -20,12 +20,11 @@ import {
   ContentFolder,
   type ContentOptions,
   contentsPath,
-  DEFAULT_MAX_CONTENTS_BYTES,
   KeptContents,
-  MAX_CONTENT_BYTES,
   readContent,
   writeContent,
 } from '../../src/log/contents/content-folder.js';
+import { DEFAULT_MAX_CONTENTS_BYTES, MAX_CONTENT_BYTES } from '../../src/log/contents/content-store.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { formatDigest, sha256Digest } from '../../src/base/value/digest.js';
 import { times } from '../slow.js';

@@ -4,7 +4,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import { Gate } from '../../gate/gate.js';
+import { type Coverage, Gate } from '../../gate/gate.js';
+import type { KernelEvent } from '../../gate/kernel/serve-kernel-tools.js';
 import { serveGateTools } from '../../gate/mcp/gate-tools.js';
 import type { McpSubject } from '../../gate/mcp/guarded-call.js';
 import type { McpEvent, McpGuardOptions } from '../../gate/mcp/mcp-calls.js';
@@ -19,11 +20,13 @@ import { amountsOf, byteSize, collect, listenAddress, principalId, repeatable, s
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { findKernelOption, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
 import { aborted } from './serving.js';
 
-interface McpCommandOptions extends DecidingChoice, AdviserChoice {
+interface McpCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice {
   readonly server?: string;
   readonly gate?: boolean;
+  readonly serveTools?: boolean;
   readonly principal: string;
   readonly reserve?: string[];
   readonly ttl?: number;
@@ -50,7 +53,8 @@ const SUBJECTS: readonly McpSubject[] = ['resources', 'prompts', 'sampling'];
 const NOTES = `
 Put it before the command of a server in the settings of its client, or give it the URL of a server, and the client the URL that it prints. A call of the tool T is recorded as mcp.NAME.T: grant it by that
 name, or all by 'mcp.NAME.*'. Messages other than calls pass at once; the server's standard error is not touched. The exit status is the
-server's. With --gate an agent can ask what is left of its grants, what was decided, and for approvals.`;
+server's. With --gate an agent can ask what is left of its grants, what was decided, and for approvals. With --serve-tools it
+acts through this alone, if its own tools are switched off: grant fs.read, fs.list, fs.write, exec and net.fetch by these names.`;
 
 export function addMcp(program: Command, run: Run): void {
   const command = program
@@ -63,6 +67,7 @@ export function addMcp(program: Command, run: Run): void {
     .argument('[command...]', 'after --: the server and its arguments')
     .option('--server <name>', 'what grants call the server')
     .option('--gate', "serve the gate's own tools instead: budget, why, request_approval")
+    .option('--serve-tools', 'serve tools that act instead, for an agent that has no others')
     .option('--principal <id>', 'who calls', principalId, 'agent:mcp')
     .option(
       '--reserve <amounts>',
@@ -108,15 +113,16 @@ export function addMcp(program: Command, run: Run): void {
       ),
     )
     .addHelpText('after', NOTES);
+  withKernel(command, 'with --serve-tools: ');
   withDeciding(withAdvisers(command)).action(
     (ledger: string, server: readonly string[], options: McpCommandOptions) =>
-      run((context) =>
-        options.gate === true
-          ? serveTools(context, ledger, server, options)
-          : options.http !== undefined
-            ? guardHttp(context, ledger, server, options.http, options)
-            : guardServer(context, ledger, server, options),
-      ),
+      run((context) => {
+        refuseStray(options);
+        if (options.serveTools === true) return serveKernel(context, ledger, server, options);
+        if (options.gate === true) return serveTools(context, ledger, server, options);
+        if (options.http !== undefined) return guardHttp(context, ledger, server, options.http, options);
+        return guardServer(context, ledger, server, options);
+      }),
   );
 }
 
@@ -215,6 +221,11 @@ async function startProxy(options: McpProxyOptions): ReturnType<typeof serveMcpP
   }
 }
 
+function refuseStray(options: McpCommandOptions): void {
+  const stray = options.serveTools === true ? undefined : findKernelOption(options);
+  if (stray !== undefined) throw usageError(`--${stray} requires --serve-tools`);
+}
+
 function refuseHttpOptions({ listen, legacy, allowOrigin, allowHost }: McpCommandOptions): void {
   for (const [flag, value] of Object.entries({
     listen,
@@ -263,6 +274,67 @@ async function serveTools(
   return { stopped: 0 };
 }
 
+/** Tools that act, for an agent that has no others. */
+async function serveKernel(
+  context: Context,
+  path: string,
+  command: readonly string[],
+  options: McpCommandOptions,
+): Promise<Outcome> {
+  const { terminal, signal } = context;
+  if (
+    command.length > 0 ||
+    options.server !== undefined ||
+    options.http !== undefined ||
+    options.gate === true
+  )
+    throw usageError(
+      '--serve-tools serves tools of its own: it takes no --server, no --http, no --gate and no command',
+    );
+  if (options.fail === 'open')
+    throw usageError('--serve-tools does nothing that nobody can decide on: it takes no --fail');
+  if (options.ttl !== undefined) throw usageError('--serve-tools takes --call-timeout, and no --ttl');
+  refuseHttpOptions(options);
+  const { principal, wait, attach, maxMessage, key, trust } = options;
+  const tools = await openKernel(options, path, [key, trust, process.env['NORTHROOT_KEY'] || undefined]);
+  let opened: Gate | undefined;
+  try {
+    if (tools.names.length === 0) throw usageError('--serve-tools needs --root, --allow-fetch, or both');
+    const { serveKernelTools } = await import('../../gate/kernel/serve-kernel-tools.js');
+    context.endsInItsTime();
+    terminal.say(`serves ${tools.names.join(', ')} within ${printable(path)}; isolation: ${tools.isolation}`);
+    await serveKernelTools({
+      tools,
+      open: async () => {
+        try {
+          opened = await openGate(context, path, options, 'kernel');
+          return opened;
+        } catch (error) {
+          sayNotOpen(terminal, error);
+          throw error;
+        }
+      },
+      principal,
+      signal,
+      howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+      onEvent: (event) => sayKernelEvent(terminal, event),
+      ...defined({ waitMs: wait, attach, maxMessageBytes: maxMessage }),
+    });
+  } finally {
+    await tools.close();
+    await opened?.close();
+  }
+  terminal.finish();
+  return { stopped: 0 };
+}
+
+function sayKernelEvent(terminal: Terminal, event: KernelEvent): void {
+  if (event.event === 'unsettled')
+    terminal.say(`northroot: how ${event.tool} ended is not recorded: ${event.code}`);
+  else if (event.decision.effect === 'deny' || event.decision.effect === 'ask')
+    terminal.say(`northroot: denied ${event.tool}: ${printable(event.decision.code, 64)}`);
+}
+
 function makeGuard(
   terminal: Terminal,
   path: string,
@@ -293,7 +365,12 @@ function makeGuard(
   }
 }
 
-async function openGate(context: Context, path: string, options: McpCommandOptions): Promise<Gate> {
+async function openGate(
+  context: Context,
+  path: string,
+  options: McpCommandOptions,
+  coverage: Coverage = 'proxy',
+): Promise<Gate> {
   const { terminal } = context;
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
@@ -301,7 +378,7 @@ async function openGate(context: Context, path: string, options: McpCommandOptio
     ...(await decidingOptions(terminal, path, signer, options)),
     honourImported: options.honourImported,
     advisers: await advisersOf(options),
-    coverage: 'proxy',
+    coverage,
     principalId: options.principal,
     ...defined({ trust, attach: options.attach, shadow: options.shadow, ttlMs: options.ttl }),
   });

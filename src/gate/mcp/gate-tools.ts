@@ -3,33 +3,18 @@
  * are spoken. An agent is told of nothing but its own.
  */
 
-import type { Readable, Writable } from 'node:stream';
-import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName, isToolName } from '../../base/value/tool.js';
-import { VERSION } from '../../base/version.js';
 import { LedgerView } from '../../log/read/ledger-view.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { decimalsOf } from '../../rules/report/accounts.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
 import type { Gate } from '../gate.js';
-import { isModern } from './guarded-call.js';
-import {
-  errorMessage,
-  idOfLong,
-  memberOf,
-  readFrame,
-  RPC_INTERNAL_ERROR,
-  RPC_INVALID_PARAMS,
-  RPC_INVALID_REQUEST,
-  RPC_PARSE_ERROR,
-  type RpcId,
-  writeMessage,
-} from './json-rpc.js';
-import { DEFAULT_MAX_MESSAGE_BYTES, LineFrames } from './line-frames.js';
+import { memberOf } from './json-rpc.js';
+import { refused, serveTools, type ServeToolsOptions, type Told, ToolServer } from './tool-server.js';
 
 export interface GateToolsOptions {
   /** Opens the gate, at the first call of a tool; where it fails, once more at the next. */
@@ -41,24 +26,10 @@ export interface GateToolsOptions {
   readonly howToApprove?: ((authorization: string) => string) | undefined;
 }
 
-export interface ServeGateToolsOptions extends GateToolsOptions {
-  readonly input?: Readable | undefined;
-  readonly output?: Writable | undefined;
-  readonly maxMessageBytes?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+export interface ServeGateToolsOptions extends GateToolsOptions, ServeToolsOptions {}
 
-/** The versions of the legacy era, newest first. */
-const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
-const MODERN_VERSIONS: readonly string[] = ['2026-07-28'];
-const RPC_METHOD_NOT_FOUND = -32601;
-const RPC_UNSUPPORTED_VERSION = -32022;
-const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
-const SERVER_INFO = { name: 'northroot', version: VERSION };
 const INSTRUCTIONS =
   'Ask budget what is left before costly work, why of a call that was denied, and request_approval before a call that needs a person.';
-/** How long lists may be kept, in milliseconds: they never change. */
-const LIST_TTL_MS = 3_600_000;
 const MAX_GRANTS = 100;
 const MAX_ID = 200;
 
@@ -108,58 +79,28 @@ const TOOLS = [
  * @param maxMessageBytes - Default 16 MiB
  */
 export async function serveGateTools({
-  input = process.stdin,
-  output = process.stdout,
-  maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES,
+  input,
+  output,
+  maxMessageBytes,
   signal,
   ...options
 }: ServeGateToolsOptions): Promise<void> {
-  const tools = new GateTools(options);
-  const lines = new LineFrames(maxMessageBytes);
-  const stop = (): void => void input.destroy();
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted === true) stop();
-  try {
-    for await (const chunk of input as AsyncIterable<Uint8Array>) {
-      for (const line of lines.push(chunk)) {
-        const answer =
-          line instanceof Uint8Array
-            ? await tools.answer(line)
-            : errorMessage(
-                idOfLong(line.head, line.tail) ?? null,
-                RPC_INVALID_REQUEST,
-                `expected at most ${maxMessageBytes} bytes a message`,
-              );
-        if (answer !== undefined) await write(output, answer);
-      }
-    }
-  } catch (error) {
-    if (signal?.aborted !== true) throw error;
-  } finally {
-    signal?.removeEventListener('abort', stop);
-  }
-}
-
-/** Waits for its reader, or that it goes. */
-function write(output: Writable, message: Uint8Array): Promise<void> {
-  return new Promise((resolve) => output.write(Buffer.concat([message, LINE_END]), () => resolve()));
-}
-
-const LINE_END = Buffer.from('\n');
-
-/** A tool's answer: to the model as JSON, and as an error where `isError`. */
-interface Told {
-  readonly value: object;
-  readonly isError?: boolean;
+  await serveTools(new GateTools(options), { input, output, maxMessageBytes, signal });
 }
 
 /** See the head of this file. */
 export class GateTools {
   readonly #options: GateToolsOptions;
+  readonly #server: ToolServer;
   #opened: Promise<Gate> | undefined;
 
   constructor(options: GateToolsOptions) {
     this.#options = options;
+    this.#server = new ToolServer({
+      tools: TOOLS,
+      instructions: INSTRUCTIONS,
+      call: (name, given) => this.#call(name, given),
+    });
   }
 
   async #gate(): Promise<Gate> {
@@ -173,76 +114,8 @@ export class GateTools {
   }
 
   /** Answers one message. @returns Undefined where none is due. Never rejects. */
-  async answer(message: Uint8Array): Promise<Uint8Array | undefined> {
-    const frame = readFrame(message);
-    switch (frame.kind) {
-      case 'noise':
-      case 'notification':
-      case 'response':
-        return undefined;
-      case 'broken':
-        return errorMessage(null, RPC_PARSE_ERROR, 'expected a message of JSON-RPC');
-      case 'batch':
-        return errorMessage(null, RPC_INVALID_REQUEST, 'expected one message, not a batch');
-      case 'other':
-        return errorMessage(frame.id, RPC_INVALID_REQUEST, 'expected a request of JSON-RPC');
-      case 'request': {
-        const { id, ambiguity } = frame;
-        if (ambiguity !== undefined)
-          return errorMessage(id, RPC_INVALID_REQUEST, `expected strict JSON: ${ambiguity}`);
-        try {
-          return await this.#request(id, frame.method, memberOf(frame.value, 'params'));
-        } catch (error) {
-          const code = error instanceof NorthrootError ? error.code : 'INTERNAL_ERROR';
-          return errorMessage(id, RPC_INTERNAL_ERROR, printable(code, 64));
-        }
-      }
-    }
-  }
-
-  async #request(id: RpcId, method: string, params: JsonValue | undefined): Promise<Uint8Array> {
-    const version = memberOf(memberOf(params, '_meta'), PROTOCOL_VERSION);
-    const isNew = isModern(params);
-    if (isNew && !MODERN_VERSIONS.includes(version as string))
-      return errorMessage(id, RPC_UNSUPPORTED_VERSION, 'this version of the protocol is not spoken', {
-        supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
-        requested: printable(version as string, 64),
-      });
-    const result = (value: object): Uint8Array =>
-      writeMessage({ id, result: isNew ? { resultType: 'complete', ...value } : value });
-    const kept = isNew ? { ttlMs: LIST_TTL_MS, cacheScope: 'public' } : {};
-    switch (method) {
-      case 'initialize': {
-        const asked = memberOf(params, 'protocolVersion');
-        return result({
-          protocolVersion: LEGACY_VERSIONS.find((each) => each === asked) ?? LEGACY_VERSIONS[0],
-          capabilities: { tools: {} },
-          serverInfo: SERVER_INFO,
-          instructions: INSTRUCTIONS,
-        });
-      }
-      case 'server/discover':
-        return result({
-          supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
-          capabilities: { tools: {} },
-          serverInfo: SERVER_INFO,
-          instructions: INSTRUCTIONS,
-          ...kept,
-        });
-      case 'ping':
-        return result({});
-      case 'tools/list':
-        return result({ tools: TOOLS, ...kept });
-      case 'tools/call': {
-        const told = await this.#call(memberOf(params, 'name'), memberOf(params, 'arguments') ?? {});
-        if (told === undefined) return errorMessage(id, RPC_INVALID_PARAMS, 'there is no such tool');
-        const content = [{ type: 'text', text: JSON.stringify(told.value, undefined, 2) }];
-        const isError = told.isError === true ? { isError: true } : {};
-        return result({ content, structuredContent: told.value, ...isError });
-      }
-      default:
-        return errorMessage(id, RPC_METHOD_NOT_FOUND, 'there is no such method');
-    }
+  answer(message: Uint8Array): Promise<Uint8Array | undefined> {
+    return this.#server.answer(message);
   }
 
   async #call(name: JsonValue | undefined, given: JsonValue): Promise<Told | undefined> {
@@ -374,10 +247,6 @@ export class GateTools {
 
 /** Why a record cannot be found. */
 const MISSING: ReadonlySet<string> = new Set(['RECORD_NOT_FOUND', 'RECORD_AMBIGUOUS', 'USAGE']);
-
-function refused(code: string, reason: string): Told {
-  return { value: { code, reason: printable(reason, 1_000) }, isError: true };
-}
 
 function pick(event: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(

@@ -12,7 +12,6 @@ import { looksLikeApm2, readEntries } from './reader.js';
 import { APM2_RULES } from './rules.js';
 import { inFileOrder } from '../shared/order.js';
 
-
 const AIDS = {
   profile: 'the adapter profile of the episodes: tools, limits, budget, prefix of the nonce',
   keys: 'public keys that are trusted, as 64 hexadecimal digits each',

@@ -86,6 +86,24 @@ function checkEpisodes(
   const conformance = new Conformance(entries, cases, found, { file: files[0]!.name });
   return { items, findings: [...found, ...conformance.check()] };
 }
+/**
+ * Why the review of an episode must be blocked, by what its files show without any review; undefined where nothing stands against it.
+ * @returns the reason's name, and the code of what was found
+ */
+export function reasonToBlock(
+  files: readonly HostFile[],
+): { readonly reason: string; readonly code: string } | undefined {
+  const broken = checkEpisodes(files).findings.filter(
+    ({ rule, severity }) => severity === 'error' && !ABOUT_REVIEWS.has(rule),
+  );
+  const own = broken.find(({ rule }) => rule.startsWith('EP-'));
+  if (own !== undefined) return { reason: own.code, code: own.rule };
+  const [first] = broken;
+  return first && { reason: REASON_OF_RULE[first.rule] ?? 'INVALID_BUNDLE', code: first.code };
+}
+
+const ABOUT_REVIEWS: ReadonlySet<string> = new Set(['EP-5', 'EP-7']);
+
 interface Facts {
   readonly hasIntent: boolean;
   /** Whether a tool was requested, allowed and executed, with its receipt. */

@@ -8,6 +8,7 @@ import type { Digest } from '../../base/value/digest.js';
 import type { Meter, MeterVector } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Bounds, Check } from '../../format/schema/generated/types.js';
+import { keyOfCall } from '../../gate/request-key.js';
 import { notStated } from '../shared/claims.js';
 import { blake3Hex } from '../shared/forms/cac.js';
 import type { Claim, ExecutionClaim, ForeignDigest, HostPlace } from '../shared/host.js';
@@ -630,7 +631,10 @@ class Mapper {
     const denied = responses[0]?.value.status === 'denied' ? 'deny' : undefined;
     this.#builder.observe({
       at: first.entry.at,
-      callIds: [...new Set([each.request, `${each.scope}/${each.request}`])],
+      callIds: [
+        // The last is what the kernel that runs agents itself gives the gate.
+        ...new Set([each.request, `${each.scope}/${each.request}`, keyOfCall(each.scope, each.request)]),
+      ],
       tool: this.#toolOf(each, proposal.tool ?? receipts[0]?.value.toolClass),
       paramsDigest: blake3Digest(receipts[0]?.value.argsHash ?? proposal.argsHash),
       decision: (decided[0] && decisionOf(decided[0].value)) ?? denied,

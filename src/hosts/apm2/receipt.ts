@@ -16,15 +16,17 @@ export const INDEX_SCHEMA = 'apm2.tool_log_index.v1';
 /** The prefix of the bytes that a receipt's signature is over. */
 const RECEIPT_DOMAIN = 'TOOL_EXECUTION_RECEIPT:';
 
-const VERSION = '1.0.0';
+export const ARTIFACT_VERSION = '1.0.0';
 const MAX_EPISODE_ID = 128;
 const MAX_REQUEST_ID = 256;
 const MAX_CAPABILITY_ID = 128;
 const MAX_TOOL_CLASS = 64;
-const MAX_RECEIPT_HASHES = 10_000;
+/** The most receipts of one chunk of an index. */
+export const MAX_RECEIPT_HASHES = 10_000;
 const MAX_CONTINUATION_HASHES = 256;
 
-const RECEIPT_FIELDS = [
+/** A receipt's members, in the order of their declaration. */
+export const RECEIPT_FIELDS = [
   ...['schema', 'schema_version', 'episode_id', 'policy_hash', 'request_id', 'capability_id', 'tool_class'],
   ...['args_hash', 'result_hash', 'time_envelope_ref', 'started_at_ns', 'duration_ns', 'signer_identity'],
   'signature',
@@ -37,7 +39,8 @@ const COUNT_FIELDS = [
   'total_bytes_io',
   'total_wall_ms',
 ];
-const INDEX_FIELDS: SerdeStruct = [
+/** An index's members, likewise. */
+export const INDEX_FIELDS: SerdeStruct = [
   'schema',
   'schema_version',
   'episode_id',
@@ -207,7 +210,7 @@ function versionIn(whole: Checked, schema: string): string {
   const [name, version] = ['schema', 'schema_version'].map((each) => whole.get(each));
   if (name?.text(MAX_CAPABILITY_ID, true) !== schema) name?.fault('VALUE_UNKNOWN', schema);
   const stated = version?.text(MAX_CAPABILITY_ID, true) ?? '';
-  if (!stated.startsWith('1.')) version?.fault('VALUE_UNKNOWN', VERSION);
+  if (!stated.startsWith('1.')) version?.fault('VALUE_UNKNOWN', ARTIFACT_VERSION);
   return stated;
 }
 

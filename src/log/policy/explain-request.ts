@@ -14,7 +14,8 @@ import { findGrant, type GrantAccount, reserveStarted } from '../../rules/report
 import { APPROVAL_REQUIRED, approvalsFor } from '../../rules/verify/approvals.js';
 import { requestOfCall } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { type KeptContent, contentFile, readContent } from '../contents/content-folder.js';
+import { contentFile, readContent } from '../contents/content-folder.js';
+import type { KeptContent } from '../contents/content-store.js';
 import { LedgerView } from '../read/ledger-view.js';
 import {
   findRequest,

@@ -88,7 +88,7 @@ describe('a whole episode', () => {
       ],
     });
     expect(observations).toMatchObject([
-      { callIds: ['req-001', 'ep-001/req-001'], decision: 'allow', outcome: 'success' },
+      { callIds: ['req-001', 'ep-001/req-001', 'ep-001:req-001'], decision: 'allow', outcome: 'success' },
     ]);
   });
 
