@@ -10,6 +10,8 @@ export type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
 export interface StageRule {
   readonly classes: readonly HandlerClass[];
   readonly mode: StageMode;
+  /** What errors do where contributions do not say it: `closed` cancels. Default `open`. */
+  readonly failPolicy?: 'open' | 'closed' | undefined;
 }
 
 export const HANDLER_CLASSES: readonly HandlerClass[] = [
