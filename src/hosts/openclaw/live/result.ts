@@ -4,6 +4,7 @@ import { MAX_DEPTH } from '../../../base/json/scan.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { isJsonObject } from '../../../base/json/value.js';
 import { wellFormed } from '../../shared/names.js';
+import type { HandlerClass } from '../families.js';
 import { choosesRoute, needsTrust, RESULTS } from '../stage-rules.js';
 import type { Registered } from './contribution.js';
 import { copyJson, deepFreeze, type FrozenJson, type FrozenObject } from './event.js';
@@ -57,8 +58,16 @@ export interface StageResult {
   readonly traced: JsonObject;
 }
 
+/** A result, and the bytes of its canonical form. */
+export interface SizedResult extends StageResult {
+  readonly length: number;
+}
+
 /** What a handler returns, in bytes of its canonical form, is at most this long. */
 export const MAX_RESULT_BYTES = 1_048_576;
+
+/** What all handlers of a stage return for one event, likewise. */
+export const MAX_RESULTS_BYTES = 8_388_608;
 
 /** So many levels deep is a result in a trace. */
 export const TRACE_DEPTH = 4;
@@ -73,13 +82,15 @@ const MAX_REASON_LENGTH = 1_024;
  * What was returned; undefined for nothing.
  *
  * @param working - The object that a mutator's patch is for.
+ * @param before - How many bytes the stage's handlers have returned before it.
  * @throws HandlerFault
  */
 export function readResult(
   registered: Registered,
   returned: unknown,
   working: ReadonlyMap<string, FrozenJson>,
-): StageResult | undefined {
+  before: number,
+): SizedResult | undefined {
   const { kind, isClosed } = registered;
   if (returned === undefined || returned === null) {
     // Who must decide and does not has failed.
@@ -88,8 +99,9 @@ export function readResult(
   }
   if (kind === 'observer') return undefined;
   const { copy, length } = copyOf(returned);
-  if (length > MAX_RESULT_BYTES)
-    throw new HandlerFault('RESULT_TOO_LARGE', `expected at most ${MAX_RESULT_BYTES} bytes, found ${length}`);
+  const most = Math.min(MAX_RESULT_BYTES, MAX_RESULTS_BYTES - before);
+  if (length > most)
+    throw new HandlerFault('RESULT_TOO_LARGE', `expected at most ${most} bytes, found ${length}`);
   if (!isJsonObject(copy)) throw wrong('expected an object');
   for (const member of Object.keys(copy)) {
     if (
@@ -98,15 +110,24 @@ export function readResult(
     )
       throw wrong(`a ${kind} gives no other member than its own`);
   }
+  return { ...readAs(kind, registered, copy, working), length };
+}
+
+function readAs(
+  kind: Exclude<HandlerClass, 'observer'>,
+  registered: Registered,
+  given: JsonObject,
+  working: ReadonlyMap<string, FrozenJson>,
+): StageResult {
   switch (kind) {
     case 'augmenter':
-      return readAdditions(registered, copy);
+      return readAdditions(registered, given);
     case 'mutator':
-      return readPatch(registered, copy, working);
+      return readPatch(registered, given, working);
     case 'veto':
-      return readDecision(copy);
+      return readDecision(given);
     case 'resolver':
-      return readCandidates(copy);
+      return readCandidates(given);
   }
 }
 

@@ -331,7 +331,7 @@ export class Pipeline {
     returned: unknown,
   ): void {
     const { kind } = registered;
-    const result = readResult(registered, returned, stage.fields);
+    const result = readResult(registered, returned, stage.fields, stage.bytes);
     const endedAt = performance.now();
     const isIgnored = kind === 'observer' && returned !== undefined && returned !== null;
     if (isIgnored) this.#report(stage, registered, 'RESULT_IGNORED');
@@ -339,7 +339,8 @@ export class Pipeline {
     if (kind === 'mutator') traced['sees'] = working as JsonValue;
     stage.handlers[place] = traced;
     if (result === undefined) return;
-    const { add, patch, decision, candidates = [] } = result;
+    const { add, patch, decision, candidates = [], length } = result;
+    stage.bytes += length;
     traced['result'] = result.traced;
     if (add !== undefined) {
       const kept = stage.add(add);
@@ -439,6 +440,8 @@ class Stage {
   #cancel: { readonly reason: string | undefined; readonly by: ContributionName | undefined } | undefined;
   /** What the mutators so far have made; frozen. */
   working: FrozenObject;
+  /** What handlers have returned so far. */
+  bytes = 0;
 
   constructor(event: PipelineEvent, rule: StageRule, list: readonly Registered[], input: StageInput) {
     const { working = {}, context = {}, replaceable = [], providers, selection } = input;
