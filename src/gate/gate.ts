@@ -167,6 +167,11 @@ export interface CallOutcome extends ExecutionDetails {
   readonly output?: unknown;
   /** Excludes `output`. */
   readonly outputDigest?: Digest | undefined;
+  /**
+   * Of the parameters that it ran with, where the host can tell. Default: those authorized. Others are recorded, and the record is invalid
+   * (`TOOL_PARAMS_MISMATCH`).
+   */
+  readonly paramsDigest?: Digest | undefined;
   /** A Code (SPEC §2). Default for a failure: `ERROR`. */
   readonly errorCode?: string | undefined;
   /** As the host measured it, in milliseconds. Default: since the call was allowed. */
@@ -234,6 +239,7 @@ const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   pricingSnapshotDigest: 'object',
   output: 'any',
   outputDigest: 'object',
+  paramsDigest: 'object',
   errorCode: 'string',
   durationMs: 'number',
   unmetered: 'string',
@@ -381,13 +387,15 @@ export class Gate {
     { mayEnd, ...options }: EndCallOptions = {},
   ): Promise<Settled> {
     checkOptions('settle', done, OUTCOME_TYPES);
-    const { outcome, outputDigest, output, durationMs } = done;
+    const { outcome, outputDigest, paramsDigest, output, durationMs } = done;
     if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'unknown')
       throw new RangeError("settle: outcome: expected 'success', 'failure' or 'unknown'");
     if (outputDigest !== undefined && output !== undefined)
       throw new TypeError('settle: output and outputDigest exclude each other');
     if (outputDigest !== undefined && !isDigest(outputDigest))
       throw new TypeError('settle: outputDigest: expected a digest');
+    if (paramsDigest !== undefined && !isDigest(paramsDigest))
+      throw new TypeError('settle: paramsDigest: expected a digest');
     if (durationMs !== undefined && !(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER))
       throw new RangeError('settle: durationMs: expected milliseconds, at least 0');
     const said = meters(done.used ?? {});
@@ -927,7 +935,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
-  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest, paramsDigest } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
   const since = parseTimestamp(kept.since);
   const end = parseTimestamp(endedAt);
@@ -948,7 +956,7 @@ function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now:
       meterUsed,
       outcome,
       ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
-      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
+      ...defined({ outputDigest, paramsDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
       meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
     },
     { unmetered: unmetered ?? 'charge' },

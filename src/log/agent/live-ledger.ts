@@ -166,6 +166,7 @@ const DONE_TYPES: OptionTypes<DoneExecution> = {
   outcome: 'string',
   errorCode: 'string',
   outputDigest: 'object',
+  paramsDigest: 'object',
   ...DETAIL_TYPES,
   toolName: 'string',
   start: ['string', 'boolean'],
