@@ -44,6 +44,7 @@ import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
 import { findOverdue } from './find-overdue.js';
 import { recordLate } from './late-report.js';
+import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
 
@@ -168,8 +169,8 @@ export interface CallOutcome extends ExecutionDetails {
   /** Excludes `output`. */
   readonly outputDigest?: Digest | undefined;
   /**
-   * Of the parameters that it ran with, where the host can tell. Default: those authorized. Others are recorded, and the record is invalid
-   * (`TOOL_PARAMS_MISMATCH`).
+   * Of the parameters that it ran with, where the host can tell. Default: those authorized. If it ran with others, what was authorized is
+   * settled as unknown with the code `TOOL_PARAMS_MISMATCH`, and what ran is recorded as an execution under a denial.
    */
   readonly paramsDigest?: Digest | undefined;
   /** A Code (SPEC §2). Default for a failure: `ERROR`. */
@@ -407,9 +408,23 @@ export class Gate {
     }
     const { kept } = found;
     assertMayEnd(kept, mayEnd);
-    const recorded = await this.#record(kept, draftOutcome(kept, done, said, this.ledger.now()), options);
+    const { authorization } = kept;
+    const outcomeOf = (each: CallOutcome): ExecutionOutcome =>
+      draftOutcome(kept, each, said, this.ledger.now());
+    if (paramsDigest === undefined || formatDigest(paramsDigest) === kept.paramsDigest) {
+      const recorded = await this.#record(kept, outcomeOf(done), options);
+      this.#forget(kept);
+      return { authorization, recorded };
+    }
+    const { requestKey } = kept;
+    const replaced = { ...done, outcome: 'unknown', errorCode: OTHER_PARAMS, output: undefined } as const;
+    const settled = await this.#record(kept, outcomeOf({ ...replaced, outputDigest: undefined }), options);
     this.#forget(kept);
-    return { authorization: kept.authorization, recorded };
+    if (settled === undefined) return { authorization, recorded: undefined };
+    // What is used of the grant is charged by then.
+    const ran = draftOutcome(kept, { ...done, used: undefined }, [], this.ledger.now());
+    const other = { permission: toPermission(kept), requestKey, paramsDigest, outcome: ran };
+    return { authorization, recorded: await recordOtherParams(this.ledger, other, options) };
   }
 
   /**
@@ -871,7 +886,8 @@ export class Gate {
       const outcome = draftOutcome(kept, done, said, this.ledger.now());
       const charged = raiseMeters([ONE_CALL], kept.reserved);
       const { grantId } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
-      const late = { permission: toPermission(kept), grantId, outcome, charged, settlement };
+      const permission = { ...toPermission(kept), ...defined({ paramsDigest: done.paramsDigest }) };
+      const late = { permission, grantId, outcome, charged, settlement };
       return await recordLate(this.ledger, late, options);
     } catch (error) {
       this.#unknown.set(authorization, found);
@@ -935,7 +951,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
-  const { meterBasis, modelId, provider, pricingSnapshotDigest, paramsDigest } = done;
+  const { meterBasis, modelId, provider, pricingSnapshotDigest } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
   const since = parseTimestamp(kept.since);
   const end = parseTimestamp(endedAt);
@@ -956,7 +972,7 @@ function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now:
       meterUsed,
       outcome,
       ...(outcome === 'failure' ? { errorCode: errorCode ?? 'ERROR' } : defined({ errorCode })),
-      ...defined({ outputDigest, paramsDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
+      ...defined({ outputDigest, meterBasis: basis, modelId, provider, pricingSnapshotDigest }),
       meterBasisByUnit: { ...measuredBases(basis, measured, meterUsed), ...done.meterBasisByUnit },
     },
     { unmetered: unmetered ?? 'charge' },

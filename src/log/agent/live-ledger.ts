@@ -166,7 +166,6 @@ const DONE_TYPES: OptionTypes<DoneExecution> = {
   outcome: 'string',
   errorCode: 'string',
   outputDigest: 'object',
-  paramsDigest: 'object',
   ...DETAIL_TYPES,
   toolName: 'string',
   start: ['string', 'boolean'],

@@ -122,8 +122,6 @@ export interface ExecutionOutcome extends ExecutionDetails {
   /** Required for a failure (SPEC §3.2). */
   readonly errorCode?: string;
   readonly outputDigest?: Digest;
-  /** Of the parameters that it ran with. Default: those authorized; others are a finding (SPEC §8 rule 2, `TOOL_PARAMS_MISMATCH`). */
-  readonly paramsDigest?: Digest;
 }
 
 /** Releases the reservation of an action that was not executed (SPEC §8 rule 8). */
@@ -221,7 +219,7 @@ export function draftExecution(
   outcome: ExecutionOutcome,
   recordedAt?: string,
 ): object {
-  const { startedAt, endedAt, errorCode, outputDigest, paramsDigest = permission.paramsDigest } = outcome;
+  const { startedAt, endedAt, errorCode, outputDigest } = outcome;
   if (compareTimestamps(endedAt, startedAt) < 0)
     throw new RangeError('expected endedAt not before startedAt');
   return {
@@ -234,7 +232,7 @@ export function draftExecution(
     auth_event_id: parseDigest(permission.authorizationId),
     tool_name: permission.toolName,
     ...defined({
-      tool_params_digest: paramsDigest,
+      tool_params_digest: permission.paramsDigest,
       error_code: errorCode,
       output_digest: outputDigest,
     }),
