@@ -237,11 +237,12 @@ it('says of a call that ran with other parameters, and of one that nobody allowe
   const called = { ...CALL, family: 'agent.tool.called' };
   const payload = { toolName: 'exec', toolCallId: 'c1', params: { command: 'rm' }, result: {} };
   await pipeline.run({ ...called, payload });
-  expect(problems.map(({ code }) => code)).toEqual(['PARAMS_CHANGED']);
-  const changed = place.events().find(({ event_type: type }) => type === 'x.openclaw.params_changed');
-  expect(changed).toMatchObject({ tool_name: 'exec' });
+  const ends = place.events().filter(({ event_type: type }) => type === 'execution');
+  expect(ends[0]).toMatchObject({ outcome: 'unknown', error_code: 'TOOL_PARAMS_MISMATCH' });
+  expect(ends).toHaveLength(2);
+  expect(await place.verdict()).toBe('violation');
   await pipeline.run({ ...called, correlationId: 'r2', payload: { ...payload, toolCallId: 'never' } });
-  expect(problems.map(({ code }) => code)).toEqual(['PARAMS_CHANGED', 'CALL_NOT_ALLOWED']);
+  expect(problems.map(({ code }) => code)).toEqual(['CALL_NOT_ALLOWED']);
   expect(JSON.stringify(place.events())).not.toContain('"rm"');
 });
 

@@ -221,13 +221,28 @@ describe('a handler that takes too long', () => {
     const { pipeline, problems } = recorded({ timeoutMs: 10 });
     pipeline.register(contribution(STAGE, 'observer', () => sleep(30), { timeoutMs: 5_000 }));
     await pipeline.run({ family: STAGE });
-    expect(problems.map(({ code }) => code)).toEqual(['RESULT_TOO_LARGE', 'RESULT_TOO_LARGE']);
-    // What could not be read again is not recorded: its stage goes on.
-    const large = { content: 'x'.repeat(9_000_000) };
-    expect(await pipeline.run({ family: 'ingress.normalized' }, { working: large })).toMatchObject({
-      decision: 'allow',
-    });
-    expect(problems.at(-1)?.code).toBe('RECORDING_FAILED');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a handler that runs the pipeline again', () => {
+  it('is refused, at once or later, also by way of another pipeline', async () => {
+    const { pipeline, lines } = recorded();
+    const other = recorded().pipeline;
+    const codes: string[] = [];
+    const again = async () => void codes.push(await codeOfLater(pipeline.run({ family: STAGE })));
+    other.register(contribution(STAGE, 'observer', again));
+    pipeline.register(contribution(STAGE, 'observer', again));
+    pipeline.register(contribution(STAGE, 'observer', () => sleep(1).then(again)));
+    pipeline.register(contribution(STAGE, 'observer', () => other.run({ family: STAGE })));
+    pipeline.register(
+      contribution(STAGE, 'observer', () => {
+        pipeline.runSync({ family: 'transcript.message.writing' });
+      }),
+    );
+    await pipeline.run({ family: STAGE });
+    expect(codes).toEqual(['REENTERED', 'REENTERED', 'REENTERED']);
+    expect(lines.filter((line) => line.includes('"trace"'))).toHaveLength(1);
     expect(findingsOf(lines)).toEqual([]);
   });
 
@@ -251,11 +266,13 @@ it('what all contributions of a stage return together is bounded', async () => {
       contribution(STAGE, 'augmenter', () => ({ add: { [`field${n}`]: 'x'.repeat(1_000_000) } })),
     );
   expect(await pipeline.run({ family: STAGE })).toMatchObject({ decision: 'allow' });
-  expect(problems.map(({ code }) => code)).toEqual([
-    'RESULT_TOO_LARGE',
-    'RESULT_TOO_LARGE',
-    'RECORDING_FAILED',
-  ]);
+  expect(problems.map(({ code }) => code)).toEqual(['RESULT_TOO_LARGE', 'RESULT_TOO_LARGE']);
+  // What could not be read again is not recorded: its stage goes on.
+  const large = { content: 'x'.repeat(9_000_000) };
+  expect(await pipeline.run({ family: 'ingress.normalized' }, { working: large })).toMatchObject({
+    decision: 'allow',
+  });
+  expect(problems.at(-1)?.code).toBe('RECORDING_FAILED');
   expect(findingsOf(lines)).toEqual([]);
 });
 

@@ -8,7 +8,7 @@ import { NorthrootError } from '../../../base/error.js';
 import { canonicalBytes } from '../../../base/json/canonicalize.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import { checkOptions, type OptionTypes } from '../../../base/options.js';
-import { formatDigest, sha256Digest } from '../../../base/value/digest.js';
+import { sha256Digest } from '../../../base/value/digest.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
 import type { CallName, CallOutcome, Gate, GateCall } from '../../../gate/gate.js';
 import type { DelegateOptions } from '../../../log/policy/delegate.js';
@@ -18,7 +18,6 @@ import { outcomeOf } from '../calls.js';
 import { SYSTEM } from '../context.js';
 import { SEND, SPAWN } from '../deliveries.js';
 import { modelCallOf } from '../model-calls.js';
-import { forgetOldest } from '../stage-rules.js';
 import { asLast, type Contribution, GATE_EXTENSION, type StageHandler } from './contribution.js';
 import { type FrozenJson, type FrozenObject, memberOf, type PipelineEvent, textOf } from './event.js';
 import type { StageGate, StageOutcome, StageProblem } from './runner.js';
@@ -43,9 +42,6 @@ const OPTION_TYPES: OptionTypes<GateStagesOptions> = {
   delegate: 'function',
   timeoutMs: 'number',
 };
-
-/** The calls of which it is remembered what was allowed. */
-const MAX_REMEMBERED = 10_000;
 
 /** What a stage decides on: a tool, and its parameters. */
 interface Asked {
@@ -97,7 +93,8 @@ const ENDING: Readonly<Record<string, Read>> = {
  * declares that stage, `subagent.spawning` fail closed and run last: no contribution may have a lower priority. It settles at
  * `agent.tool.called`, `egress.sent`, `egress.failed` and `subagent.spawned`, and records the usage of `agent.llm.output`. A call is known by
  * `payload.toolCallId`, `messageRef` or `payload.childSessionKey` within its session; one without is told by its parameters, which the event
- * of its end must then state (`payload.params`; of a message `channel`, `to` and `content`).
+ * of its end must then state (`payload.params`; of a message `channel`, `to` and `content`). What ran with other parameters than those that
+ * were allowed is recorded as `Gate.settle` says.
  *
  * Parameters that the gate's advisers would rewrite are denied, as a veto changes nothing. The gate stays the caller's to close.
  * @throws TypeError for malformed options
@@ -112,8 +109,6 @@ class GateStages implements StageGate {
   onProblem: ((problem: StageProblem) => void) | undefined;
   readonly #gate: Gate;
   readonly #options: GateStagesOptions;
-  /** The digests of the parameters that were allowed last, by session and id. */
-  readonly #allowed = new Map<string, string>();
 
   constructor(gate: Gate, options: GateStagesOptions) {
     this.#gate = gate;
@@ -185,8 +180,8 @@ class GateStages implements StageGate {
         await this.#release(call, decision.ref);
         return { decision: 'cancel', reason: isAllowed ? 'DECIDED_TOO_LATE' : 'REWRITE_NOT_POSSIBLE' };
       }
+      // In shadow, what the grants deny starts with no part of them.
       if (decision.shadow !== undefined) return { decision: 'allow' };
-      this.#remember(event, read, working);
       const part = event.family === 'subagent.spawning' ? delegate?.(event) : undefined;
       if (part !== undefined) {
         try {
@@ -210,21 +205,11 @@ class GateStages implements StageGate {
       if (asked === undefined) return;
       const { payload, family } = event;
       const name = this.#nameOf(event, asked);
-      const ran = memberOf(payload, 'params');
-      const allowed = this.#allowed.get(keyOf(event, asked));
-      if (allowed !== undefined) this.#allowed.delete(keyOf(event, asked));
-      if (allowed !== undefined && ran !== undefined && allowed !== digestOf(ran)) {
-        this.#problem(event, 'PARAMS_CHANGED');
-        await this.#gate.ledger.append({
-          event: {
-            event_type: `x.${SYSTEM}.params_changed`,
-            principal_id: this.#principalOf(event),
-            ...{ tool_name: asked.tool, allowed_params: allowed, reported_params: digestOf(ran) },
-          },
-        });
-      }
+      const ran = family === 'agent.tool.called' ? memberOf(payload, 'params') : undefined;
+      const paramsDigest = ran === undefined ? {} : { paramsDigest: sha256Digest(canonicalBytes(ran)) };
+      const done = family === 'egress.failed' ? SEND_FAILED : outcomeOfEvent(event);
       try {
-        await this.#gate.settle(name, family === 'egress.failed' ? SEND_FAILED : outcomeOfEvent(event));
+        await this.#gate.settle(name, { ...done, ...paramsDigest });
       } catch (error) {
         if (!(error instanceof NorthrootError) || error.code !== 'CALL_NOT_FOUND') throw error;
         this.#problem(event, 'CALL_NOT_ALLOWED', error);
@@ -311,13 +296,6 @@ class GateStages implements StageGate {
       : principalOf('agent', SYSTEM, event.agentId);
   }
 
-  #remember(event: PipelineEvent, read: Read, working: FrozenObject): void {
-    const asked = read(event, working);
-    if (asked?.ref === undefined) return;
-    this.#allowed.set(keyOf(event, asked), digestOf(asked.params));
-    forgetOldest(this.#allowed, MAX_REMEMBERED);
-  }
-
   #problem({ family, eventId }: PipelineEvent, code: string, cause?: unknown): void {
     const contribution = { extensionId: GATE_EXTENSION, contributionId: 'record' };
     this.onProblem?.({ code, stage: family, eventId, contribution, cause });
@@ -360,14 +338,6 @@ function messageOf(payload: FrozenJson): FrozenObject {
 
 function sessionOf({ sessionId, correlationId }: PipelineEvent): string | undefined {
   return sessionId ?? correlationId ?? undefined;
-}
-
-function keyOf(event: PipelineEvent, { ref }: Pick<Asked, 'ref'>): string {
-  return `${sessionOf(event) ?? ''}\n${ref ?? ''}`;
-}
-
-function digestOf(params: FrozenJson): string {
-  return formatDigest(sha256Digest(canonicalBytes(params)));
 }
 
 function reasonOf(code: string, words: string | undefined): string {
