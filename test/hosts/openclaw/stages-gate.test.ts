@@ -164,7 +164,7 @@ describe.each([
     const grants: string[] = [];
     const { pipeline, lines, grantId } = await gated(place, {
       stages,
-      delegate: () => ({ to: 'agent:sub', parent: grants[0]!, caps: { calls: 1 }, tools: ['exec'] }),
+      delegate: () => ({ to: 'agent:sub', parent: grants[0], caps: { calls: 1 }, tools: ['exec'] }),
     });
     grants.push(grantId);
     const event = { ...CALL, payload: { childSessionKey: 'agent:sub:1' } };

@@ -72,7 +72,7 @@ const RETURNS: Readonly<Record<string, () => unknown>> = {
   }),
   'a thenable of nonsense': () => ({ then: (resolve: (value: unknown) => void) => resolve(trap()) }),
   'a promise of a proxy': () => Promise.resolve(new Patch()),
-  'a rejection of a proxy': () => Promise.reject(trap() as Error),
+  'a rejection of a proxy': () => Promise.reject(trap()),
 };
 
 describe.each(Object.entries(RETURNS))('a handler that returns %s', (_, make) => {
@@ -98,6 +98,7 @@ it.each([
 ])('a handler that throws %s fails', async (_, make) => {
   const { pipeline, problems, lines } = recorded();
   const fails: StageHandler = () => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
     throw make();
   };
   pipeline.register(contribution(STAGE, 'veto', fails, { failClosed: true }));
@@ -121,7 +122,7 @@ it('what a handler is given, it cannot change: not the event, the working object
       STAGE,
       'observer',
       (event, working, { context }) => {
-        patch.list[0]!.a = 2;
+        patch.list[0].a = 2;
         add.notes.push('two');
         for (const [object, name] of [
           [event, 'payload'],

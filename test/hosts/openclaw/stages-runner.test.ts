@@ -188,7 +188,7 @@ describe('events', () => {
     const { pipeline, problems, lines } = recorded();
     pipeline.register(
       contribution('egress.sent', 'observer', ({ payload }) => {
-        (payload as { deep: { a: number }[] }).deep[0]!.a = 2;
+        (payload as { deep: { a: number }[] }).deep[0].a = 2;
       }),
     );
     await pipeline.run(event);
@@ -220,7 +220,7 @@ describe('events', () => {
       },
       { payload: new Map() },
     ])
-      expect([more, await codeOfLater(pipeline.run({ family: 'egress.sent', ...more } as never))]).toEqual([
+      expect([more, await codeOfLater(pipeline.run({ family: 'egress.sent', ...more }))]).toEqual([
         more,
         'EVENT_INVALID',
       ]);

@@ -9,7 +9,7 @@ import { NorthrootError } from '../../../base/error.js';
 import { MAX_DEPTH } from '../../../base/json/scan.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { checkOptions, type OptionTypes } from '../../../base/options.js';
-import { HANDLER_CLASSES, PIPELINE_FAMILIES, type StageRule } from '../families.js';
+import { HANDLER_CLASSES, type HandlerClass, PIPELINE_FAMILIES, type StageRule } from '../families.js';
 import {
   addField,
   bestOf,
@@ -587,8 +587,9 @@ function rulesWith(stages: Readonly<Record<string, StageRule>>): ReadonlyMap<str
 
 function checkedRule(family: string, given: StageRule): StageRule {
   checkOptions(`stages: ${family}`, given, { classes: 'array', mode: 'string', failPolicy: 'string' });
-  const { classes, mode, failPolicy = 'open' } = given;
-  if (!Array.isArray(classes) || !classes.every((each) => HANDLER_CLASSES.includes(each)))
+  const { mode, failPolicy = 'open' } = given;
+  const classes = given.classes as unknown;
+  if (!isClasses(classes))
     throw new RangeError(`stages: ${family}: classes: expected a list of ${HANDLER_CLASSES.join(', ')}`);
   if (!['parallel', 'sequential', 'sync-sequential'].includes(mode))
     throw new RangeError(`stages: ${family}: mode: expected parallel, sequential or sync-sequential`);
@@ -597,6 +598,12 @@ function checkedRule(family: string, given: StageRule): StageRule {
   if (failPolicy !== 'open' && failPolicy !== 'closed')
     throw new RangeError(`stages: ${family}: failPolicy: expected open or closed`);
   return { classes: [...classes], mode, failPolicy };
+}
+
+function isClasses(value: unknown): value is readonly HandlerClass[] {
+  return (
+    Array.isArray(value) && value.every((each: unknown) => HANDLER_CLASSES.includes(each as HandlerClass))
+  );
 }
 
 /** What it resolves to in time. What comes later is ignored. */
