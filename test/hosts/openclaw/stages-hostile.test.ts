@@ -72,6 +72,7 @@ const RETURNS: Readonly<Record<string, () => unknown>> = {
   }),
   'a thenable of nonsense': () => ({ then: (resolve: (value: unknown) => void) => resolve(trap()) }),
   'a promise of a proxy': () => Promise.resolve(new Patch()),
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
   'a rejection of a proxy': () => Promise.reject(trap()),
 };
 
