@@ -279,7 +279,8 @@ export class Calls {
       params,
       result: valueAt(event, 'result'),
       error: valueAt(event, 'error') ?? undefined,
-      durationMs: numberAt(event, 'durationMs'),
+      // What the host measures besides, it waited for its own.
+      durationMs: numberAt(event, 'result', 'details', 'durationMs') ?? numberAt(event, 'durationMs'),
     };
     this.#end(entry, base, call, result, event, 'hook');
   }
