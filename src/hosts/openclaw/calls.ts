@@ -314,6 +314,11 @@ export class Calls {
         decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
         paramsDigest: jcsDigest(said.params),
       });
+      if (call.decision === undefined) {
+        // A recording that does not have what the hook returned shows it here.
+        call.decision = 'deny';
+        this.#observe(call, base, []);
+      }
       context.fate(entry, 'mapped');
       return;
     }

@@ -13,7 +13,7 @@ import { serveGate } from '../../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../../src/gate/service/tokens.js';
 import { principalOf, toolOf as importedTool } from '../../../src/hosts/shared/names.js';
 import type { GrantOptions } from '../../../src/log/policy/draft-grant.js';
-import { AGENT, type Event, memoryPlace, type Place } from '../../agent/support.js';
+import { AGENT, memoryPlace, type Place } from '../../agent/support.js';
 import { HOSTILE_STRINGS } from '../../hostile-strings.js';
 import { temporaryFolder } from '../../writer/support.js';
 import { openGate, reopen } from '../../gate/support.js';
@@ -142,11 +142,15 @@ function recordsOf(place: Place): string[] {
     .events()
     .slice(2)
     .flatMap((event) => {
-      const { event_type: type, outcome, error_code: code, decision } = event as unknown as Json;
+      const {
+        event_type: type,
+        outcome,
+        error_code: code,
+        decision,
+        decision_code: why,
+      } = event as unknown as Json;
       if (type === 'execution') return [[outcome, code].filter(Boolean).join(' ')];
-      return type === 'authorization'
-        ? [`${String(decision)} ${String((event as unknown as Json)['decision_code'])}`]
-        : [];
+      return type === 'authorization' ? [`${String(decision)} ${String(why)}`] : [];
     });
 }
 
