@@ -11,9 +11,12 @@ import { formatDigest, sha256Digest } from '../../../src/base/value/digest.js';
 import { type Gate, type GateOptions } from '../../../src/gate/gate.js';
 import { serveGate } from '../../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../../src/gate/service/tokens.js';
+import { openclaw } from '../../../src/hosts/openclaw/index.js';
 import { principalOf, toolOf as importedTool } from '../../../src/hosts/shared/names.js';
+import { readSource, type ReconcileSource } from '../../../src/hosts/shared/reconcile-sources.js';
+import { reconcileLedger } from '../../../src/hosts/shared/reconcile.js';
 import type { GrantOptions } from '../../../src/log/policy/draft-grant.js';
-import { AGENT, memoryPlace, type Place } from '../../agent/support.js';
+import { AGENT, filePlace, memoryPlace, type Place } from '../../agent/support.js';
 import { HOSTILE_STRINGS } from '../../hostile-strings.js';
 import { temporaryFolder } from '../../writer/support.js';
 import { openGate, reopen } from '../../gate/support.js';
@@ -587,6 +590,44 @@ describe('a call that is given up', () => {
     expect(records()).toEqual(['allow ALLOW', 'failure NOT_RUN']);
     expect(gate.openCalls).toBe(0);
   });
+});
+
+it('what the host recorded itself says the same, call by call', async () => {
+  const place = filePlace();
+  const { gate } = await openGate(place, { allowedTools: ['exec'], meterCaps: { calls: 9 } });
+  const socket = join(temporaryFolder(), 's.sock');
+  const server = await serveGate({ gate, socket });
+  onTestFinished(() => server.close());
+  const host = new Host({ socket });
+  const lines: string[] = [];
+  const record = (hook: string, event: Json): void => {
+    lines.push(JSON.stringify({ n: lines.length, ts: Date.now(), hook, event, ctx: contextOf(event) }));
+  };
+  const runId = newRun();
+  const act = async (toolCallId: string, command: string, more: Json = {}, ran = command): Promise<void> => {
+    const call = callOf(command, { runId, toolCallId, ...more });
+    record('before_tool_call', call);
+    const verdict = await host.before(call);
+    const details = { status: 'blocked', deniedReason: 'plugin-before-tool-call' };
+    const end =
+      verdict === undefined
+        ? completed({ ...call, params: { command: ran } })
+        : { ...call, error: verdict.blockReason, result: { details }, durationMs: 1 };
+    record('after_tool_call', end);
+    await host.after(end);
+  };
+  // The same command twice is told apart by its id.
+  await act('call_1', 'make');
+  await act('call_2', 'make');
+  await act('call_3', 'x', { toolName: 'process' });
+  const source = (): ReconcileSource =>
+    readSource(openclaw, [{ name: 'hooks.jsonl', bytes: Buffer.from(`${lines.join('\n')}\n`) }]);
+  const first = await reconcileLedger(place.path, [source()]);
+  expect(first).toMatchObject({ exit_status: 0, calls: { total: 3, corroborated: 3 }, findings: [] });
+  expect(first.listed.map(({ sources }) => sources[0]?.by)).toEqual(['id', 'id', 'id']);
+  await act('call_4', 'make', {}, 'make install');
+  const second = await reconcileLedger(place.path, [source()]);
+  expect(second).toMatchObject({ exit_status: 3, calls: { contradicted: 0, source_only: 0, ambiguous: 0 } });
 });
 
 it('tells an end again until the service is back', async () => {
