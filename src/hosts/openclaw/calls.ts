@@ -280,7 +280,8 @@ export class Calls {
       params,
       result: valueAt(event, 'result'),
       error: valueAt(event, 'error') ?? undefined,
-      durationMs: numberAt(event, 'durationMs'),
+      // What the host measures besides, it waited for its own.
+      durationMs: numberAt(event, 'result', 'details', 'durationMs') ?? numberAt(event, 'durationMs'),
     };
     this.#end(entry, base, call, result, event, 'hook');
   }
@@ -314,6 +315,11 @@ export class Calls {
         decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
         paramsDigest: jcsDigest(said.params),
       });
+      if (call.decision === undefined) {
+        // A recording that does not have what the hook returned shows it here.
+        call.decision = 'deny';
+        this.#observe(call, base, []);
+      }
       context.fate(entry, 'mapped');
       return;
     }

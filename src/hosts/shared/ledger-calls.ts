@@ -23,6 +23,8 @@ export interface LedgerEntry {
   readonly source?: { readonly system: string; readonly id: string; readonly digest?: string } | undefined;
   /** Ids of the call in the record's `meta`, which no digest and no signature covers. */
   readonly metaIds: readonly string[];
+  /** Of an action of a gate: the host's own id of the call, `SESSION/CALL`. */
+  readonly requestId?: string | undefined;
   readonly tool: string;
   /** Absent where the event says that its source states none. */
   readonly paramsDigest?: Digest | undefined;
@@ -91,6 +93,7 @@ function ofAction(event: AuthorizationEvent): Part {
   return {
     kind: 'action',
     source: sourceOf(event),
+    requestId: requestIdOf(action.request_key),
     tool: action.tool_name,
     paramsDigest: statedParams(action.tool_params_digest, event),
     decision: event.decision,
@@ -117,6 +120,12 @@ function ofExecution(event: ExecutionEvent, state: VerifyState, verdict: EventVe
       .map(({ unit }) => unit)
       .filter((unit) => basisOf(event, unit) === 'estimated'),
   };
+}
+
+/** A gate's key is `SESSION:CALL`, and what comes after a `/` is which try it was. */
+function requestIdOf(key: string | undefined): string | undefined {
+  const [, session, call] = /^([^:/]+):([^:/]+)(?:\/\w+)?$/.exec(key ?? '') ?? [];
+  return session === undefined || session === 'ref' || session === 'nth' ? undefined : `${session}/${call}`;
 }
 
 function sourceOf({ source }: AuthorizationEvent | ExecutionEvent): LedgerEntry['source'] {

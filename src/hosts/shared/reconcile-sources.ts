@@ -165,6 +165,7 @@ export class IndexedSource {
     const own = call.entries.flatMap(({ source }) => (source?.system === system ? [source.id] : []));
     const tiers = [
       ['id', this.#byId, ids],
+      ['id', this.#byId, call.entries.flatMap(({ requestId }) => requestId ?? [])],
       ['meta', this.#byId, call.entries.flatMap(({ metaIds }) => metaIds)],
       ['item', this.#byClaim, own],
       [
