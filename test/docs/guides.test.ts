@@ -19,6 +19,7 @@ const RUN = [
   'import.md',
   'mcp.md',
   'models.md',
+  'openclaw-stages.md',
   'openclaw.md',
   'prices.md',
   'rotate-a-key.md',

@@ -314,8 +314,9 @@ function outcomeOfEvent({ family, payload }: PipelineEvent): CallOutcome {
     textAt(result, 'details', 'status'),
     { nonzeroExit: 'failure' },
   );
-  const durationMs = memberOf(payload, 'durationMs');
   const output = memberOf(payload, 'result');
+  // As the reader of recordings has it: what the host measures besides, it waited for its own.
+  const durationMs = memberOf(memberOf(output, 'details'), 'durationMs') ?? memberOf(payload, 'durationMs');
   return {
     ...{ outcome: ended.outcome, ...defined({ errorCode: ended.errorCode }) },
     ...(typeof durationMs === 'number' && durationMs >= 0 ? { durationMs } : {}),
