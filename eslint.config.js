@@ -111,6 +111,7 @@ export default tseslint.config(
         Buffer: 'readonly',
         URL: 'readonly',
         AbortController: 'readonly',
+        AbortSignal: 'readonly',
         performance: 'readonly',
         fetch: 'readonly',
         setTimeout: 'readonly',

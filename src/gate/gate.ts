@@ -44,6 +44,7 @@ import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
 import { findOverdue } from './find-overdue.js';
 import { recordLate } from './late-report.js';
+import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
 
@@ -174,6 +175,11 @@ export interface CallOutcome extends ExecutionDetails {
   readonly output?: unknown;
   /** Excludes `output`. */
   readonly outputDigest?: Digest | undefined;
+  /**
+   * Of the parameters that it ran with, where the host can tell. Default: those authorized. If it ran with others, what was authorized is
+   * settled as unknown with the code `TOOL_PARAMS_MISMATCH`, and what ran is recorded as an execution under a denial.
+   */
+  readonly paramsDigest?: Digest | undefined;
   /** A Code (SPEC §2). Default for a failure: `ERROR`. */
   readonly errorCode?: string | undefined;
   /** As the host measured it, in milliseconds. Default: since the call was allowed. */
@@ -243,6 +249,7 @@ const OUTCOME_TYPES: OptionTypes<CallOutcome> = {
   source: 'object',
   output: 'any',
   outputDigest: 'object',
+  paramsDigest: 'object',
   errorCode: 'string',
   durationMs: 'number',
   unmetered: 'string',
@@ -390,13 +397,15 @@ export class Gate {
     { mayEnd, ...options }: EndCallOptions = {},
   ): Promise<Settled> {
     checkOptions('settle', done, OUTCOME_TYPES);
-    const { outcome, outputDigest, output, durationMs } = done;
+    const { outcome, outputDigest, paramsDigest, output, durationMs } = done;
     if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'unknown')
       throw new RangeError("settle: outcome: expected 'success', 'failure' or 'unknown'");
     if (outputDigest !== undefined && output !== undefined)
       throw new TypeError('settle: output and outputDigest exclude each other');
     if (outputDigest !== undefined && !isDigest(outputDigest))
       throw new TypeError('settle: outputDigest: expected a digest');
+    if (paramsDigest !== undefined && !isDigest(paramsDigest))
+      throw new TypeError('settle: paramsDigest: expected a digest');
     if (durationMs !== undefined && !(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER))
       throw new RangeError('settle: durationMs: expected milliseconds, at least 0');
     const said = meters(done.used ?? {});
@@ -408,9 +417,23 @@ export class Gate {
     }
     const { kept } = found;
     assertMayEnd(kept, mayEnd);
-    const recorded = await this.#record(kept, draftOutcome(kept, done, said, this.ledger.now()), options);
+    const { authorization } = kept;
+    const outcomeOf = (each: CallOutcome): ExecutionOutcome =>
+      draftOutcome(kept, each, said, this.ledger.now());
+    if (paramsDigest === undefined || formatDigest(paramsDigest) === kept.paramsDigest) {
+      const recorded = await this.#record(kept, outcomeOf(done), options);
+      this.#forget(kept);
+      return { authorization, recorded };
+    }
+    const { requestKey } = kept;
+    const replaced = { ...done, outcome: 'unknown', errorCode: OTHER_PARAMS, output: undefined } as const;
+    const settled = await this.#record(kept, outcomeOf({ ...replaced, outputDigest: undefined }), options);
     this.#forget(kept);
-    return { authorization: kept.authorization, recorded };
+    if (settled === undefined) return { authorization, recorded: undefined };
+    // What is used of the grant is charged by then.
+    const ran = draftOutcome(kept, { ...done, used: undefined }, [], this.ledger.now());
+    const other = { permission: toPermission(kept), requestKey, paramsDigest, outcome: ran };
+    return { authorization, recorded: await recordOtherParams(this.ledger, other, options) };
   }
 
   /**
@@ -883,7 +906,8 @@ export class Gate {
       const outcome = draftOutcome(kept, done, said, this.ledger.now());
       const charged = raiseMeters([ONE_CALL], kept.reserved);
       const { grantId } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
-      const late = { permission: toPermission(kept), grantId, outcome, charged, settlement };
+      const permission = { ...toPermission(kept), ...defined({ paramsDigest: done.paramsDigest }) };
+      const late = { permission, grantId, outcome, charged, settlement };
       return await recordLate(this.ledger, late, options);
     } catch (error) {
       this.#unknown.set(authorization, found);

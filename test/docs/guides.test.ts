@@ -20,6 +20,8 @@ const RUN = [
   'import.md',
   'mcp.md',
   'models.md',
+  'openclaw-stages.md',
+  'openclaw.md',
   'prices.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);

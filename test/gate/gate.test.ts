@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { readContent } from '../../src/log/contents/content-folder.js';
-import type { Digest } from '../../src/base/value/digest.js';
+import { canonicalBytes } from '../../src/base/json/canonicalize.js';
+import { type Digest, sha256Digest } from '../../src/base/value/digest.js';
 import type { GateCall } from '../../src/gate/gate.js';
 import { AGENT, filePlace, leftOf, memoryPlace, usedBy } from '../agent/support.js';
 import { codeOf } from '../writer/support.js';
@@ -201,6 +202,34 @@ describe.each([
     const { recorded } = await gate.settle('c1', { outcome: 'success' });
     expect(recorded?.findings.map(({ code }) => code)).toContain('AUTHORIZATION_REUSED');
     expect(await place.verdict()).toBe('violation');
+  });
+
+  it('records what ran with other parameters as a violation, once, and goes on deciding', async () => {
+    const place = makePlace();
+    const { gate, grantId } = await openGate(place);
+    const ran = sha256Digest(canonicalBytes({ path: '/etc' }));
+    await gate.decide({ ...READ, reserve: { usd: '0.4' } });
+    const settled = await gate.settle('c1', { outcome: 'success', paramsDigest: ran, used: { usd: '0.1' } });
+    expect(settled.recorded?.verdict).toBe('violation');
+    expect(settled.recorded?.findings.map(({ code }) => code)).toEqual(['EXECUTION_UNDER_DENY']);
+    const [expected, denial, execution] = place.events().slice(-3);
+    expect(expected).toMatchObject({ outcome: 'unknown', error_code: 'TOOL_PARAMS_MISMATCH' });
+    expect(denial).toMatchObject({ decision: 'deny', decision_code: 'TOOL_PARAMS_MISMATCH' });
+    expect(execution).toMatchObject({ outcome: 'success', tool_params_digest: { b64: ran.b64 } });
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.9');
+    const records = place.events().length;
+    expect(await gate.settle('c1', { outcome: 'success', paramsDigest: ran })).toMatchObject({
+      recorded: undefined,
+    });
+    expect(place.events()).toHaveLength(records);
+    const same = sha256Digest(canonicalBytes(READ.params));
+    expect((await gate.decide({ ...READ, ref: 'c2' })).effect).toBe('allow');
+    const { recorded } = await gate.settle('c2', { outcome: 'success', paramsDigest: same });
+    expect(recorded?.verdict).toBe('ok');
+    expect(await place.verdict()).toBe('violation');
+    await expect(
+      gate.settle('c2', { outcome: 'success', paramsDigest: 'sha-256:x' as unknown as Digest }),
+    ).rejects.toThrow(TypeError);
   });
 
   it('in shadow allows all, records what it would have done, and stays ok', async () => {

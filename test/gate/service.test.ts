@@ -171,6 +171,10 @@ describe('wrong requests', () => {
     expect((await ask('/v1/decide', `{"tool":"${'x'.repeat(1024 * 1024)}"}`)).status).toBe(413);
     expect((await send(socket, '/v1/decide', '{}', undefined, 'text/plain')).status).toBe(400);
     expect((await ask('/v1/settle', { ref: 'c', outcome: 'fine' })).status).toBe(400);
+    for (const name of ['output_digest', 'params_digest'])
+      expect((await ask('/v1/settle', { ref: 'c', outcome: 'success', [name]: 'sha-256:x' })).status).toBe(
+        400,
+      );
   });
 });
 

@@ -7,7 +7,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
-import { tryParseDigest } from '../../base/value/digest.js';
+import { type Digest, tryParseDigest } from '../../base/value/digest.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { MeterBasis, ResourceRef } from '../../format/schema/generated/types.js';
 import type {
@@ -64,6 +64,13 @@ export class Members {
     const value = this.any(name);
     if (value === undefined || value === null || typeof value === 'boolean') return value ?? undefined;
     throw this.#wrong(name, 'true or false');
+  }
+
+  digest(name: string): Digest | undefined {
+    const text = this.text(name);
+    const digest = text === undefined ? undefined : tryParseDigest(text);
+    if (digest !== undefined || text === undefined) return digest;
+    throw this.#wrong(name, 'a digest, sha-256:…');
   }
 
   object(name: string): Members | undefined {
@@ -158,15 +165,12 @@ export function readName(members: Members): CallName {
 export function readSettle(body: JsonObject): { readonly name: CallName; readonly outcome: CallOutcome } {
   const members = new Members(body);
   const name = readName(members);
-  const digest = members.text('output_digest');
-  const outputDigest = digest === undefined ? undefined : tryParseDigest(digest);
-  if (digest !== undefined && outputDigest === undefined)
-    throw malformed('/output_digest: expected a digest, sha-256:…');
   const outcome = {
     outcome: members.text('outcome') as CallOutcome['outcome'],
     used: members.amounts('used'),
     output: members.any('output'),
-    outputDigest,
+    outputDigest: members.digest('output_digest'),
+    paramsDigest: members.digest('params_digest'),
     errorCode: members.text('error_code'),
     durationMs: members.whole('duration_ms', MAX_MS),
     meterBasis: members.text('meter_basis') as MeterBasis | undefined,

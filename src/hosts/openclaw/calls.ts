@@ -14,6 +14,7 @@ import {
   type HookCall,
   hookText,
   shortDigest,
+  type Profile,
 } from './context.js';
 import type { Entry } from './entries.js';
 import type { Code } from './rules.js';
@@ -279,7 +280,8 @@ export class Calls {
       params,
       result: valueAt(event, 'result'),
       error: valueAt(event, 'error') ?? undefined,
-      durationMs: numberAt(event, 'durationMs'),
+      // What the host measures besides, it waited for its own.
+      durationMs: numberAt(event, 'result', 'details', 'durationMs') ?? numberAt(event, 'durationMs'),
     };
     this.#end(entry, base, call, result, event, 'hook');
   }
@@ -313,6 +315,11 @@ export class Calls {
         decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
         paramsDigest: jcsDigest(said.params),
       });
+      if (call.decision === undefined) {
+        // A recording that does not have what the hook returned shows it here.
+        call.decision = 'deny';
+        this.#observe(call, base, []);
+      }
       context.fate(entry, 'mapped');
       return;
     }
@@ -330,7 +337,7 @@ export class Calls {
       this.#undecided(entry, base, call, source, said.result);
       return;
     }
-    const { outcome, errorCode } = this.#outcomeOf(said, status);
+    const { outcome, errorCode } = outcomeOf(said, status, this.#context.profile);
     call.end = { ...state, ran: true, outcome };
     this.#checkRun(entry.at, call, said);
     const meters = callMeters(amountOf(said.durationMs));
@@ -419,7 +426,7 @@ export class Calls {
     const ended =
       source === 'transcript'
         ? ({ outcome: 'unknown' } as const)
-        : this.#outcomeOf({ result, error: undefined, ...NOTHING }, textAt(result, 'details', 'status'));
+        : outcomeOf({ result, error: undefined }, textAt(result, 'details', 'status'), this.#context.profile);
     call.end = { at: entry.at, event: result ?? null, isError, ran: true, outcome: ended.outcome };
     const meters = callMeters(undefined);
     this.#context.builder.claim({
@@ -568,24 +575,6 @@ export class Calls {
     }
   }
 
-  #outcomeOf(
-    { result, error }: CallResult,
-    status: string | undefined,
-  ): Pick<ExecutionClaim, 'outcome' | 'errorCode'> {
-    if (status !== undefined && FAILED.has(status))
-      return {
-        outcome: 'failure',
-        errorCode: status === 'error' || status === 'failed' ? 'TOOL_ERROR' : codeOf(`TOOL_${status}`),
-      };
-    if (error !== undefined) return { outcome: 'failure', errorCode: 'TOOL_ERROR' };
-    // A command that continues in the background, and a call of which neither a result nor an error is stated.
-    if (status === 'running' || result === undefined || result === null) return { outcome: 'unknown' };
-    const exit = numberAt(result, 'details', 'exitCode');
-    if (exit !== undefined && !/^-?0(?:\.0+)?$/.test(exit) && this.#context.profile.nonzeroExit === 'failure')
-      return { outcome: 'failure', errorCode: codeOf(`EXIT_${exit}`) };
-    return { outcome: 'success' };
-  }
-
   /** An error of which nobody can tell whether it is that of a call that ran, or of one that was blocked. */
   #undecided(
     entry: Entry,
@@ -673,6 +662,26 @@ export class Calls {
     this.#open.set(runKey(call.runId, call.callId), call);
     listOf(this.#byScope, `${call.scope}\n${call.callId}`).push(call);
   }
+}
+
+/** How a call ended, by what the host says of it. */
+export function outcomeOf(
+  { result, error }: Pick<CallResult, 'result' | 'error'>,
+  status: string | undefined,
+  { nonzeroExit }: Profile,
+): Pick<ExecutionClaim, 'outcome' | 'errorCode'> {
+  if (status !== undefined && FAILED.has(status))
+    return {
+      outcome: 'failure',
+      errorCode: status === 'error' || status === 'failed' ? 'TOOL_ERROR' : codeOf(`TOOL_${status}`),
+    };
+  if (error !== undefined) return { outcome: 'failure', errorCode: 'TOOL_ERROR' };
+  // A command that continues in the background, and a call of which neither a result nor an error is stated.
+  if (status === 'running' || result === undefined || result === null) return { outcome: 'unknown' };
+  const exit = numberAt(result, 'details', 'exitCode');
+  if (exit !== undefined && !/^-?0(?:\.0+)?$/.test(exit) && nonzeroExit === 'failure')
+    return { outcome: 'failure', errorCode: codeOf(`EXIT_${exit}`) };
+  return { outcome: 'success' };
 }
 
 const NOTHING = { tool: undefined, params: undefined, durationMs: undefined } as const;

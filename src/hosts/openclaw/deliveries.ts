@@ -8,8 +8,8 @@ import { type Context, type HookCall, hookText, shortDigest } from './context.js
 import type { Digest } from '../../base/value/digest.js';
 import { ONE_CALL } from '../shared/usage.js';
 
-const SEND = 'openclaw.message.send';
-const SPAWN = 'openclaw.subagent.spawn';
+export const SEND = 'openclaw.message.send';
+export const SPAWN = 'openclaw.subagent.spawn';
 
 interface Delivery {
   readonly id: string;

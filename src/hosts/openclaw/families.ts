@@ -4,12 +4,14 @@
 export type HandlerClass = 'observer' | 'augmenter' | 'mutator' | 'veto' | 'resolver';
 
 /** How the handlers of a stage run. */
-type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
+export type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
 
 /** What a stage allows. */
 export interface StageRule {
   readonly classes: readonly HandlerClass[];
   readonly mode: StageMode;
+  /** What errors do where contributions do not say it: `closed` cancels. Default `open`. */
+  readonly failPolicy?: 'open' | 'closed' | undefined;
 }
 
 export const HANDLER_CLASSES: readonly HandlerClass[] = [
@@ -65,12 +67,35 @@ export const PIPELINE_FAMILIES: ReadonlyMap<string, StageRule | undefined> = new
   ['interaction.received', undefined],
   ['subagent.spawning', undefined],
   ['subagent.spawned', undefined],
-  ['subagent.delivery.resolving', undefined],
+  ['subagent.delivery.resolving', { classes: ['augmenter', 'resolver'], mode: 'sequential' }],
   ['subagent.delivery.resolved', undefined],
   ['subagent.completed', undefined],
   ['interaction.resolved', undefined],
   ['interaction.completed', undefined],
 ]);
+
+/** What a member of an event holds. */
+export type MemberKind = 'text' | 'name' | 'ref' | 'time' | 'any' | 'object' | 'boolean';
+
+/** The 16 members of the envelope. A `name` is a text or null, a `ref` also an object, an `object` also null. */
+export const ENVELOPE = {
+  eventId: 'text',
+  family: 'text',
+  occurredAt: 'time',
+  workspaceId: 'name',
+  agentId: 'name',
+  sessionId: 'name',
+  accountRef: 'ref',
+  conversationRef: 'ref',
+  threadRef: 'ref',
+  messageRef: 'ref',
+  sourceContributionId: 'name',
+  correlationId: 'name',
+  payload: 'any',
+  metadata: 'object',
+  providerMetadata: 'object',
+  hotPath: 'boolean',
+} as const satisfies Readonly<Record<string, MemberKind>>;
 
 /** What must not follow a stage that was cancelled, with the same correlation. */
 export const DOWNSTREAM: ReadonlyMap<string, readonly string[]> = new Map([

@@ -325,21 +325,13 @@ export class ModelCalls {
     usage: SourceObject,
     stop = textAt(said, 'stopReason'),
   ): void {
-    const provider = textAt(said, 'provider');
-    const model = textAt(said, 'model');
     const isOneCall = Object.values(PLACES).some((each) => base.id.startsWith(each));
-    const layout = isOneCall ? layoutOf(usage) : BESIDE;
-    this.#checkTotal(base, usage, layout);
+    this.#checkTotal(base, usage, isOneCall ? layoutOf(usage) : BESIDE);
     const claim: ExecutionClaim = {
       ...base,
       kind: 'execution',
-      tool: `llm.${provider ?? ''}/${model ?? ''}`,
-      meters: metersOf(usage, isOneCall, layout),
-      meterBasis: 'reported',
-      ...outcomeOf(stop),
+      ...modelCallOf(said, usage, stop, isOneCall),
       outputDigest: jcsDigest(valueAt(said, 'content') ?? valueAt(said, 'assistantTexts') ?? null),
-      ...name('modelId', model),
-      ...name('provider', provider),
     };
     this.#context.builder.claim(claim);
     this.#context.builder.observe({
@@ -352,6 +344,24 @@ export class ModelCalls {
     });
     this.#context.find('MODEL_CALL_NOT_DECIDED', base.at, { about: base.id });
   }
+}
+
+/** What a call of a model was and used, by what the host says of it. */
+export function modelCallOf(
+  said: SourceValue,
+  usage: SourceObject,
+  stop: string | undefined,
+  isOneCall: boolean,
+): Pick<ExecutionClaim, 'tool' | 'meters' | 'meterBasis' | 'outcome' | 'errorCode' | 'modelId' | 'provider'> {
+  const [provider, model] = [textAt(said, 'provider'), textAt(said, 'model')];
+  return {
+    tool: `llm.${provider ?? ''}/${model ?? ''}`,
+    meters: metersOf(usage, isOneCall, isOneCall ? layoutOf(usage) : BESIDE),
+    meterBasis: 'reported',
+    ...outcomeOf(stop),
+    ...name('modelId', model),
+    ...name('provider', provider),
+  };
 }
 
 /** How the cache's tokens stand to the input; what the total says where it is neither. */

@@ -10,29 +10,30 @@ import type { Checker, HostFile, HostOptions, HostPlace, HostReading, SourceItem
 import { checkReadOptions, ReadingBuilder } from '../shared/reading.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 import {
-  DOWNSTREAM,
+  ENVELOPE,
   HANDLER_CLASSES,
   type HandlerClass,
+  type MemberKind,
   PIPELINE_FAMILIES,
   type StageRule,
 } from './families.js';
 import { type Code, finding, PIPELINE_RULES } from './pipeline-rules.js';
 import { isSame } from './same.js';
 import { inFileOrder } from '../shared/order.js';
-
-/** What a result may have, and of which class. */
-const RESULTS: Readonly<Record<string, HandlerClass>> = {
-  add: 'augmenter',
-  patch: 'mutator',
-  decision: 'veto',
-  candidates: 'resolver',
-};
-
-/** At most this many handlers of a stage are read. */
-const MAX_HANDLERS = 1_000;
-
-/** What the member `trace` of a stage's trace says. */
-const STAGE_TRACE = 'openclaw.stage.v1';
+import {
+  addField,
+  bestOf,
+  choosesRoute,
+  comparePlaces,
+  failsClosed,
+  Followers,
+  lacksBackend,
+  MAX_HANDLERS,
+  needsTrust,
+  patchFields,
+  RESULTS,
+  STAGE_TRACE,
+} from './stage-rules.js';
 
 /** Checks the stages of a pipeline of OpenClaw. */
 export const openclawPipeline: Checker = {
@@ -113,10 +114,10 @@ class Pipeline {
 
   #checkEnvelope(at: HostPlace, value: SourceObject): void {
     const about = textAt(value, 'eventId');
-    for (const [member, isRight] of Object.entries(ENVELOPE)) {
+    for (const [member, kind] of Object.entries(ENVELOPE)) {
       const found = value.get(member);
       if (found === undefined) this.#find('MEMBER_MISSING', at, { about, expected: member });
-      else if (!isRight(found))
+      else if (!MEMBERS[kind](found))
         this.#find('MEMBER_INVALID', at, { about, expected: member, actual: typeNameOf(found) });
     }
     for (const member of value.keys()) {
@@ -165,10 +166,11 @@ class Pipeline {
     };
     for (const handler of handlers) this.#checkHandler(stage, handler);
     this.#checkOrder(stage);
-    const decided = this.#checkDecisions(stage);
+    const working = this.#mutated(stage, applied(handlers));
+    const decided = this.#checkDecisions(stage, working);
     if (decided) this.#cancelled.add(trace);
     // What a cancelled stage made of its object goes nowhere.
-    this.#checkMerges(stage, decided);
+    this.#checkMerges(stage, working, decided);
   }
 
   #checkEventOf(at: HostPlace, trace: SourceObject, name: string, about: string): void {
@@ -220,10 +222,8 @@ class Pipeline {
         actual: kind,
       });
     }
-    if (
-      name === 'ingress.normalized' &&
-      [...keysOf(handler.result, 'patch'), ...keysOf(handler.result, 'add')].includes('route')
-    )
+    const fields = [...keysOf(handler.result, 'patch'), ...keysOf(handler.result, 'add')];
+    if (fields.some((field) => choosesRoute(name, field)))
       this.#find('ROUTE_CHOSEN', place, { about, actual: handler.id });
     if (kind === 'veto' && !['allow', 'cancel'].includes(textAt(handler.result, 'decision') ?? ''))
       this.#find('DECISION_INVALID', place, { about, actual: textAt(handler.result, 'decision') ?? 'none' });
@@ -232,13 +232,12 @@ class Pipeline {
   #checkOrder({ at, about, handlers, mode }: Stage): void {
     const seen = new Set<string>();
     for (const [index, handler] of handlers.entries()) {
-      if (seen.has(handler.id)) {
-        this.#find('HANDLER_REPEATED', handler.placeIn(at), { about, actual: handler.id });
-      }
-      seen.add(handler.id);
+      const name = `${handler.extension}\n${handler.contribution}`;
+      if (seen.has(name)) this.#find('HANDLER_REPEATED', handler.placeIn(at), { about, actual: handler.id });
+      seen.add(name);
       const before = handlers[index - 1];
       if (before === undefined) continue;
-      if (compareHandlers(before, handler) > 0) {
+      if (comparePlaces(before, handler, isLess) > 0) {
         this.#find('ORDER_WRONG', handler.placeIn(at), {
           about,
           expected: `before ${before.id}`,
@@ -261,7 +260,7 @@ class Pipeline {
   }
 
   /** Vetoes, resolvers and errors. Whether the stage is cancelled by what its handlers did. */
-  #checkDecisions(stage: Stage): boolean {
+  #checkDecisions(stage: Stage, working: SourceObject): boolean {
     const { at, trace, about, handlers, isClosed, name } = stage;
     const ran = handlers.filter((handler) => !handler.isSkipped);
     const isTerminal = isClosed || name === 'transcript.message.writing';
@@ -277,7 +276,10 @@ class Pipeline {
       this.#find('RAN_AFTER_FAILURE', ran[failure + 1]!.placeIn(at), { about, actual: ran[failure + 1]!.id });
     }
     const decision = textAt(trace, 'output', 'decision');
-    const hasNoBackend = textAt(trace, 'selection') === 'backend' && bestOf(ran) === undefined;
+    const chosen = { provider: working.get('provider'), selected: selectedOf(ran) };
+    const hasNoBackend =
+      textAt(trace, 'selection') === 'backend' &&
+      lacksBackend(name, chosen, listAt(trace, 'providers'), isSame);
     if (veto >= 0) {
       if (decision !== 'cancel') this.#find('CANCEL_IGNORED', at, { about, actual: decision ?? 'none' });
     } else if (failure >= 0) {
@@ -291,11 +293,9 @@ class Pipeline {
     return veto >= 0 || failure >= 0 || hasNoBackend;
   }
 
-  #checkMerges(stage: Stage, isCancelled: boolean): void {
+  #checkMerges(stage: Stage, working: SourceObject, isCancelled: boolean): void {
     const { at, trace, about, handlers } = stage;
-    const applied = handlers.filter(({ isApplied }) => isApplied);
-    const context = this.#augmented(stage, applied);
-    const working = this.#mutated(stage, applied);
+    const context = this.#augmented(stage, applied(handlers));
     const output = objectAt(trace, 'output');
     if (output === undefined) {
       this.#find('OUTPUT_MISSING', at, { about });
@@ -310,7 +310,7 @@ class Pipeline {
     if (left !== undefined && !isSame(left, working)) {
       this.#find('WORKING_DIFFERS', at, { about });
     }
-    const best = bestOf(applied);
+    const best = selectedOf(handlers);
     const selected = valueAt(output, 'selected') ?? undefined;
     if (!isSame(best, selected)) {
       this.#find(best === undefined ? 'SELECTED_BY_NOBODY' : 'SELECTED_OTHER', at, {
@@ -329,12 +329,8 @@ class Pipeline {
     for (const handler of applied) {
       if (handler.kind !== 'augmenter') continue;
       for (const [field, value] of objectAt(handler.result, 'add')?.entries() ?? []) {
-        const had = context.get(field);
-        if (had === undefined || isSame(had, value))
-          context.set(field, had !== undefined && Array.isArray(had) ? appended(had, value) : value);
-        else if (Array.isArray(had)) context.set(field, appended(had as readonly SourceValue[], value));
-        else if (replaceable.has(field)) context.set(field, value);
-        else this.#find('REPLACED', handler.placeIn(at), { about, actual: field });
+        if (!addField<SourceValue>(context, field, value, replaceable.has(field), isSame))
+          this.#find('REPLACED', handler.placeIn(at), { about, actual: field });
       }
     }
     return new SourceObject(context);
@@ -349,71 +345,38 @@ class Pipeline {
       if (sees !== undefined && !isSame(sees, new SourceObject(working))) {
         this.#find('SEES_OTHER', handler.placeIn(at), { about });
       }
-      const patched = new Map(working);
-      for (const [field, value] of objectAt(handler.result, 'patch')?.entries() ?? []) {
-        if (name === 'agent.model.resolving') {
-          if (overridden.has(field) || value === null) continue;
-          overridden.add(field);
-        }
-        if (name === 'agent.prompt.building' && field === 'systemPrompt' && !handler.isTrusted) {
+      const patch = objectAt(handler.result, 'patch')?.entries() ?? [];
+      for (const [field] of patch) {
+        if (needsTrust(name, field) && !handler.isTrusted)
           this.#find('MUTATOR_NOT_TRUSTED', handler.placeIn(at), { about, actual: handler.id });
-        }
-        const had = patched.get(field);
-        const composes = name === 'agent.prompt.building' && Array.isArray(had);
-        patched.set(field, composes ? appended(had as readonly SourceValue[], value) : value);
       }
-      working = patched;
+      working = patchFields<SourceValue>(name, working, patch, overridden);
     }
     return new SourceObject(working);
   }
 
-  /**
-   * OC-9.15, in the order of the files. A run's events have one correlation, so that of several calls with it those that were not
-   * cancelled may follow: by the id of the call or the message where events state one, else as many as were let through.
-   */
+  /** OC-9.15, in the order of the files. */
   #checkDownstream(): void {
-    const passed = new Map<string, Passed>();
+    const followers = new Followers<HostPlace>();
     for (const { at, value, isStage } of this.#order) {
       const event = isStage ? this.#events.get(textAt(value, 'eventId') ?? '')?.value : value;
       const correlation = textAt(event, 'correlationId');
       if (event === undefined || correlation === undefined) continue;
       const subject = subjectOf(event);
       if (isStage) {
-        const isCancelled = this.#cancelled.has(value);
-        for (const family of DOWNSTREAM.get(textAt(value, 'stage') ?? '') ?? []) {
-          const key = `${family}\n${correlation}`;
-          const state: Passed = passed.get(key) ?? { let: 0, cancelledAt: undefined, bySubject: new Map() };
-          passed.set(key, state);
-          if (subject !== undefined) state.bySubject.set(subject, isCancelled ? at : undefined);
-          if (isCancelled) state.cancelledAt = at;
-          else state.let++;
-        }
+        const stage = textAt(value, 'stage') ?? '';
+        followers.ended(stage, correlation, subject, at, this.#cancelled.has(value));
         continue;
       }
-      const state = passed.get(`${textAt(value, 'family') ?? ''}\n${correlation}`);
-      if (state === undefined) continue;
-      const isKnown = subject !== undefined && state.bySubject.has(subject);
-      const by = isKnown ? state.bySubject.get(subject) : state.let > 0 ? undefined : state.cancelledAt;
-      if (by === undefined) {
-        state.let--;
-        continue;
-      }
-      this.#find('FOLLOWS_CANCEL', at, { about: textAt(value, 'eventId'), related: [by] });
+      const wrong = followers.follow(textAt(value, 'family') ?? '', correlation, subject);
+      if (wrong !== undefined)
+        this.#find('FOLLOWS_CANCEL', at, { about: textAt(value, 'eventId'), related: [wrong.cancelledAt] });
     }
   }
 
   #find(code: Code, at: HostPlace, details?: FindingDetails): void {
     this.#builder.find(finding(code, at, details));
   }
-}
-
-/** What stages let through, of one correlation and one family that follows. */
-interface Passed {
-  /** So many that were let through are still to follow. */
-  let: number;
-  cancelledAt: HostPlace | undefined;
-  /** By the id of the call or the message: where it was cancelled, undefined where it was let through. */
-  readonly bySubject: Map<string, HostPlace | undefined>;
 }
 
 /** What an event is about, within its correlation: a call, a message. */
@@ -466,9 +429,6 @@ function handlerOf(value: SourceValue, index: number, stageFailsClosed: boolean)
   const isRejected = valueAt(value, 'rejected') === true;
   const isSkipped = valueAt(value, 'skipped') === true;
   const declared = valueAt(value, 'failClosed');
-  // Observers fail open; what changes credentials or identity fails closed.
-  const isSecret = kind === 'mutator' && ['credential', 'auth'].includes(textAt(value, 'purpose') ?? '');
-  const byDefault = kind === 'observer' ? false : isSecret || stageFailsClosed;
   return {
     ...{ value, kind, classText, extension, contribution, error, result, isRejected, isSkipped },
     mode: textAt(value, 'mode'),
@@ -476,7 +436,12 @@ function handlerOf(value: SourceValue, index: number, stageFailsClosed: boolean)
     id: `${extension}/${contribution}`,
     isAsync: valueAt(value, 'async') === true,
     isTrusted: valueAt(value, 'trusted') === true,
-    isClosed: typeof declared === 'boolean' ? declared : byDefault,
+    isClosed: failsClosed(
+      kind,
+      typeof declared === 'boolean' ? declared : undefined,
+      textAt(value, 'purpose'),
+      stageFailsClosed,
+    ),
     isApplied: error === undefined && !isRejected && !isSkipped && result !== undefined,
     startedAt: numberAt(value, 'startedAt'),
     endedAt: numberAt(value, 'endedAt'),
@@ -485,30 +450,22 @@ function handlerOf(value: SourceValue, index: number, stageFailsClosed: boolean)
   };
 }
 
-/** The target that is to be selected; undefined where there is no valid candidate. */
-function bestOf(handlers: readonly Handler[]): SourceValue | undefined {
-  let best:
-    { readonly candidate: SourceValue; readonly isExplicit: boolean; readonly rank: string } | undefined;
-  for (const handler of handlers) {
-    if (handler.kind !== 'resolver' || !handler.isApplied) continue;
-    for (const candidate of listAt(handler.result, 'candidates') ?? []) {
-      if (valueAt(candidate, 'valid') === false || valueAt(candidate, 'target') === undefined) continue;
-      const isExplicit = valueAt(candidate, 'explicit') === true;
-      const rank = numberAt(candidate, 'rank') ?? '0';
-      const isBetter =
-        best === undefined ||
-        (isExplicit !== best.isExplicit ? isExplicit : !isExplicit && isLess(best.rank, rank));
-      if (isBetter) best = { candidate, isExplicit, rank };
-    }
-  }
-  return valueAt(best?.candidate, 'target');
+function applied(handlers: readonly Handler[]): readonly Handler[] {
+  return handlers.filter(({ isApplied }) => isApplied);
 }
 
-/** Below 0 where `a` runs before `b`. */
-function compareHandlers(a: Handler, b: Handler): number {
-  if (!equalNumberTexts(a.priority, b.priority)) return isLess(b.priority, a.priority) ? -1 : 1;
-  if (a.extension !== b.extension) return a.extension < b.extension ? -1 : 1;
-  return a.contribution < b.contribution ? -1 : a.contribution > b.contribution ? 1 : 0;
+/** The target that is to be selected; undefined where there is no valid candidate. */
+function selectedOf(handlers: readonly Handler[]): SourceValue | undefined {
+  const candidates = applied(handlers)
+    .filter(({ kind }) => kind === 'resolver')
+    .flatMap(({ result }) => listAt(result, 'candidates') ?? [])
+    .filter((each) => valueAt(each, 'valid') !== false && valueAt(each, 'target') !== undefined)
+    .map((each) => ({
+      target: valueAt(each, 'target'),
+      isExplicit: valueAt(each, 'explicit') === true,
+      rank: numberAt(each, 'rank') ?? '0',
+    }));
+  return bestOf(candidates, isLess)?.target;
 }
 
 /** Exactly, whatever the exponent. */
@@ -528,10 +485,6 @@ function signOf({ negative, digits }: ReturnType<typeof parseDecimal>): number {
   return digits === '' ? 0 : negative ? -1 : 1;
 }
 
-function appended(list: readonly SourceValue[], value: SourceValue): readonly SourceValue[] {
-  return Array.isArray(value) ? [...list, ...(value as readonly SourceValue[])] : [...list, value];
-}
-
 function keysOf(value: SourceValue | undefined, member: string): readonly string[] {
   return objectAt(value, member)?.keys() ?? [];
 }
@@ -540,30 +493,18 @@ type IsRight = (value: SourceValue) => boolean;
 
 const isText: IsRight = (value) => typeof value === 'string' && value !== '';
 const isTextOrNull: IsRight = (value) => value === null || isText(value);
-const isRefOrNull: IsRight = (value) => isTextOrNull(value) || value instanceof SourceObject;
-const isObjectOrNull: IsRight = (value) => value === null || value instanceof SourceObject;
 
-/** The 16 members of the envelope. */
-const ENVELOPE: Readonly<Record<string, IsRight>> = {
-  eventId: isText,
-  family: isText,
-  occurredAt: (value) =>
+const MEMBERS: Readonly<Record<MemberKind, IsRight>> = {
+  text: isText,
+  name: isTextOrNull,
+  ref: (value) => isTextOrNull(value) || value instanceof SourceObject,
+  time: (value) =>
     value instanceof SourceNumber
       ? timeOf(value.text, 'ms') !== undefined
       : typeof value === 'string' && timeOfText(value) !== undefined,
-  workspaceId: isTextOrNull,
-  agentId: isTextOrNull,
-  sessionId: isTextOrNull,
-  accountRef: isRefOrNull,
-  conversationRef: isRefOrNull,
-  threadRef: isRefOrNull,
-  messageRef: isRefOrNull,
-  sourceContributionId: isTextOrNull,
-  correlationId: isTextOrNull,
-  payload: () => true,
-  metadata: isObjectOrNull,
-  providerMetadata: isObjectOrNull,
-  hotPath: (value) => typeof value === 'boolean',
+  any: () => true,
+  object: (value) => value === null || value instanceof SourceObject,
+  boolean: (value) => typeof value === 'boolean',
 };
 
 function typeNameOf(value: SourceValue | undefined): string {

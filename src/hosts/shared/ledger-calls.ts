@@ -26,8 +26,6 @@ export interface LedgerEntry {
   readonly requestKey?: string | undefined;
   /** Ids of the call in the record's `meta`, which no digest and no signature covers. */
   readonly metaIds: readonly string[];
-  /** Of an action: the id by which it was asked for (SPEC §8 rule 18). */
-  readonly requestKey?: string | undefined;
   readonly tool: string;
   /** Absent where the event says that its source states none. */
   readonly paramsDigest?: Digest | undefined;
@@ -100,7 +98,6 @@ function ofAction(event: AuthorizationEvent): Part {
     paramsDigest: statedParams(action.tool_params_digest, event),
     requestKey: action.request_key,
     decision: event.decision,
-    ...defined({ requestKey: action.request_key }),
     meters: [],
     estimated: [],
   };

@@ -165,13 +165,9 @@ export class IndexedSource {
     const own = call.entries.flatMap(({ source }) => (source?.system === system ? [source.id] : []));
     const tiers = [
       ['id', this.#byId, ids],
-      ['id', this.#byId, call.entries.flatMap(({ requestKey }) => requestKey ?? [])],
+      ['id', this.#byId, call.entries.flatMap(({ requestKey }) => namesIn(requestKey))],
       ['meta', this.#byId, call.entries.flatMap(({ metaIds }) => metaIds)],
-      [
-        'id',
-        this.#byId,
-        call.entries.flatMap(({ requestKey }) => (requestKey === undefined ? [] : refsIn(requestKey))),
-      ],
+      ['id', this.#byId, call.entries.flatMap(({ requestKey }) => refsIn(requestKey))],
       ['item', this.#byClaim, own],
       [
         'id',
@@ -213,9 +209,17 @@ function idsIn(id: string): string[] {
   return colon < 0 ? [id] : [id, id.slice(colon + 1)];
 }
 
-/** A request key is the call's id, after that of its session; a further try has a number behind it. */
-function refsIn(requestKey: string): string[] {
-  return idsIn(requestKey.replace(/\/\d{1,2}$/, ''));
+/** The names that a request key is: a further try has a number behind it; a host may name a call `SESSION/CALL`. */
+function namesIn(requestKey = ''): string[] {
+  const key = requestKey.replace(/\/\d{1,2}$/, '');
+  const [, session, call] = /^([^:/]+):([^:/]+)$/.exec(key) ?? [];
+  if (session === undefined) return key === '' ? [] : [key];
+  return session === 'ref' || session === 'nth' ? [] : [key, `${session}/${call}`];
+}
+
+/** The call's own id in a request key, after that of its session. */
+function refsIn(requestKey = ''): string[] {
+  return requestKey === '' ? [] : idsIn(requestKey.replace(/\/\d{1,2}$/, ''));
 }
 
 /** Of several ids with `/` between them the last, which is the call's. */
