@@ -38,7 +38,7 @@ import {
 import { isOvertaken } from '../log/policy/sweep.js';
 import type { LedgerStore } from '../log/store/ledger-store.js';
 import type { Appended } from '../log/writer/ledger.js';
-import type { AskOptions } from '../log/writer/withdrawal.js';
+import type { AskOptions, PatientOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
@@ -180,6 +180,9 @@ export interface EndCallOptions extends AskOptions {
   /** Whether who asks may end calls of this tool. Default: of any. */
   readonly mayEnd?: ((toolName: string) => boolean) | undefined;
 }
+
+/** Of what settles a call. */
+export interface SettleOptions extends EndCallOptions, PatientOptions {}
 
 export interface Settled {
   /** The call's authorization, `sha-256:…`; undefined for a call that was denied in shadow. */
@@ -378,7 +381,7 @@ export class Gate {
   async settle(
     call: string | CallName,
     done: CallOutcome,
-    { mayEnd, ...options }: EndCallOptions = {},
+    { mayEnd, mayWait, ...options }: SettleOptions = {},
   ): Promise<Settled> {
     checkOptions('settle', done, OUTCOME_TYPES);
     const { outcome, outputDigest, output, durationMs } = done;
@@ -399,7 +402,8 @@ export class Gate {
     }
     const { kept } = found;
     assertMayEnd(kept, mayEnd);
-    const recorded = await this.#record(kept, draftOutcome(kept, done, said, this.ledger.now()), options);
+    const ended = draftOutcome(kept, done, said, this.ledger.now());
+    const recorded = await this.#record(kept, ended, options, mayWait);
     this.#forget(kept);
     return { authorization: kept.authorization, recorded };
   }
@@ -772,13 +776,14 @@ export class Gate {
     kept: KeptCall,
     outcome: ExecutionOutcome,
     options: AskOptions,
+    mayWait: boolean | undefined,
   ): Promise<Appended | undefined> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
       return await this.ledger.record(
         kept.authorization,
         { ...outcome, ...start, isDatedNow: true },
-        options,
+        { ...options, mayWait },
       );
     } catch (error) {
       if (!(error instanceof NorthrootError) || error.code !== 'AUTHORIZATION_REUSED') throw error;
