@@ -19,6 +19,7 @@ export {
   type OpenCall,
   type OverdueCall,
   type Settled,
+  type SettleOptions,
 } from '../gate/gate.js';
 
 export { cedarAdviser, type CedarModule, type CedarOptions } from '../gate/advisers/cedar.js';

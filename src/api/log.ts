@@ -173,4 +173,9 @@ export {
 } from '../log/agent/live-ledger.js';
 export type { LiveRequest } from '../log/agent/guard.js';
 export type { UsageMeter } from '../log/agent/usage-meter.js';
-export { type AskOptions, type Decided, type DecideOptions } from '../log/writer/withdrawal.js';
+export {
+  type AskOptions,
+  type Decided,
+  type DecideOptions,
+  type PatientOptions,
+} from '../log/writer/withdrawal.js';

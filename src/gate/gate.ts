@@ -38,7 +38,7 @@ import {
 import { isOvertaken } from '../log/policy/sweep.js';
 import type { LedgerStore } from '../log/store/ledger-store.js';
 import type { Appended } from '../log/writer/ledger.js';
-import type { AskOptions } from '../log/writer/withdrawal.js';
+import type { AskOptions, PatientOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
@@ -193,6 +193,9 @@ export interface EndCallOptions extends AskOptions {
   /** Whether who asks may end calls of this tool. Default: of any. */
   readonly mayEnd?: ((toolName: string) => boolean) | undefined;
 }
+
+/** Of what settles a call. */
+export interface SettleOptions extends EndCallOptions, PatientOptions {}
 
 export interface Settled {
   /** The call's authorization, `sha-256:…`; undefined for a call that was denied in shadow. */
@@ -394,7 +397,7 @@ export class Gate {
   async settle(
     call: string | CallName,
     done: CallOutcome,
-    { mayEnd, ...options }: EndCallOptions = {},
+    { mayEnd, mayWait, ...options }: SettleOptions = {},
   ): Promise<Settled> {
     checkOptions('settle', done, OUTCOME_TYPES);
     const { outcome, outputDigest, paramsDigest, output, durationMs } = done;
@@ -421,13 +424,18 @@ export class Gate {
     const outcomeOf = (each: CallOutcome): ExecutionOutcome =>
       draftOutcome(kept, each, said, this.ledger.now());
     if (paramsDigest === undefined || formatDigest(paramsDigest) === kept.paramsDigest) {
-      const recorded = await this.#record(kept, outcomeOf(done), options);
+      const recorded = await this.#record(kept, outcomeOf(done), options, mayWait);
       this.#forget(kept);
       return { authorization, recorded };
     }
     const { requestKey } = kept;
     const replaced = { ...done, outcome: 'unknown', errorCode: OTHER_PARAMS, output: undefined } as const;
-    const settled = await this.#record(kept, outcomeOf({ ...replaced, outputDigest: undefined }), options);
+    const settled = await this.#record(
+      kept,
+      outcomeOf({ ...replaced, outputDigest: undefined }),
+      options,
+      mayWait,
+    );
     this.#forget(kept);
     if (settled === undefined) return { authorization, recorded: undefined };
     // What is used of the grant is charged by then.
@@ -815,13 +823,14 @@ export class Gate {
     kept: KeptCall,
     outcome: ExecutionOutcome,
     options: AskOptions,
+    mayWait: boolean | undefined,
   ): Promise<Appended | undefined> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
       return await this.ledger.record(
         kept.authorization,
         { ...outcome, ...start, isDatedNow: true },
-        options,
+        { ...options, mayWait },
       );
     } catch (error) {
       if (!(error instanceof NorthrootError) || error.code !== 'AUTHORIZATION_REUSED') throw error;

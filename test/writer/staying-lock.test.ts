@@ -195,7 +195,7 @@ test.each([true, false])(
       const lock = await acquire(options);
       isHeld = true;
       return {
-        isWanted: () => isWanted,
+        isWanted: () => Promise.resolve(isWanted),
         release: async () => {
           await lock.release();
           isHeld = false;
@@ -206,6 +206,8 @@ test.each([true, false])(
     const seen: boolean[] = [];
     for (let n = 1; n <= 5; n += 1) {
       await ledger.append({ event: draft(n) });
+      // What is asked beside the append is answered.
+      await new Promise((resolve) => setImmediate(resolve));
       seen.push(isHeld);
     }
     await ledger.close();

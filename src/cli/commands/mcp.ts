@@ -61,7 +61,7 @@ export function addMcp(program: Command, run: Run): void {
     .command('mcp')
     .summary('guard the calls of tools of an MCP server')
     .description(
-      'Starts a server of the Model Context Protocol, and stands between it and its client on standard input and output: each call of a tool is decided by the grants of a ledger before the server gets it, and its outcome is recorded before the client does.',
+      'Starts a server of the Model Context Protocol, and stands between it and its client on standard input and output: each call of a tool is decided by the grants of a ledger before the server gets it, and its outcome is recorded while the client gets it.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument('[command...]', 'after --: the server and its arguments')

@@ -122,6 +122,8 @@ export class ModelProxy {
 
   #gate: Promise<Gate>;
   #reopenedAt = -Infinity;
+  /** Calls whose answers have passed. */
+  readonly #settling = new Set<Promise<void>>();
 
   constructor(options: ModelProxyOptions) {
     this.#options = options;
@@ -189,6 +191,7 @@ export class ModelProxy {
       throw new Refused({ status: 404, code: 'PATH_UNKNOWN', message: 'there is no such path' });
     const principal = this.#principalOf(await this.#bearerOf(request), request);
     facts.principal = principal;
+    await Promise.all(this.#settling);
     const budgets = await gate.ledger.budget();
     const grants = budgets.filter(({ principalId }) => principalId === principal);
     return json(200, {
@@ -211,7 +214,8 @@ export class ModelProxy {
     if (!bearer.mayCall(call.toolName))
       throw new Refused({ status: 403, code: 'NOT_ALLOWED', message: 'this token may not call this model' });
     const key = keyOf(request, principal);
-    const release = key === undefined ? () => undefined : await this.#enter(key.name, request.signal);
+    const entered = key === undefined ? undefined : await this.#enter(key.name, request.signal);
+    const release = (): void => entered?.leave();
     try {
       const decided = await this.#decide(request, principal, key, passing);
       if (decided === undefined) {
@@ -226,9 +230,10 @@ export class ModelProxy {
       const isRecorded = decision?.start !== undefined;
       const remember = (named: NamedAnswer): void => this.#remember(principal, call, named);
       const maxOutput = call.maxOutput ?? plan.limit;
-      const observer = new CallObserver(passing, { maxOutput, remember }, async (ended) => {
+      const settle = async (ended: Omit<EndedCall, 'reserve' | 'prices'>): Promise<void> => {
         const done = outcomeOf({ ...ended, reserve: plan.reserve, prices: this.#options.prices });
         facts.outcome = done.outcome;
+        entered?.noteAnswered();
         const isUnserved = done.outcome === 'failure' && (ended.status === 0 || ended.status >= 400);
         if (isUnserved && key !== undefined) this.#noteFailure(key.name);
         try {
@@ -239,6 +244,11 @@ export class ModelProxy {
         } finally {
           release();
         }
+      };
+      const observer = new CallObserver(passing, { maxOutput, remember }, (ended) => {
+        const settling = settle(ended).finally(() => this.#settling.delete(settling));
+        this.#settling.add(settling);
+        return settling;
       });
       const limited = plan.limit === undefined ? request.body : withMaxOutput(call, request.body, plan.limit);
       const body = this.#options.streamUsage === true ? withStreamUsage(call, limited) : limited;
@@ -268,7 +278,8 @@ export class ModelProxy {
 
   async #settle(gate: Gate, name: CallName, done: CallOutcome): Promise<void> {
     try {
-      await gate.settle(name, done);
+      // A client that calls again at once has both in one write; it waits for an error to be recorded.
+      await gate.settle(name, done, { mayWait: done.outcome === 'success' });
     } catch (error) {
       this.#recover(error);
       const other = await this.#gate;
@@ -300,21 +311,28 @@ export class ModelProxy {
     failed.then((gate) => gate.close()).catch(() => undefined);
   }
 
-  /** Returns what to call when the call of the key is over. @throws Refused */
-  async #enter(name: string, signal: AbortSignal): Promise<() => void> {
+  /** Returns what to call when the call of the key was answered, and when it is over. @throws Refused */
+  async #enter(
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly noteAnswered: () => void; readonly leave: () => void }> {
     for (;;) {
       const before = this.#passing.get(name);
       if (before === undefined) break;
-      // A client that has left is not waited for: what it left is being recorded.
-      if (!before.signal.aborted) throw IN_PROGRESS;
+      // Of a client that has left, or has its answer, the end is being recorded.
+      if (!before.signal.aborted && !before.isAnswered) throw IN_PROGRESS;
       await before.over;
     }
     let end: () => void = () => undefined;
     const over = new Promise<void>((resolve) => (end = resolve));
-    this.#passing.set(name, { signal, over });
-    return () => {
-      this.#passing.delete(name);
-      end();
+    const passing = { signal, over, isAnswered: false };
+    this.#passing.set(name, passing);
+    return {
+      noteAnswered: () => void (passing.isAnswered = true),
+      leave: () => {
+        this.#passing.delete(name);
+        end();
+      },
     };
   }
 
@@ -485,6 +503,7 @@ export class ModelProxy {
 interface PassingKey {
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
+  readonly isAnswered: boolean;
   readonly over: Promise<void>;
 }
 

@@ -1,8 +1,7 @@
 /**
  * A proxy before one MCP server over streamable HTTP, of both eras: 2026-07-28, where each POST stands alone, and those before it, with
  * sessions, streams by GET, and answers that come on another stream than their request's. What may pass is for `mcp-guard.ts`, what headers
- * must say for `http-rules.ts`. Event streams pass event by event, each when it is complete and, where it ends a call, recorded; all else
- * of them passes at once. Keys and tokens pass, and are never kept.
+ * must say for `http-rules.ts`. Event streams pass event by event, each when it is complete; all else of them passes at once. Keys and tokens pass, and are never kept.
  */
 
 import { checkOptions, type OptionTypes } from '../../base/options.js';

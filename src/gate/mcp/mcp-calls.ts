@@ -121,6 +121,8 @@ const SERVER = /^[A-Za-z0-9_-]{1,64}$/;
 /** The most calls that are decided, run or wait for input at once. */
 export const MAX_OPEN_CALLS = 1_000;
 const DEFAULT_TTL_MS = 15 * 60_000;
+/** The most answers that pass before their calls are settled on disk; of more, each waits for that. */
+const MAX_SETTLING = 256;
 /** The longest that a timer of Node takes. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const SESSION_BYTES = 12;
@@ -159,6 +161,11 @@ export class McpCalls {
   /** Settles all that is open as unknown, and waits until that and all else is on disk. The gate stays open. */
   async close(): Promise<void> {
     await Promise.all([...this.#calls].map((call) => this.lose(call, 'MCP_CLOSED')));
+    await this.settled();
+  }
+
+  /** Resolves when what ended is settled on disk, or cannot be. */
+  async settled(): Promise<void> {
     await Promise.all(this.#settling);
   }
 
@@ -230,6 +237,11 @@ export class McpCalls {
     return call.isRecorded ? this.record(call, outcome) : Promise.resolve();
   }
 
+  /** Whether so much is being settled that answers are to wait. */
+  get isBehind(): boolean {
+    return this.#settling.size > MAX_SETTLING;
+  }
+
   /** Records an outcome under a call's id. Never rejects. */
   record(call: Pick<OpenMcpCall, 'ref' | 'tool'>, outcome: CallOutcome): Promise<void> {
     const settling = this.#record(call, outcome).finally(() => this.#settling.delete(settling));
@@ -241,7 +253,8 @@ export class McpCalls {
     const { principal } = this.options;
     try {
       const gate = await this.gate();
-      await gate.settle({ ref, session: this.#session, principal }, outcome);
+      // A client that calls again at once has both in one write.
+      await gate.settle({ ref, session: this.#session, principal }, outcome, { mayWait: true });
       this.tell({ event: 'settled', tool, outcome: outcome.outcome, code: outcome.errorCode });
     } catch (error) {
       this.tell({ event: 'unsettled', tool, code: codeOf(error) });

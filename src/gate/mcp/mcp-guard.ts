@@ -2,8 +2,8 @@
  * The rules for messages of MCP, without pipes or sockets: which calls are decided, what is forwarded, and how a call is settled. A guard
  * stands before one server; each connection to it is a link, with ids of its own.
  *
- * A call is authorized and begun in one write before it is forwarded; its answer reaches the client when it is settled. What has two
- * readings is not forwarded.
+ * A call is authorized and begun in one write before it is forwarded; its answer passes while it is being settled. Until that is on disk the
+ * reservation holds, and a call whose settlement fails stays open. What has two readings is not forwarded.
  */
 
 import { McpCalls, type McpGuardOptions } from './mcp-calls.js';
@@ -36,7 +36,12 @@ export class McpGuard {
     await this.#calls.gate();
   }
 
-  /** Ends all links and settles all that is open as unknown; resolves when that is on disk. The gate stays open. */
+  /** Resolves when the calls whose answers have passed are settled on disk, or cannot be. */
+  async settled(): Promise<void> {
+    await this.#calls.settled();
+  }
+
+  /** Ends all links and settles all that is open as unknown; resolves when that and all else is on disk. The gate stays open. */
   async close(): Promise<void> {
     await Promise.all([...this.#links].map((link) => link.close()));
     await this.#calls.close();

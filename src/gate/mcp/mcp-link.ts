@@ -77,7 +77,7 @@ const MAX_REQUESTS = 10_000;
 const MAX_SAMPLINGS = 16;
 /** How long after it was cancelled a call may still be answered, in milliseconds. */
 const CANCEL_GRACE_MS = 5_000;
-/** How long an answer is held back until it is recorded, in milliseconds. */
+/** How long an answer that waits to be recorded is held back, in milliseconds. */
 const SETTLE_MS = 5_000;
 /** Of the specification: the user rejected a request for sampling. */
 const RPC_REJECTED = -1;
@@ -459,8 +459,12 @@ export class McpLink {
     }
   }
 
-  /** Forwards when it is recorded; one that cannot be recorded in time is not held back for ever. */
+  /**
+   * Forwards while it is being recorded: until then its reservation holds, and what is decided next waits for it. Where much is being
+   * recorded, when it is; one that cannot be recorded in time is not held back for ever.
+   */
   #after(recorded: Promise<void>, message: Uint8Array): McpHandling {
+    if (!this.#calls.isBehind) return { step: { kind: 'forward', message }, overtakes: false };
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, SETTLE_MS);

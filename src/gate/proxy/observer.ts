@@ -33,8 +33,8 @@ export interface AnswerObserver {
   /** The bytes are valid during the call. */
   chunk(bytes: Uint8Array): void;
   /**
-   * Called once, and last, also where no `head` was. The client's answer ends when this resolves: what is recorded by then is recorded
-   * before the client can ask again.
+   * Called once, and last, also where no `head` was; before the client's answer ends, which does not wait for what this returns, unless it
+   * is an error: then the client may ask again. Until it resolves the request counts as one that runs, and closing the proxy waits for it.
    */
   end(fault: ProxyFault | undefined): void | Promise<void>;
 }
@@ -100,7 +100,8 @@ export class Watch {
     });
   }
 
-  async end(fault: ProxyFault | undefined): Promise<void> {
+  /** Resolves when the observer has seen the end; `done` when it is done with it. */
+  async end(fault: ProxyFault | undefined): Promise<{ readonly done: void | Promise<void> }> {
     const decoder = this.#decoder;
     if (decoder !== undefined && !decoder.destroyed) {
       // Of what broke, all that can be read was read.
@@ -114,7 +115,7 @@ export class Watch {
     const unreadable: ProxyFault | undefined = this.#isBlind
       ? { code: 'ANSWER_UNREADABLE', wasSent: true }
       : undefined;
-    await this.#observer?.end(fault ?? unreadable);
+    return { done: this.#observer?.end(fault ?? unreadable) };
   }
 
   #stop(): void {

@@ -182,7 +182,7 @@ class Proxy {
     this.#running.delete(running);
   }
 
-  /** Waits for what runs; breaks it off after `graceMs`, and waits until observers have seen the end. */
+  /** Waits for what runs; breaks it off after `graceMs`, and waits until observers are done. */
   async drain(graceMs: number): Promise<void> {
     this.#isStopping = true;
     const timer = setTimeout(() => this.#closing.abort(), graceMs);
@@ -312,16 +312,19 @@ class Proxy {
       fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf());
       answer.abort(fault.code);
     }
-    await watch.end(fault);
+    const { done } = await watch.end(fault);
+    if (!response.headersSent) await done;
     if (!response.headersSent && !response.destroyed) begin();
-    if (fault === undefined) return this.#finish(response, last);
     // The client has what came, and sees that it is not all.
-    if (fault.code === 'UPSTREAM_BROKE' || fault.code === 'UPSTREAM_TIMEOUT') this.#breakOff(response);
+    const isCut = fault?.code === 'UPSTREAM_BROKE' || fault?.code === 'UPSTREAM_TIMEOUT';
+    if (fault === undefined) await this.#finish(response, last);
+    else if (isCut) this.#breakOff(response);
     else response.destroy();
+    await done;
   }
 
   /**
-   * Returns what completes the answer: the client has all of it when the observer has. An error is held back as a whole, as a client may ask
+   * Returns what completes the answer: the observer has it first. An error is held back as a whole, as a client may ask
    * again when it sees the head of one.
    */
   async #pass(
@@ -360,7 +363,9 @@ class Proxy {
     watch: Watch,
     fault: ProxyFault,
   ): Promise<void> {
-    await watch.end(fault);
+    await (
+      await watch.end(fault)
+    ).done;
     const { code } = fault;
     const status = code === 'UPSTREAM_TIMEOUT' ? 504 : 502;
     const refusal = { status, code, message: FAULTS[code] };

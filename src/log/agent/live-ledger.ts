@@ -55,7 +55,7 @@ import {
 } from '../writer/ledger.js';
 import { LEDGER_OPTIONS } from '../writer/options.js';
 import type { WatchedRecords, WatchOptions } from '../writer/watch.js';
-import type { AskOptions } from '../writer/withdrawal.js';
+import type { AskOptions, PatientOptions } from '../writer/withdrawal.js';
 import { type Budget, findBudget, listBudgets } from './budget.js';
 import type { CallPricing } from './model-usage.js';
 import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from './guard.js';
@@ -214,6 +214,7 @@ const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
 };
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
+const PATIENT_TYPES: OptionTypes<PatientOptions> = { ...ASK_TYPES, mayWait: 'boolean' };
 
 /** Of a decision that may wait for approvals. */
 export type WaitOptions = Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>;
@@ -415,11 +416,15 @@ export class LiveLedger {
    * @returns Its position, and its findings, such as `METER_CAP_EXCEEDED`
    * @throws NorthrootError as `findPermission`; TypeError, RangeError for malformed input. Nothing is recorded then.
    */
-  async record(authorizationId: string, done: DoneExecution, options: AskOptions = {}): Promise<Appended> {
+  async record(
+    authorizationId: string,
+    done: DoneExecution,
+    options: PatientOptions = {},
+  ): Promise<Appended> {
     this.#assertOpen();
     checkString('record', 'authorizationId', authorizationId);
     checkOptions('record', done, DONE_TYPES);
-    checkOptions('record: options', options, ASK_TYPES);
+    checkOptions('record: options', options, PATIENT_TYPES);
     const { toolName, start, isDatedNow = false, ...outcome } = done;
     const { startedAt, endedAt, errorCode, meterUsed } = outcome;
     const { meterBasis, modelId, provider, pricingSnapshotDigest } = outcome;

@@ -45,7 +45,7 @@ export interface OpenFile {
   /** As {@link FileLock.giveBack}. */
   unlock?(): Promise<boolean>;
   /** As {@link FileLock.isWanted}. */
-  isLockWanted?(): boolean;
+  isLockWanted?(): Promise<boolean>;
 }
 
 type PathKind = 'file' | 'folder' | 'other' | 'missing';
@@ -143,8 +143,8 @@ class NodeFile implements OpenFile {
     return this.#lock?.giveBack() ?? Promise.resolve(false);
   }
 
-  isLockWanted(): boolean {
-    return this.#lock?.isWanted() ?? false;
+  async isLockWanted(): Promise<boolean> {
+    return (await this.#lock?.isWanted()) ?? false;
   }
 }
 

@@ -6,7 +6,8 @@
  */
 
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { fstatSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
@@ -88,10 +89,13 @@ export class FileLock {
     return true;
   }
 
-  /** Whether another waits for it, as far as the kernel tells: not of other machines, nor of other containers. */
-  isWanted(): boolean {
+  /**
+   * Whether another waits for it, as far as the kernel tells: not of other machines, nor of other containers. The kernel takes milliseconds
+   * to tell, as it stops all changes of locks for that.
+   */
+  async isWanted(): Promise<boolean> {
     this.#inode ??= fstatSync(this.#file.fd, { bigint: true }).ino;
-    const locks = readLocks();
+    const locks = await readLocks();
     return locks.includes('->') && new RegExp(`-> FLOCK .*:${this.#inode} `).test(locks);
   }
 
@@ -127,14 +131,15 @@ export class FileLock {
   }
 }
 
-function readLocks(): string {
+async function readLocks(): Promise<string> {
   try {
-    const file = openSync(LOCKS, 'r');
+    const file = await open(LOCKS);
     try {
       const buffer = Buffer.allocUnsafe(MAX_LOCKS_BYTES);
-      return buffer.toString('latin1', 0, readSync(file, buffer));
+      const { bytesRead } = await file.read(buffer);
+      return buffer.toString('latin1', 0, bytesRead);
     } finally {
-      closeSync(file);
+      await file.close();
     }
   } catch {
     return '';

@@ -69,8 +69,8 @@ export interface AcquireOptions {
 export interface WriteLock {
   /** Does not wait for operations of the store. Idempotent. */
   release(): Promise<void>;
-  /** Whether another writer waits for the lock, as far as can be told. */
-  isWanted?(): boolean;
+  /** Whether another writer waits for the lock, as far as can be told. Asked while the lock is in use. */
+  isWanted?(): Promise<boolean>;
 }
 
 /** A store serves one writer; several writers of a ledger have a store each. */

@@ -41,6 +41,8 @@ const MAX_GROUP_BYTES = 8 * 1024 * 1024;
 const SIGNED_AT_ONCE = 64;
 /** Consecutive conflicts with another writer, without locks. */
 const MAX_CONFLICTS = 100;
+/** How long requests that may wait do, in milliseconds. */
+const PATIENCE_MS = 10;
 /** Consecutive faults of an index. */
 const MAX_FAULTS = 3;
 /** Faults of the stored ledger, not of storing. */
@@ -57,6 +59,9 @@ export class GroupCommit {
   readonly #parts: GroupParts;
   #queue: Job[] = [];
   #running: Promise<void> | undefined;
+  /** Set while jobs that may wait do. */
+  #patience: NodeJS.Timeout | undefined;
+  #isPatienceOver = false;
   #isClosing = false;
   #failure: NorthrootError | undefined;
   /** Set when an event was refused and later ones MUST NOT follow it. */
@@ -85,7 +90,7 @@ export class GroupCommit {
     this.#parts.locks.noteRequest();
     if (job.kind === 'event') this.#parts.signing?.expect(job.prepared.bytes);
     this.#queue.push(job);
-    this.#running ??= this.#commitAll();
+    this.#begin();
   }
 
   /** Queues a checkpoint due by time. If it fails, the next append reports why. */
@@ -110,18 +115,49 @@ export class GroupCommit {
     const { timer, locks } = this.#parts;
     this.#isClosing = true;
     timer.clear();
+    this.#begin();
     await this.#running;
     // The last group may have set it again.
     timer.clear();
     await locks.release();
   }
 
-  /** Runs until the queue is empty; appends in the meantime form the next group. */
+  #begin(): void {
+    if (this.#queue.length === 0) return;
+    if (this.#isUrgent) this.#running ??= this.#commitAll();
+    else
+      this.#patience ??= setTimeout(() => {
+        this.#isPatienceOver = true;
+        this.#running ??= this.#commitAll();
+      }, PATIENCE_MS);
+  }
+
+  /** Runs until nothing is queued that does not wait; appends in the meantime form the next group. */
   async #commitAll(): Promise<void> {
     await Promise.resolve();
-    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, MAX_GROUP_RECORDS));
+    while (this.#isUrgent) await this.#commit(this.#takeJobs());
     this.#running = undefined;
+    this.#begin();
     if (!this.#isClosing && this.#failure === undefined) this.#parts.timer.set();
+  }
+
+  get #isUrgent(): boolean {
+    if (this.#isClosing || this.#isPatienceOver) return this.#queue.length > 0;
+    return this.#queue.some((job) => !mayWait(job));
+  }
+
+  /** What waits goes with what is written. A query does not wait for it, nor for its sync. */
+  #takeJobs(): Job[] {
+    const isWritten = this.#queue.some((job) => !mayWait(job) && job.kind !== 'look');
+    if (!isWritten && !this.#isClosing && !this.#isPatienceOver) {
+      const looks = this.#queue.filter((job) => !mayWait(job));
+      this.#queue = this.#queue.filter(mayWait);
+      return looks;
+    }
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+    this.#isPatienceOver = false;
+    return this.#queue.splice(0, MAX_GROUP_RECORDS);
   }
 
   async #commit(jobs: Job[]): Promise<void> {
@@ -162,7 +198,7 @@ export class GroupCommit {
         (error: unknown) => this.#endAct(job, group, error),
       );
     }
-    await locks.endGroup(this.#queue.length > 0);
+    await locks.endGroup(this.#isUrgent);
     for (const outcome of group.outcomes) outcome();
     // A listener's errors must not reach the ledger.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
@@ -413,6 +449,10 @@ function eventsOf(jobs: readonly Job[]): Prepared[] {
   return jobs.flatMap((job) => (job.kind === 'event' ? [job.prepared] : []));
 }
 
+function mayWait(job: Job): boolean {
+  return job.kind === 'decision' && job.mayWait === true;
+}
+
 function isLater(one: string, other: string): boolean {
   return compareTimestamps(one, other) > 0;
 }
@@ -451,7 +491,7 @@ interface DueJob {
 }
 
 /** An event made when its place is known. */
-interface DecisionJob extends Promised<Decided>, Pick<DecideOptions, 'before' | 'after'> {
+interface DecisionJob extends Promised<Decided>, Pick<DecideOptions, 'before' | 'after' | 'mayWait'> {
   readonly kind: 'decision';
   readonly makes: (state: VerifyState) => Entry;
   readonly givenAt: string;

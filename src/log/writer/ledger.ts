@@ -138,10 +138,11 @@ export class Ledger {
    */
   decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Decided> {
     const { commits } = this.#parts;
-    const { signal, before, after } = options;
+    const { signal, before, after, mayWait } = options;
     return ask<Decided>(signal, (promised) => {
       commits.assertUsable();
-      commits.add({ ...promised, kind: 'decision', makes, before, after, givenAt: nowOf(this.#options) });
+      const givenAt = nowOf(this.#options);
+      commits.add({ ...promised, kind: 'decision', makes, before, after, mayWait, givenAt });
     });
   }
 

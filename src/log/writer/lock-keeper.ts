@@ -39,9 +39,11 @@ export class LockKeeper {
   #takenAt = 0;
   #releasedAt = -Infinity;
   #lookedAt = -Infinity;
+  #isLooking = false;
   #busyUntil = 0;
   #endedAt = -Infinity;
   #isClose = false;
+  /** Set while the lock is kept between groups. */
   #timer: NodeJS.Timeout | undefined;
   /** Set while the cache is paused. */
   #pause: NodeJS.Timeout | undefined;
@@ -59,7 +61,7 @@ export class LockKeeper {
 
   /** @throws as `LedgerStore.acquire` */
   async acquire(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#endLinger();
     await this.#releasing;
     if (this.#lock !== undefined) return;
     const { timeoutMs, signal, onWait } = this.#options;
@@ -95,10 +97,10 @@ export class LockKeeper {
     const now = performance.now();
     this.#endedAt = now;
     const { lingerMs } = this.#options;
-    this.#look();
     const mayKeep = !this.#isBusy && lingerMs > 0 && now - this.#takenAt < MAX_HOLD_MS;
     const hasNext = hasMore || this.#isClose;
     if (!mayKeep || !hasNext) return this.release(hasNext && !this.#isBusy);
+    this.#look();
     if (!hasMore) this.#linger(Math.min(now + lingerMs, this.#takenAt + MAX_HOLD_MS));
   }
 
@@ -114,17 +116,32 @@ export class LockKeeper {
     );
   }
 
-  /** Asks whether another waits for the lock. */
+  #endLinger(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Asks whether another waits for the lock, beside what goes on. */
   #look(): void {
     const now = performance.now();
-    if (now - this.#lookedAt < LOOK_MS) return;
+    const lock = this.#lock;
+    if (lock?.isWanted === undefined || this.#isLooking || now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
-    if (this.#lock?.isWanted?.() === true) this.noteOthers();
+    this.#isLooking = true;
+    void lock
+      .isWanted()
+      .catch(() => false)
+      .then((isWanted) => {
+        this.#isLooking = false;
+        if (!isWanted || lock !== this.#lock) return;
+        this.noteOthers();
+        if (this.#timer !== undefined) void this.release();
+      });
   }
 
   /** @param isAgain - Whether it is requested again at once */
   release(isAgain = false): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#endLinger();
     const lock = this.#lock;
     this.#lock = undefined;
     if (lock !== undefined) this.#releasing = this.#release(lock, isAgain);

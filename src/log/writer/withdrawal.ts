@@ -8,7 +8,15 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface DecideOptions extends AskOptions {
+export interface PatientOptions extends AskOptions {
+  /**
+   * Whether it may wait up to 10 milliseconds for a later request, to share its write and sync. Queries may come before it; what is
+   * appended does not. Default false.
+   */
+  readonly mayWait?: boolean | undefined;
+}
+
+export interface DecideOptions extends PatientOptions {
   /** Makes entries for the same group, before the event. If one cannot be appended, nothing is. */
   readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
   /**

@@ -1,7 +1,7 @@
 /** Scripted providers, and proxies over ledgers, of the tests of the proxy for models. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { AmountsByUnit } from '../../../src/base/value/meter.js';
 import { Gate, type GateOptions } from '../../../src/gate/gate.js';
 import type { ModelProxyEvent } from '../../../src/gate/llm/model-proxy.js';
@@ -41,6 +41,8 @@ export interface OpenedModels {
   readonly grantId: string;
   readonly upstream: Served;
   readonly events: ModelProxyEvent[];
+  /** Waits until so many requests are over, and settled. */
+  readonly over: (count: number) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,7 +82,9 @@ export async function openModels(
     await gate.close();
   };
   onTestFinished(close);
-  return { url: server.url, gate, grantId, upstream, events, close };
+  const over = (count: number): Promise<void> =>
+    expect.poll(() => events.length, { timeout: 20_000 }).toBe(count);
+  return { url: server.url, gate, grantId, upstream, events, over, close };
 }
 
 export type Reply = Got & {

@@ -31,9 +31,10 @@ const decisions = (events: readonly Event[]): Event[] =>
 describe('a call that is allowed', () => {
   it('passes, and costs what it states, exactly', async () => {
     const place = memoryPlace();
-    const { url, gate, grantId, upstream, events } = await openModels(place, answerChat());
+    const { url, gate, grantId, upstream, events, over } = await openModels(place, answerChat());
     const got = await send(url, '/v1/chat/completions', chat());
     expect([got.status, got.body.toString()]).toEqual([200, chatAnswer()]);
+    await over(1);
     expect(upstream.seen[0]?.body.toString()).toBe(JSON.stringify(chat()));
     const [execution] = executions(place.events());
     expect(execution).toMatchObject({
@@ -73,13 +74,14 @@ describe('a call that is allowed', () => {
   it('streams, and costs what it states at its end', async () => {
     const place = memoryPlace();
     const pieces = chatEvents({ prompt_tokens: 10, completion_tokens: 5 });
-    const { url } = await openModels(place, (_, response) => {
+    const { url, over } = await openModels(place, (_, response) => {
       response.setHeader('Content-Type', 'text/event-stream');
       for (const piece of pieces) response.write(piece);
       response.end();
     });
     const body = chat(100, { stream: true, stream_options: { include_usage: true } });
     const got = await send(url, '/v1/chat/completions', body);
+    await over(1);
     expect(got.body.toString()).toBe(pieces.join(''));
     expect(usedBy(executions(place.events())[0])).toMatchObject({ usd: '0.00002' });
   });
@@ -87,7 +89,7 @@ describe('a call that is allowed', () => {
   it('is of Anthropic too', async () => {
     const place = memoryPlace();
     const pieces = messagesEvents();
-    const { url } = await openModels(place, (_, response) => {
+    const { url, over } = await openModels(place, (_, response) => {
       response.setHeader('Content-Type', 'text/event-stream');
       response.end(pieces.join(''));
     });
@@ -102,6 +104,7 @@ describe('a call that is allowed', () => {
       'x-api-key': 'k',
     });
     expect(got.body.toString()).toBe(pieces.join(''));
+    await over(1);
     const [execution] = executions(place.events());
     expect(execution).toMatchObject({ outcome: 'success', tool_name: 'llm.anthropic/m-1' });
     expect(usedBy(execution)).toMatchObject({ 'tokens.input': '10', 'tokens.output': '5', usd: '0.00002' });
@@ -118,8 +121,9 @@ describe('a call that is allowed', () => {
   it('that leaves its output open is limited by what the budget allows', async () => {
     const place = memoryPlace();
     const bounds = { meterCaps: { usd: '0.002' } };
-    const { url, upstream, gate, grantId } = await openModels(place, answerChat(), { bounds });
+    const { url, upstream, gate, grantId, over } = await openModels(place, answerChat(), { bounds });
     expect((await send(url, '/v1/chat/completions', chat(null))).status).toBe(200);
+    await over(1);
     const limit = JSON.parse(upstream.seen[0]?.body.toString() ?? '').max_completion_tokens as number;
     expect(limit).toBeGreaterThan(500);
     expect(limit).toBeLessThan(1_000);
@@ -202,8 +206,9 @@ describe('a call that is denied', () => {
 
   it('not for a model without a price where no grant bounds money', async () => {
     const place = memoryPlace();
-    const { url } = await openModels(place, answerChat(), { bounds: { meterCaps: { calls: 5 } } });
+    const { url, over } = await openModels(place, answerChat(), { bounds: { meterCaps: { calls: 5 } } });
     expect((await send(url, '/v1/chat/completions', chat(100, { model: 'unknown' }))).status).toBe(200);
+    await over(1);
     const [execution] = executions(place.events());
     expect(usedBy(execution)).toMatchObject({ 'tokens.input': '10', 'tokens.output': '5' });
     expect(usedBy(execution)).not.toHaveProperty('usd');
@@ -558,9 +563,10 @@ describe('a ledger that cannot be asked', () => {
   });
 
   it('an execution that cannot be recorded leaves the call charged, and is told', async () => {
-    const { url, gate, grantId, events } = await openModels(memoryPlace(), answerChat());
+    const { url, gate, grantId, events, over } = await openModels(memoryPlace(), answerChat());
     Object.assign(gate, { settle: broken });
     expect((await send(url, '/v1/chat/completions', chat())).status).toBe(200);
+    await over(1);
     expect(events).toMatchObject([{ unsettled: 'INTERNAL_ERROR' }]);
     expect(Number(await leftOf(gate.ledger, grantId, 'usd'))).toBeLessThan(0.9999);
   });
@@ -568,7 +574,7 @@ describe('a ledger that cannot be asked', () => {
 
 it('in a dry run all passes, and is recorded', async () => {
   const place = memoryPlace();
-  const { url, upstream, events } = await openModels(place, answerChat(), {
+  const { url, upstream, events, over } = await openModels(place, answerChat(), {
     bounds: { meterCaps: { usd: '0.0003' } },
     gate: { shadow: true },
     models: { dryRun: true },
@@ -577,6 +583,7 @@ it('in a dry run all passes, and is recorded', async () => {
   expect((await send(url, '/v1/chat/completions', chat(100, { model: 'unknown' }))).status).toBe(200);
   expect((await send(url, '/v1/chat/completions', chat(10))).status).toBe(200);
   expect(upstream.seen).toHaveLength(3);
+  await over(3);
   expect(events.map(({ effect }) => effect)).toEqual(['deny', 'deny', 'allow']);
   expect(decisions(place.events()).map(({ decision }) => decision)).toEqual(['deny', 'deny', 'allow']);
   expect(executions(place.events())).toHaveLength(1);

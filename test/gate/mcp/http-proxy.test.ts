@@ -21,18 +21,18 @@ interface Served {
   readonly upstream: Upstream;
   readonly events: McpEvent[];
   readonly close: () => Promise<void>;
-  /** A modern call of a tool. */
+  /** A modern call of a tool; waits until what it ends is settled. */
   readonly call: (tool: string, options?: CallOptions) => Promise<Answer>;
-  /** Any message, with these headers. */
-  readonly send: (
-    message: unknown,
-    headers?: Record<string, string>,
-    options?: SendOptions,
-  ) => Promise<Answer>;
+  /** Any message, with these headers; likewise. */
+  readonly send: (message: unknown, headers?: Record<string, string>, options?: Hasty) => Promise<Answer>;
   readonly outcomes: () => string[];
 }
 
-interface CallOptions extends SendOptions {
+interface Hasty extends SendOptions {
+  readonly waits?: boolean;
+}
+
+interface CallOptions extends Hasty {
   readonly id?: string | number;
   readonly params?: JsonObject;
   readonly headers?: Record<string, string>;
@@ -70,7 +70,11 @@ async function serveAgain(
     maxMessageBytes,
   });
   onTestFinished(() => proxy.close());
-  const send: Served['send'] = (message, headers = {}, more = {}) => post(proxy.url, message, headers, more);
+  const send: Served['send'] = async (message, headers = {}, { waits = true, ...more } = {}) => {
+    const answer = await post(proxy.url, message, headers, more);
+    if (waits) await guard.settled();
+    return answer;
+  };
   return {
     url: proxy.url,
     place,
@@ -171,15 +175,16 @@ describe('a modern call', () => {
     expect(mine.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
   });
 
-  it('is recorded before its answer is there: one at a time is allowed, one after the other', async () => {
-    const { call, outcomes } = await serve({}, { ...TOOLS, concurrencyLimit: 1 });
+  it('is settled before the next is decided: one at a time is allowed, one after the other', async () => {
+    const { call, outcomes, close } = await serve({}, { ...TOOLS, concurrencyLimit: 1 });
     const agent = new Agent({ keepAlive: true });
     for (let id = 0; id < 20; id += 1) {
-      const text = (await call(id % 2 === 0 ? 'echo' : 'progress', { id, agent })).text;
+      const text = (await call(id % 2 === 0 ? 'echo' : 'progress', { id, agent, waits: false })).text;
       expect(text).toContain('"text":"ok"');
       expect(text).not.toContain('isError');
     }
     agent.destroy();
+    await close();
     expect(outcomes()).toHaveLength(20);
   });
 

@@ -18,7 +18,7 @@ const cancelled = (requestId: unknown): object => ({
 });
 
 describe('a call of a tool', () => {
-  it('is authorized and begun before it is forwarded, and settled before its answer is', async () => {
+  it('is authorized and begun before it is forwarded, and settled by its answer', async () => {
     const place = memoryPlace();
     const { client, server, events } = await openGuard(place);
     const asked = call(7, 'echo', { m: 'x' }, { _meta: { progressToken: 1 } });
@@ -83,7 +83,7 @@ describe('a call of a tool', () => {
 
   it('settles by an answer that is no strict JSON, without its digest, and passes it on as it is', async () => {
     const place = memoryPlace();
-    const { client, link } = await openGuard(place);
+    const { client, link, guard } = await openGuard(place);
     await client(call(1, 'echo'));
     const answer = Buffer.concat([
       Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"'),
@@ -91,6 +91,7 @@ describe('a call of a tool', () => {
       Buffer.from('"}]}}'),
     ]);
     expect(await link.fromServer(answer).step).toEqual({ kind: 'forward', message: answer });
+    await guard.settled();
     expect(story(place)).toEqual(['allow', 'start', 'success']);
     expect(place.events().at(-1)?.output_digest).toBeUndefined();
   });
@@ -382,6 +383,7 @@ describe('a call that the client is asked for input in', () => {
     const other = guard.connect();
     expect((await stepOf(other.fromClient(bytesOf(again(1, 'a')))))[0]).toBe('>');
     await other.fromServer(bytesOf(result(1, TEXT))).step;
+    await guard.settled();
     expect(story(place)).toEqual(['allow', 'start', 'success']);
   });
 
@@ -588,10 +590,11 @@ describe('a connection that ends', () => {
 describe('a message that is too long', () => {
   it('of the server answers its request by an error, where its id is at one of its ends', async () => {
     const place = memoryPlace();
-    const { client, link } = await openGuard(place);
+    const { client, link, guard } = await openGuard(place);
     await client(call(1, 'echo'));
     await client({ jsonrpc: '2.0', id: 'p', method: 'ping' });
     expect(await stepOf(link.tooLongFromServer(1))).toMatchObject(['>', { id: 1, error: { code: -32603 } }]);
+    await guard.settled();
     expect(story(place)).toEqual(['allow', 'start', 'unknown MCP_TOO_LONG']);
     expect(await stepOf(link.tooLongFromServer('p'))).toMatchObject(['>', { id: 'p', error: {} }]);
     for (const id of [1, 'p', undefined]) expect(await stepOf(link.tooLongFromServer(id))).toBe('dropped');

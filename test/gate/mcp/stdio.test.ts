@@ -270,7 +270,9 @@ describe('northroot mcp', () => {
     const { starts } = JSON.parse(expectOk(shop.run(['budget', ledger, '--format', 'json']))) as {
       starts: object[];
     };
-    expect(starts).toMatchObject([{ tool_name: 'mcp.s.hold', principal_id: 'agent:mcp' }]);
+    expect(starts.at(-1)).toMatchObject({ tool_name: 'mcp.s.hold', principal_id: 'agent:mcp' });
+    // The answer to the other may have passed before it was settled.
+    expect(starts.length + story(ledger).filter((each) => each === 'success').length).toBe(2);
     expectOk(shop.run(['abandon', ledger, '--older-than', '1s']));
     // Another tap goes on with the same ledger.
     const other = start(ledger);

@@ -13,7 +13,10 @@ export interface Peers {
   readonly guard: McpGuard;
   readonly link: McpLink;
   readonly events: McpEvent[];
-  /** Gives a message of the client. @returns What became of it: `>` and the message forwarded, `<` and the answer, or `dropped` */
+  /**
+   * Gives a message of the client, and waits until what it ends is settled.
+   * @returns What became of it: `>` and the message forwarded, `<` and the answer, or `dropped`
+   */
   readonly client: (message: unknown) => Promise<Became>;
   readonly server: (message: unknown) => Promise<Became>;
 }
@@ -48,10 +51,13 @@ export function guardOver(
   });
   onTestFinished(() => guard.close());
   const link = guard.connect();
-  const client = async (message: unknown): Promise<Became> =>
-    became(await link.fromClient(bytesOf(message)).step);
-  const server = async (message: unknown): Promise<Became> =>
-    became(await link.fromServer(bytesOf(message)).step);
+  const settled = async ({ step }: McpHandling): Promise<Became> => {
+    const done = await step;
+    await guard.settled();
+    return became(done);
+  };
+  const client = (message: unknown): Promise<Became> => settled(link.fromClient(bytesOf(message)));
+  const server = (message: unknown): Promise<Became> => settled(link.fromServer(bytesOf(message)));
   return { guard, link, events, client, server };
 }
 

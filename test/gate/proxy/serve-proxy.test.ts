@@ -136,21 +136,28 @@ describe('what passes', () => {
     more();
   });
 
-  it('ends for the client when the observer is done', async () => {
+  it('ends for the client when the observer has seen the end, and closing waits until it is done', async () => {
     const upstream = await serveUpstream((_, response) => response.end('whole'));
-    let isDone = false;
+    let [hasSeen, isDone] = [false, false];
+    let settle = (): void => undefined;
+    const settled = new Promise<void>((resolve) => (settle = resolve));
     const observer = {
       head: () => undefined,
       chunk: () => undefined,
       end: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        hasSeen = true;
+        await settled;
         isDone = true;
       },
     };
     const proxy = await openProxy(upstream.url, {}, { observer });
     const got = await ask(`${proxy.url}/`);
-    expect(isDone).toBe(true);
+    expect([hasSeen, isDone]).toEqual([true, false]);
     expect(got.body.toString()).toBe('whole');
+    const closed = proxy.close();
+    settle();
+    await closed;
+    expect(isDone).toBe(true);
   });
 
   it('is held back as a whole where it is an error: it is recorded before the client can ask again', async () => {
