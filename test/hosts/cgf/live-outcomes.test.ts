@@ -86,7 +86,10 @@ describe('the same proposal again', () => {
           ...{ status: 409, reason_code: 'AUTHORIZATION_REUSED', ...BLOCK },
         });
     await new Promise((resolve) => setTimeout(resolve, 350));
-    expect(await second.decide(adapter, late)).toMatchObject({ status: 409, ...BLOCK });
+    for (const each of [server, second])
+      expect(await each.decide(adapter, late)).toMatchObject({
+        ...{ status: 409, reason_code: 'ACTION_EXPIRED', ...BLOCK },
+      });
     expect(place.eventsOf('authorization')).toHaveLength(4);
   });
 
@@ -95,7 +98,7 @@ describe('the same proposal again', () => {
     const server = await place.serve();
     const adapter = await server.register();
     await server.decide(adapter, toolCall('p1', 'ls'));
-    await server.gate.ledger.revoke('all', { reason: 'TEST' });
+    await server.gate.ledger.revoke('all', { reason: 'TEST', inFlight: 'stop' });
     expect(await server.decide(adapter, toolCall('p1', 'ls'))).toMatchObject({
       ...{ status: 409, reason_code: 'GRANT_REVOKED', ...BLOCK },
     });
@@ -293,12 +296,12 @@ describe('an event log', () => {
     for (const decision of done.slice(0, 2)) await first.report(adapter, decision);
     await first.close();
     const second = await place.serve({ policy: policyBytes(), events });
-    await second.report(adapter, done[2] as Json);
+    await second.report(adapter, done[2]);
     // Nothing is told twice, or of what was refused.
     for (const decision of done.slice(0, 3)) await second.report(adapter, decision);
     await second.decide(adapter, toolCall('p-to_block', 'to_block'));
     await second.decide(adapter, toolCall('p-ls', 'rm'));
-    await second.report(adapter, { ...(done[0] as Json), decision_id: 'dec-0' });
+    await second.report(adapter, { ...(done[0]), decision_id: 'dec-0' });
     await second.close();
     const bytes = readFileSync(events);
     const { findings, items } = cgf.read([{ name: 'events.jsonl', bytes }]);

@@ -17,7 +17,7 @@ import { pythonSha256 } from '../../shared/forms/python.js';
 import { objectAt, textAt } from '../../shared/values.js';
 import type { PolicyBundle } from '../policy.js';
 import { ACTION_TYPES, RISK_TIERS } from '../vocabulary.js';
-import { blockedAnswer, GRANTS_VERSION, writeAnswer } from './answer.js';
+import { blockedAnswer, GRANTS_VERSION, SCHEMA_VERSION, writeAnswer } from './answer.js';
 import { type Asker, Blocked, Desk } from './desk.js';
 import {
   type CgfEvent,
@@ -25,7 +25,6 @@ import {
   outcomeEvents,
   paramsHashOf,
   registeredEvent,
-  SCHEMA_VERSION,
   secondsOf,
 } from './events.js';
 import { readFields, Refusal } from './fields.js';
@@ -107,7 +106,7 @@ class CgfFace implements Face {
     this.#log = options.events === undefined ? undefined : new LineFile(options.events);
     const register: Answering = (asked) => this.#register(asked);
     this.#routes = new Map<string, Answering>([
-      ['GET /', (asked) => Promise.resolve(this.#root(asked))],
+      ['GET /', () => Promise.resolve(this.#root())],
       ['GET /v1/health', (asked) => this.#health(asked)],
       ['POST /v1/register', register],
       ['POST /v1/adapters/register', register],
@@ -147,8 +146,7 @@ class CgfFace implements Face {
     await this.#log?.close();
   }
 
-  #root({ gate }: FaceRequest): HttpResponse {
-    void gate;
+  #root(): HttpResponse {
     return answerOf(200, {
       service: 'northroot, as CGF server',
       version: SCHEMA_VERSION,
