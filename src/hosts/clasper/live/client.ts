@@ -33,6 +33,7 @@ import {
   draftClasperGrant,
   type GrantedScope,
   INVALID,
+  intentOf,
   readGranted,
   readRequestAnswer,
 } from './grant-answer.js';
@@ -320,7 +321,7 @@ export class ClasperClient {
 
   async #deny(denied: Omit<Recorded, 'bounds'>): Promise<never> {
     const id = await this.#recordDenial(denied);
-    throw new ClasperDeniedError(denied.code, 'the execution', denied.executionId, id);
+    throw new ClasperDeniedError(denied.code, 'the execution', denied.executionId, id, denied.code);
   }
 
   async #recordDenial({ executionId, ...denied }: Omit<Recorded, 'bounds'>): Promise<string> {
@@ -358,6 +359,7 @@ export class ClasperClient {
         granted,
       },
       ids: this.#options,
+      intent: intentOf(rest.intent),
       tokens: this.#tokens,
       report: (type, body) => this.#report(type, executionId, body),
     });
