@@ -1,14 +1,15 @@
 /** `northroot serve --face clasper`: the governance server of Clasper's adapter contract. */
 
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
-import { encodeUtf8 } from '../../base/bytes/text.js';
 import { defined } from '../../base/defined.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
+import { isToolPattern } from '../../base/value/tool.js';
 import type { Face } from '../../gate/service/face.js';
-import { nodeFileSystem, readSmallFile } from '../../log/fs/file-system.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { LineFile } from '../../log/fs/line-file.js';
 import { usageError } from '../command-error.js';
 import type { Context } from '../context.js';
-import { collect } from '../options.js';
 import type { FacePlace } from './face-place.js';
 
 /** Of a file with secrets, in bytes. */
@@ -38,15 +39,29 @@ export function addClasperOptions(command: Command): Command {
     .option(
       '--clasper-approve <pattern>',
       'executions with such a capability wait for approval (repeatable)',
-      collect,
+      patterns(isToolPattern, 'a capability, or a pattern such as shell.*'),
     )
-    .option('--clasper-approver <pattern>', 'who may approve those (repeatable; default: human:*)', collect)
+    .option(
+      '--clasper-approver <pattern>',
+      'who may approve those (repeatable; default: human:*)',
+      patterns(isPrincipalPattern, 'a principal, or a pattern such as human:*'),
+    )
     .option('--clasper-unsigned', 'take telemetry without a signature too')
     .option('--clasper-compat', 'answer another report of the same as a duplicate, not as a conflict')
     .option(
       '--clasper-record <file>',
       'append each exchange to this file, with contents and without secrets',
     );
+}
+
+function patterns(
+  isPattern: (text: string) => boolean,
+  expected: string,
+): (text: string, previous?: readonly string[]) => string[] {
+  return (text, previous = []) => {
+    if (isPattern(text)) return [...previous, text];
+    throw new InvalidArgumentError(`Expected ${expected}.`);
+  };
 }
 
 /** @throws NorthrootError `USAGE`; as the files are read */
@@ -61,43 +76,23 @@ export async function makeClasperFace(
   const { clasperApprove: approveCapabilities, clasperApprover: approvers, clasperRecord: path } = options;
   if (approvers !== undefined && approveCapabilities === undefined)
     throw usageError('--clasper-approver requires --clasper-approve');
-  const file = path === undefined ? undefined : await nodeFileSystem.open(path, 'create', 0o600);
-  let isBroken = false;
-  let last: Promise<void> = Promise.resolve();
-  const append = async (line: string): Promise<void> => {
-    if (file === undefined || isBroken) return;
-    try {
-      const bytes = encodeUtf8(line);
-      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-    } catch {
-      // What was decided is in the ledger, whatever becomes of the recording.
-      isBroken = true;
-      terminal.say(`cannot write to ${printable(path ?? '')}: nothing more is recorded there`);
-    }
+  const file = path === undefined ? undefined : new LineFile(path);
+  let isTold = false;
+  // What was decided is in the ledger, whatever becomes of the recording.
+  const tell = (): void => {
+    if (!isTold) terminal.say(`cannot append to ${printable(path ?? '')}: exchanges are missing there`);
+    isTold = true;
   };
-  let face: Face;
-  try {
-    face = clasperFace({
-      secrets,
-      signatures: options.clasperUnsigned === true ? 'warn' : 'enforce',
-      ...defined({ approveCapabilities, approvers }),
-      ...(options.clasperCompat === true ? { compatible: true } : {}),
-      ...(file === undefined
-        ? {}
-        : { onExchange: (exchange) => (last = last.then(() => append(writeExchange(exchange)))) }),
-    });
-  } catch (error) {
-    await file?.close();
-    if (error instanceof RangeError) throw usageError(error.message);
-    throw error;
-  }
-  return {
-    ...face,
-    close: async () => {
-      await last;
-      await file?.close();
-    },
-  };
+  const face = clasperFace({
+    secrets,
+    signatures: options.clasperUnsigned === true ? 'warn' : 'enforce',
+    ...defined({ approveCapabilities, approvers }),
+    ...(options.clasperCompat === true ? { compatible: true } : {}),
+    ...(file === undefined
+      ? {}
+      : { onExchange: (exchange) => file.append([writeExchange(exchange)]).catch(tell) }),
+  });
+  return { ...face, close: async () => file?.close() };
 }
 
 interface Secrets {

@@ -674,7 +674,7 @@ export class HttpReader {
     if (isNew && jti !== undefined) {
       this.#state.toolTokens.set(keyOf(tenant, jti), {
         ...{ claim: id, principalId: base.principalId, tenant, executionId, tool },
-        ...{ scopeHash: stated ?? hash, issuedAt },
+        ...{ scopeHash: stated ?? hash, scopeDigest: jcsDigest(scope), issuedAt },
         expiresAt: timeOfText(textAt(response, 'expires_at')) ?? token?.expiresAt,
         intentDigest: decided?.intentDigest,
       });

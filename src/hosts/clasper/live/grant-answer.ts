@@ -76,7 +76,7 @@ export function readRequestAnswer(answer: Answer, asked: Asked): RequestAnswer {
 }
 
 /** Ids go into paths. */
-const ID = /^[A-Za-z0-9._:-]{1,256}$/;
+const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 function refusalOf(error: string | undefined): string {
   if (error === 'Capability not allowed') return 'CAPABILITY_NOT_ALLOWED';

@@ -41,11 +41,11 @@ export function toExchange(request: HttpRequest, response: HttpResponse, now: st
   };
 }
 
-/** The line of a recording. Numbers keep their spelling, which digests cover. */
+/** The line of a recording, without its line feed. Numbers keep their spelling, which digests cover. */
 export function writeExchange(exchange: Exchange): string {
   const { recordedAt, method, path, headers, request, status, response } = exchange;
   const head = JSON.stringify({ recorded_at: recordedAt, method, path, headers }).slice(0, -1);
-  return `${head},"request":${onOneLine(request ?? 'null')},"status":${status},"response":${onOneLine(response)}}\n`;
+  return `${head},"request":${onOneLine(request ?? 'null')},"status":${status},"response":${onOneLine(response)}}`;
 }
 
 function isJson(body: Uint8Array): boolean {
