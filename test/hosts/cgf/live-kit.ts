@@ -50,7 +50,11 @@ export class CgfPlace {
   #isNew = true;
 
   constructor(bounds: Partial<GrantOptions> = {}) {
-    this.#bounds = { allowedTools: ['*'], meterCaps: { calls: 100 }, ...bounds };
+    this.#bounds = {
+      allowedTools: ['*'],
+      meterCaps: { calls: 100, tokens: 10_000_000, 'time.ms': 10_000_000 },
+      ...bounds,
+    };
   }
 
   /** Another service of the ledger, as another process or this one after a restart has it. */

@@ -86,7 +86,10 @@ describe('the same proposal again', () => {
           ...{ status: 409, reason_code: 'AUTHORIZATION_REUSED', ...BLOCK },
         });
     await new Promise((resolve) => setTimeout(resolve, 350));
-    expect(await second.decide(adapter, late)).toMatchObject({ status: 409, ...BLOCK });
+    for (const each of [server, second])
+      expect(await each.decide(adapter, late)).toMatchObject({
+        ...{ status: 409, reason_code: 'ACTION_EXPIRED', ...BLOCK },
+      });
     expect(place.eventsOf('authorization')).toHaveLength(4);
   });
 
@@ -95,7 +98,7 @@ describe('the same proposal again', () => {
     const server = await place.serve();
     const adapter = await server.register();
     await server.decide(adapter, toolCall('p1', 'ls'));
-    await server.gate.ledger.revoke('all', { reason: 'TEST' });
+    await server.gate.ledger.revoke('all', { reason: 'TEST', inFlight: 'stop' });
     expect(await server.decide(adapter, toolCall('p1', 'ls'))).toMatchObject({
       ...{ status: 409, reason_code: 'GRANT_REVOKED', ...BLOCK },
     });

@@ -63,6 +63,8 @@ export interface Known {
   readonly version: string | undefined;
   readonly constraintType: string | undefined;
   readonly isAllowed: boolean;
+  /** Until when it may be acted upon. */
+  readonly expires: string | undefined;
   readonly at: string;
   /** What was answered, where this process did. */
   readonly answer?: Answer | undefined;
@@ -308,6 +310,7 @@ function readKnown(event: JsonObject, eventId: string, isPlain: boolean): Known 
       code: code as string,
       params: b64In(action['tool_params_digest']) ?? '',
       authorization: eventId,
+      expires: action['expires_at'] as string | undefined,
       at: at as string,
     },
     isPlain,
@@ -317,7 +320,7 @@ function readKnown(event: JsonObject, eventId: string, isPlain: boolean): Known 
 /** What the gate decided. */
 interface GateSaid extends Pick<
   Known,
-  'key' | 'principal' | 'isAllowed' | 'params' | 'authorization' | 'at'
+  'expires' | 'key' | 'principal' | 'isAllowed' | 'params' | 'authorization' | 'at'
 > {
   readonly code: string;
 }

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Digest } from '../../../base/value/digest.js';
 import { meters } from '../../../base/value/meter.js';
+import { compareTimestamps } from '../../../base/value/timestamp.js';
 
 import type { Gate, GateCall, GateDecision } from '../../../gate/gate.js';
 import { keyOfCall } from '../../../gate/request-key.js';
@@ -151,6 +152,7 @@ export class Desk {
         code: decision.code,
         params: '',
         authorization: decision.authorization,
+        expires: decision.expires,
         at: this.#gate.ledger.now(),
       },
       isPlain,
@@ -197,8 +199,11 @@ export class Desk {
       return { answer, known, isNew: false };
     }
     const spent = (): Blocked =>
-      new Blocked(409, 'The proposal was acted upon, or has expired', 'AUTHORIZATION_REUSED');
+      new Blocked(409, 'The proposal was acted upon, or given back', 'AUTHORIZATION_REUSED');
     if (known.ended !== undefined) throw spent();
+    const { expires } = known;
+    if (expires !== undefined && compareTimestamps(this.#gate.ledger.now(), expires) >= 0)
+      throw new Blocked(409, 'The proposal has expired', 'ACTION_EXPIRED');
     const { policy } = this.#options;
     const verdict = policy && judge(policy, proposal);
     const decision = await this.#ask(proposal, known.principal, verdict, signal);
@@ -347,10 +352,9 @@ export class Desk {
     };
   }
 
-  #confidenceOf({ rule, code, version }: Known): number {
+  #confidenceOf({ rule, code }: Known): number {
     const { policy } = this.#options;
     if (policy === undefined || code === UNDECIDED || (rule === undefined && code !== NO_RULE)) return 1;
-    void version;
     return confidenceOf(policy.rules.find(({ id }) => id === rule));
   }
 

@@ -107,7 +107,7 @@ class CgfFace implements Face {
     this.#log = options.events === undefined ? undefined : new LineFile(options.events);
     const register: Answering = (asked) => this.#register(asked);
     this.#routes = new Map<string, Answering>([
-      ['GET /', (asked) => Promise.resolve(this.#root(asked))],
+      ['GET /', () => Promise.resolve(this.#root())],
       ['GET /v1/health', (asked) => this.#health(asked)],
       ['POST /v1/register', register],
       ['POST /v1/adapters/register', register],
@@ -147,8 +147,7 @@ class CgfFace implements Face {
     await this.#log?.close();
   }
 
-  #root({ gate }: FaceRequest): HttpResponse {
-    void gate;
+  #root(): HttpResponse {
     return answerOf(200, {
       service: 'northroot, as CGF server',
       version: SCHEMA_VERSION,
