@@ -26,7 +26,7 @@ async function serve(bounds: Partial<GrantOptions> = {}, options: CgfFaceOptions
     await face.close?.();
     await gate.close();
   });
-  return { url: server.urls[0] as string, place, events, close: () => server.close(), face };
+  return { url: server.urls[0], place, events, close: () => server.close(), face };
 }
 
 const call = (tool: string, more: object = {}) =>

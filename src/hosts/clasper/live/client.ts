@@ -463,7 +463,7 @@ export class ClasperClient {
     const { status, body } = answer;
     if (status >= 200 && status < 300) return 'taken';
     const code = textAt(body, 'code');
-    if (PASSING.includes(status) || code === 'timestamp_skew' || code === 'missing_key') return 'later';
+    if (PASSING.includes(status) || PASSING_CODES.includes(code ?? '')) return 'later';
     return status >= 500 && status !== NOT_IMPLEMENTED ? 'failed' : 'refused';
   }
 
@@ -479,7 +479,9 @@ export class ClasperClient {
 
 /** How the ledger says that a grant goes beyond the one that it is delegated from. */
 const BEYOND: readonly string[] = ['DELEGATION_EXCEEDED', 'GRANT_REVOKED', 'GRANT_EXPIRED'];
-const PASSING: readonly number[] = [401, 403, 408, 425, 429];
+const PASSING: readonly number[] = [401, 408, 425, 429];
+/** Of the clock, of a key that is to be registered, of a token that is over. */
+const PASSING_CODES: readonly string[] = ['timestamp_skew', 'missing_key', 'invalid_token', 'missing_claim'];
 const NOT_IMPLEMENTED = 501;
 
 /** A decision as it is recorded. */
