@@ -94,6 +94,8 @@ export interface ExecutionEnd {
 const SYSTEM = 'clasper';
 const STEPS = 'clasper.steps';
 const STEPS_OF_CALL = 2;
+/** Ids of tokens that a client remembers. */
+const MAX_TOKENS = 100_000;
 const GUARD_TYPES: OptionTypes<ClasperGuardOptions> = {
   reserve: 'object',
   scope: 'object',
@@ -329,6 +331,9 @@ export class ClasperExecution {
     if (isOther) return { ...found, denied: 'TOOL_TOKEN_MISMATCH' };
     if (tokens.has(jti)) return { ...found, denied: 'TOOL_TOKEN_REUSED' };
     tokens.add(jti);
+    // Those that are forgotten are over by then.
+    const [oldest] = tokens;
+    if (tokens.size > MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
     if (expiresAt === undefined || isOver(expiresAt)) return { ...found, denied: 'TOOL_TOKEN_EXPIRED' };
     return { ...found, denied: undefined };
   }

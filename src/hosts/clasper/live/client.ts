@@ -108,6 +108,8 @@ export interface AdapterRegistration {
 const DEFAULT_TIMEOUT_MS = 5_000;
 const MIN_TIMEOUT_MS = 100;
 const MAX_TIMEOUT_MS = 60_000;
+/** Ids of executions that a client remembers. */
+const MAX_EXECUTIONS = 100_000;
 const FIRST_POLL_MS = 1_000;
 const MAX_POLL_MS = 30_000;
 /** How much later than a decision expires an answer may still come. */
@@ -241,6 +243,8 @@ export class ClasperClient {
     if (!(Number.isSafeInteger(request.toolCount) && request.toolCount >= 0))
       throw new RangeError('begin: toolCount: expected a whole number');
     this.#executions.add(executionId);
+    const [oldest] = this.#executions;
+    if (this.#executions.size > MAX_EXECUTIONS && oldest !== undefined) this.#executions.delete(oldest);
     this.#outbox ??= this.#openOutbox();
     // Without a place for what must be reported, nothing begins.
     await this.#outbox;
