@@ -1,14 +1,15 @@
 /** `northroot serve --face clasper`: the governance server of Clasper's adapter contract. */
 
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
+import { isToolPattern } from '../../base/value/tool.js';
 import type { Face } from '../../gate/service/face.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { LineFile } from '../../log/fs/line-file.js';
 import { usageError } from '../command-error.js';
 import type { Context } from '../context.js';
-import { collect } from '../options.js';
 import type { FacePlace } from './face-place.js';
 
 /** Of a file with secrets, in bytes. */
@@ -38,15 +39,29 @@ export function addClasperOptions(command: Command): Command {
     .option(
       '--clasper-approve <pattern>',
       'executions with such a capability wait for approval (repeatable)',
-      collect,
+      patterns(isToolPattern, 'a capability, or a pattern such as shell.*'),
     )
-    .option('--clasper-approver <pattern>', 'who may approve those (repeatable; default: human:*)', collect)
+    .option(
+      '--clasper-approver <pattern>',
+      'who may approve those (repeatable; default: human:*)',
+      patterns(isPrincipalPattern, 'a principal, or a pattern such as human:*'),
+    )
     .option('--clasper-unsigned', 'take telemetry without a signature too')
     .option('--clasper-compat', 'answer another report of the same as a duplicate, not as a conflict')
     .option(
       '--clasper-record <file>',
       'append each exchange to this file, with contents and without secrets',
     );
+}
+
+function patterns(
+  isPattern: (text: string) => boolean,
+  expected: string,
+): (text: string, previous?: readonly string[]) => string[] {
+  return (text, previous = []) => {
+    if (isPattern(text)) return [...previous, text];
+    throw new InvalidArgumentError(`Expected ${expected}.`);
+  };
 }
 
 /** @throws NorthrootError `USAGE`; as the files are read */
@@ -68,21 +83,16 @@ export async function makeClasperFace(
     if (!isTold) terminal.say(`cannot append to ${printable(path ?? '')}: exchanges are missing there`);
     isTold = true;
   };
-  try {
-    const face = clasperFace({
-      secrets,
-      signatures: options.clasperUnsigned === true ? 'warn' : 'enforce',
-      ...defined({ approveCapabilities, approvers }),
-      ...(options.clasperCompat === true ? { compatible: true } : {}),
-      ...(file === undefined
-        ? {}
-        : { onExchange: (exchange) => file.append([writeExchange(exchange)]).catch(tell) }),
-    });
-    return { ...face, close: async () => file?.close() };
-  } catch (error) {
-    if (error instanceof RangeError) throw usageError(error.message);
-    throw error;
-  }
+  const face = clasperFace({
+    secrets,
+    signatures: options.clasperUnsigned === true ? 'warn' : 'enforce',
+    ...defined({ approveCapabilities, approvers }),
+    ...(options.clasperCompat === true ? { compatible: true } : {}),
+    ...(file === undefined
+      ? {}
+      : { onExchange: (exchange) => file.append([writeExchange(exchange)]).catch(tell) }),
+  });
+  return { ...face, close: async () => file?.close() };
 }
 
 interface Secrets {

@@ -18,3 +18,5 @@ export {
 export type { LiveDecision } from './live/decision.js';
 export type { EventSink, LiveVocabulary } from './live/event-log.js';
 export type { FailModeRow } from './live/fail-modes.js';
+export type { CircuitOptions } from '../shared/live/circuit-breaker.js';
+export { UnsettledCallError } from '../shared/live/run-decided.js';

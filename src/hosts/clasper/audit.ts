@@ -280,7 +280,7 @@ export class AuditReader {
       this.#state.toolTokens.set(keyOf(tenant, jti), {
         ...{ claim: id, principalId, tenant, executionId, tool },
         expiresAt: timeOfText(textAt(data, 'expires_at')),
-        ...{ scopeHash: undefined, issuedAt: occurredAt, intentDigest: undefined },
+        ...{ scopeHash: undefined, scopeDigest: undefined, issuedAt: occurredAt, intentDigest: undefined },
       });
       const seen = { at: part.at, callIds: [jti], tool, decision: 'allow', meters: [], occurredAt } as const;
       this.#desk.builder.observe(seen);

@@ -23,7 +23,7 @@ import {
   type ToolToken,
 } from './state.js';
 import type { TelemetryReader } from './telemetry.js';
-import { readToken, type TokenClaims, tokenHash } from './tokens.js';
+import { readToken, type TokenClaims, tokenHash, tokenMark } from './tokens.js';
 import { scopeDigest } from './trace.js';
 
 /** A line of a recording. */
@@ -674,12 +674,16 @@ export class HttpReader {
     if (isNew && jti !== undefined) {
       this.#state.toolTokens.set(keyOf(tenant, jti), {
         ...{ claim: id, principalId: base.principalId, tenant, executionId, tool },
-        ...{ scopeHash: stated ?? hash, issuedAt },
+        ...{ scopeHash: stated ?? hash, scopeDigest: jcsDigest(scope), issuedAt },
         expiresAt: timeOfText(textAt(response, 'expires_at')) ?? token?.expiresAt,
         intentDigest: decided?.intentDigest,
       });
     }
-    if (isNew) this.#desk.builder.observe({ ...observed, callIds: [jti ?? id], decision: 'allow' });
+    if (isNew) {
+      // A client that keeps no more of a token names the call by the digest of its id.
+      const callIds = jti === undefined ? [id] : [jti, tokenMark(jti)];
+      this.#desk.builder.observe({ ...observed, callIds, decision: 'allow' });
+    }
     this.#desk.mapped(part, 'tool_authorization', isNew);
   }
 

@@ -19,3 +19,5 @@ export { ClasperDeniedError } from './live/denied.js';
 export type { TokenSource } from './live/exchange.js';
 export { clasperFace, type ClasperFaceOptions } from './live/face.js';
 export { type Exchange, writeExchange } from './live/recording.js';
+export type { CircuitOptions } from '../shared/live/circuit-breaker.js';
+export { type CallReport, UnsettledCallError } from '../shared/live/run-decided.js';

@@ -89,6 +89,8 @@ export interface ToolToken {
   readonly tool: string;
   /** `sha256:…`; undefined where the files do not state it. */
   readonly scopeHash: string | undefined;
+  /** Of the scope itself; likewise. */
+  readonly scopeDigest: Digest | undefined;
   readonly issuedAt: string | undefined;
   readonly expiresAt: string | undefined;
   readonly intentDigest: Digest | undefined;

@@ -4,7 +4,7 @@
  */
 
 import { encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';
-import { sha256 } from '../../base/bytes/sha256.js';
+import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { decodeSourceJson, SourceObject } from '../../base/json/source-json.js';
 import { numberAt, textAt, timeOf } from '../shared/values.js';
@@ -44,4 +44,9 @@ export function readToken(text: string | undefined): TokenClaims | undefined {
 /** What is kept of a token. */
 export function tokenHash(text: string): string {
   return `sha256:${encodeHex(sha256(encodeUtf8(text)))}`;
+}
+
+/** The SHA-256 of a token's own id in base64url, for who keeps nothing else of it. */
+export function tokenMark(id: string): string {
+  return sha256Base64url(encodeUtf8(id));
 }

@@ -63,6 +63,8 @@ interface CallAuthorization {
   readonly claim: string | undefined;
   readonly principalId: string;
   readonly paramsDigest: Digest | undefined;
+  /** What its token was issued for, as a ledger that issued it has it. */
+  readonly scope?: Digest | undefined;
 }
 
 type Under = (at: HostPlace, ids: Omit<Ids, 'traceId'>) => Decided | undefined;
@@ -335,12 +337,13 @@ export class TraceReader {
     const observe = (
       decision: 'allow' | 'deny' | undefined,
       outcome: 'success' | 'failure' | 'unknown' | undefined,
+      paramsDigest = argsDigest,
     ) =>
       this.#desk.builder.observe({
         at,
         callIds,
         tool: call.tool,
-        paramsDigest: argsDigest,
+        paramsDigest,
         decision,
         outcome,
         meters: outcome === undefined ? [] : meters,
@@ -383,6 +386,8 @@ export class TraceReader {
     observe(
       authorization.claim === undefined ? undefined : isDeny(decided, authorization) ? 'deny' : 'allow',
       outcome,
+      // What a token allows need not be the arguments.
+      authorization.scope,
     );
     if (executionId !== '') this.#inScope(ran);
     return true;
@@ -432,6 +437,7 @@ export class TraceReader {
       principalId: token.principalId,
       // Where the token's scope is not stated, neither are the parameters of the action that it is recorded as.
       paramsDigest: (hash === undefined ? undefined : scopeDigest(hash)) ?? notStated(SYSTEM, 'params'),
+      scope: token.scopeDigest,
     };
   }
 

@@ -123,7 +123,7 @@ export async function openAdapter(
   const events = (): Json[] => place.events();
   return {
     ...{ adapter, path: place.path, events, verdict: place.verdict, log, problems },
-    decided: () => events().findLast((each) => each.authorization?.kind === 'action') as Json,
+    decided: () => events().findLast((each) => each.authorization?.kind === 'action'),
     found: () => codesIn(log),
   };
 }

@@ -165,7 +165,7 @@ describe('an execution', () => {
 describe('an execution that waits for somebody', () => {
   interface Desk {
     status: string;
-    token?: string;
+    token?: string | undefined;
     consumed: number;
     answer?: Said;
   }
@@ -488,7 +488,8 @@ describe('reports', () => {
     ['a conflict is given up', { status: 409, body: {} }, 0, ['TELEMETRY_REFUSED']],
     ['what is not there any more is given up', { status: 501, body: {} }, 0, ['TELEMETRY_REFUSED']],
     ['a key that is not registered yet is waited for', { status: 400, body: { code: 'missing_key' } }, 1, []],
-    ['a token that is over is waited for', { status: 403, body: {} }, 1, []],
+    ['a token that is over is waited for', { status: 403, body: { code: 'invalid_token' } }, 1, []],
+    ['what is not its own is given up', { status: 403, body: {} }, 0, ['TELEMETRY_REFUSED']],
     ['a failure is waited for', { status: 500, body: {} }, 1, []],
   ] as const)('%s', async (_, said, left, codes) => {
     const server = await serveClasper(({ path }) => (path === '/api/ingest/trace' ? said : undefined));

@@ -144,15 +144,21 @@ describe('an execution', () => {
   it('gets no more than is left, and holds it until it reports', async () => {
     const served = await live({}, { meterCaps: { usd: '1' } });
     await register(served.send);
-    expect(await served.ask({ max_cost: 0.75 })).toMatchObject({ body: { granted_scope: { max_cost: 0.75 } } });
+    expect(await served.ask({ max_cost: 0.75 })).toMatchObject({
+      body: { granted_scope: { max_cost: 0.75 } },
+    });
     expect(await served.ask({ execution_id: 'exec2', max_cost: 5 })).toMatchObject({
       body: { allowed: true, granted_scope: { max_cost: 0.25 } },
     });
-    expect(await served.ask({ execution_id: 'exec3', max_cost: undefined, estimated_cost: 0.01 })).toMatchObject({
+    expect(
+      await served.ask({ execution_id: 'exec3', max_cost: undefined, estimated_cost: 0.01 }),
+    ).toMatchObject({
       body: { allowed: false, decision: 'deny', blocked_reason: 'budget_exceeded' },
     });
     expect(await report(served, 'cost', { ...COST, cost_usd: 0.5 })).toMatchObject(OK);
-    expect(await served.ask({ execution_id: 'exec4', max_cost: 0.25 })).toMatchObject({ body: { allowed: true } });
+    expect(await served.ask({ execution_id: 'exec4', max_cost: 0.25 })).toMatchObject({
+      body: { allowed: true },
+    });
     expect(await served.verdict()).toBe('ok');
   });
 
@@ -169,11 +175,19 @@ describe('an execution', () => {
   it.each([
     ['of another tenant', { tenant_id: 'other' }, 'Adapter scope mismatch'],
     ['of another adapter', { adapter_id: 'other' }, 'Adapter scope mismatch'],
-    ['with a capability that the token lacks', { requested_capabilities: ['payments'] }, 'Capability not allowed'],
+    [
+      'with a capability that the token lacks',
+      { requested_capabilities: ['payments'] },
+      'Capability not allowed',
+    ],
   ])('%s is refused, and the refusal is recorded', async (_, body, error) => {
     const { ask, events } = await live();
     expect(await ask(body)).toMatchObject({ status: 403, body: { error } });
-    expect(events().at(-1)).toMatchObject({ event_type: 'authorization', decision: 'deny', principal_id: HOST });
+    expect(events().at(-1)).toMatchObject({
+      event_type: 'authorization',
+      decision: 'deny',
+      principal_id: HOST,
+    });
   });
 
   it('of a tenant without a grant, or beyond it, is denied', async () => {
@@ -242,21 +256,31 @@ describe('what nobody may decide alone', () => {
   it('waits for an approval in the ledger, and begins once, in any process', async () => {
     const served = await live({ approveCapabilities: ['shell.*'] });
     const id = await pending(served);
-    expect(await poll(served, id)).toMatchObject({ body: { status: 'pending', decision_token_used_at: null } });
-    expect(await authorize(served.send, { tool: 'shell.exec' })).toMatchObject({ body: { decision: 'deny' } });
+    expect(await poll(served, id)).toMatchObject({
+      body: { status: 'pending', decision_token_used_at: null },
+    });
+    expect(await authorize(served.send, { tool: 'shell.exec' })).toMatchObject({
+      body: { decision: 'deny' },
+    });
     const other = await served.another();
     expect(await poll(other, id)).toMatchObject({ body: { status: 'pending' } });
     await other.gate.ledger.approve(id, { principalId: 'human:olga' });
     const approved = await poll(served, id);
     expect(approved).toMatchObject({ body: { status: 'approved', resolution: { actor: 'human:olga' } } });
     const text = approved.body['decision_token'] as string;
-    const ends = await Promise.all([consume(served, id, text), consume(other, id, text), consume(served, id, text)]);
+    const ends = await Promise.all([
+      consume(served, id, text),
+      consume(other, id, text),
+      consume(served, id, text),
+    ]);
     expect(ends.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     expect(await consume(await served.another(), id, text)).toMatchObject({
       status: 409,
       body: { error: 'Decision token already used' },
     });
-    expect(await authorize(served.send, { tool: 'shell.exec' })).toMatchObject({ body: { decision: 'allow' } });
+    expect(await authorize(served.send, { tool: 'shell.exec' })).toMatchObject({
+      body: { decision: 'allow' },
+    });
     expect((await poll(served, id)).body['decision_token_used_at']).toEqual(expect.any(String));
     expect(await served.verdict()).toBe('ok');
   });
@@ -334,8 +358,13 @@ describe('telemetry that lies', () => {
     expect(served.events()).toHaveLength(before);
     expect(await ask({ execution_id: 'other' })).toMatchObject(refused(400, 'id_mismatch'));
     const other = { 'x-adapter-token': token({ adapter_id: 'other' }) };
-    expect(await served.send('POST', '/api/ingest/cost', envelope('cost', COST), other)).toMatchObject({ status: 403 });
-    await served.send('POST', '/ops/api/adapters/telemetry-key/revoke', { adapter_id: 'openclaw', version: '1.0.0' });
+    expect(await served.send('POST', '/api/ingest/cost', envelope('cost', COST), other)).toMatchObject({
+      status: 403,
+    });
+    await served.send('POST', '/ops/api/adapters/telemetry-key/revoke', {
+      adapter_id: 'openclaw',
+      version: '1.0.0',
+    });
     expect(await ask({})).toMatchObject(refused(400, 'missing_key'));
   });
 
@@ -358,12 +387,16 @@ describe('telemetry that lies', () => {
     await served.ask({ execution_id: 'exec2' });
     const jti = await jtiOf(served);
     const other = await jtiOf(served, { execution_id: 'exec2' });
-    expect(await report(served, 'trace', trace(other))).toMatchObject(refused(400, 'tool_token_invalid_or_reused'));
+    expect(await report(served, 'trace', trace(other))).toMatchObject(
+      refused(400, 'tool_token_invalid_or_reused'),
+    );
     expect(await report(served, 'trace', trace(jti, {}, { toolName: 'filesystem.write' }))).toMatchObject(
       refused(400, 'tool_token_other_tool'),
     );
     expect(await report(served, 'trace', trace(jti))).toMatchObject(OK);
-    expect(await report(served, 'trace', trace(jti, { model: 'other' }))).toMatchObject(refused(409, 'conflict'));
+    expect(await report(served, 'trace', trace(jti, { model: 'other' }))).toMatchObject(
+      refused(409, 'conflict'),
+    );
   });
 });
 

@@ -111,8 +111,8 @@ describe('an outbox', () => {
     for (const n of numbers(3)) await outbox.put('x', { n });
     await outbox.close();
     const [first, second] = entriesIn(path);
-    truncateSync(join(path, first as string), 10);
-    writeFileSync(join(path, second as string), '[]');
+    truncateSync(join(path, first), 10);
+    writeFileSync(join(path, second), '[]');
     writeFileSync(join(path, 'notes.txt'), 'not an entry');
     writeFileSync(join(path, '00000000000000001-0123456789abcdef.json.new-0123456789abcdef'), '{"kin');
     const to = peer();

@@ -189,8 +189,7 @@ export class Book {
     // What is appended while the file is read is seen twice.
     void this.#follow();
     const source = await openLedgerSource(this.#gate.ledger.path);
-    for await (const { event, seq, eventId } of readRecords(source))
-      this.take(event, seq, eventId);
+    for await (const { event, seq, eventId } of readRecords(source)) this.take(event, seq, eventId);
   }
 
   async #follow(): Promise<void> {
@@ -333,7 +332,7 @@ function textIn(event: JsonObject, name: string): string | undefined {
 
 function textsIn(event: JsonObject, name: string): readonly string[] {
   const value = event[name];
-  return Array.isArray(value) ? (value).filter((each) => typeof each === 'string') : [];
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
 /** `sha256:…` of a digest of the host's form. */

@@ -1,12 +1,17 @@
 /** An execution that Clasper has allowed: its tools are asked for one by one, and at its end it is reported. */
 
 import { randomUUID } from 'node:crypto';
-import { decodeUtf8, encodeUtf8 } from '../../../base/bytes/text.js';
+import { decodeUtf8 } from '../../../base/bytes/text.js';
 import { NorthrootError } from '../../../base/error.js';
 import type { JsonObject } from '../../../base/json/value.js';
 import { canonicalBytesWithout } from '../../../base/json/omit-undefined.js';
 import { checkOptions, checkString, type OptionTypes } from '../../../base/options.js';
-import { type Digest, sha256Digest } from '../../../base/value/digest.js';
+import {
+  type Digest,
+  digestFromBase64url,
+  fromDigestText,
+  sha256Digest,
+} from '../../../base/value/digest.js';
 import { type AmountsByUnit, type Meter, meters } from '../../../base/value/meter.js';
 import { toRational } from '../../../base/value/quantity.js';
 import { addRationals, type Rational, ZERO } from '../../../base/value/rational.js';
@@ -19,11 +24,12 @@ import { notStated } from '../../shared/claims.js';
 import { stableHash } from '../../shared/forms/stable.js';
 import { foreignCode } from '../../shared/live/foreign-code.js';
 import { type CallReport, type RanCall, runDecided } from '../../shared/live/run-decided.js';
-import { factText, toolOf } from '../../shared/names.js';
+import { factText, sourceIdOf, toolOf } from '../../shared/names.js';
 import { jcsDigest, textAt, valueAt } from '../../shared/values.js';
 import { EXECUTION_TOOL, textsAt } from '../scope.js';
+import { claimId } from '../state.js';
 import { checkSteps } from '../steps.js';
-import { readToken } from '../tokens.js';
+import { readToken, tokenMark } from '../tokens.js';
 import { ClasperDeniedError } from './denied.js';
 import type { ClasperExchange } from './exchange.js';
 import { type GrantedScope, INVALID } from './grant-answer.js';
@@ -37,6 +43,8 @@ export interface ExecutionParts {
   readonly executionId: string;
   readonly grantId: string;
   readonly granted: GrantedScope;
+  /** The grant's. */
+  readonly intent: Digest;
   readonly ids: { readonly adapterId: string; readonly tenantId: string; readonly workspaceId: string };
   /** Ids of tokens that were used: each is for one call. */
   readonly tokens: Set<string>;
@@ -86,6 +94,8 @@ export interface ExecutionEnd {
 const SYSTEM = 'clasper';
 const STEPS = 'clasper.steps';
 const STEPS_OF_CALL = 2;
+/** Ids of tokens that a client remembers. */
+const MAX_TOKENS = 100_000;
 const GUARD_TYPES: OptionTypes<ClasperGuardOptions> = {
   reserve: 'object',
   scope: 'object',
@@ -211,11 +221,11 @@ export class ClasperExecution {
     signal?.throwIfAborted();
     const plain = plainObject(params);
     const shown = scope === undefined ? plain : plainObject(scope);
-    const callId = `call_${randomUUID()}`;
-    const name = { ref: callId, principal };
     const answer = await this.#ask(tool, shown, signal);
     signal?.throwIfAborted();
     const { denied, jti, policyId, policyDigest } = answer;
+    const callId = jti === undefined || denied !== undefined ? `call_${randomUUID()}` : tokenMark(jti);
+    const name = { ref: callId, principal };
     const decision = await gate.decide(
       {
         ...{ ...name, tool: toolOf(tool), params: plain, grantId: this.grantId },
@@ -321,6 +331,9 @@ export class ClasperExecution {
     if (isOther) return { ...found, denied: 'TOOL_TOKEN_MISMATCH' };
     if (tokens.has(jti)) return { ...found, denied: 'TOOL_TOKEN_REUSED' };
     tokens.add(jti);
+    // Those that are forgotten are over by then.
+    const [oldest] = tokens;
+    if (tokens.size > MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
     if (expiresAt === undefined || isOver(expiresAt)) return { ...found, denied: 'TOOL_TOKEN_EXPIRED' };
     return { ...found, denied: undefined };
   }
@@ -380,8 +393,12 @@ export class ClasperExecution {
       usage: { ...tokens, totalCost: cost },
       ...{ adapter_id: adapterId, granted_scope: granted.stated, used_scope: used },
     };
-    const send = (type: PayloadType, payload: JsonObject): Promise<void> =>
-      report(type, { traceId: this.traceId, payload: { ...of, ...payload } });
+    const sent: [PayloadType, JsonObject][] = [];
+    const send = async (type: PayloadType, payload: JsonObject): Promise<void> => {
+      const whole = { ...of, ...payload };
+      sent.push([type, whole]);
+      await report(type, { traceId: this.traceId, payload: whole });
+    };
     await send('trace', { trace });
     const spent = { input_tokens: this.#inputTokens, output_tokens: this.#outputTokens };
     await send('cost', { cost_usd: cost, ...spent, recorded_at: now });
@@ -393,6 +410,24 @@ export class ClasperExecution {
       });
     for (const { type, message } of firstOfEach(violations))
       await send('violations', { violation_type: type, message, occurred_at: now });
+    // What calls used is recorded with them: of reports the ledger has that they were made, and their digests.
+    for (const [type, payload] of sent)
+      if (type === 'cost' || type === 'metrics') await this.#recordReport(type, payload);
+  }
+
+  /** A report on the whole, under the id that an import of it has. */
+  async #recordReport(type: PayloadType, payload: JsonObject): Promise<void> {
+    const { gate, ids, executionId, principal, intent } = this.#parts;
+    await gate.ledger.append({
+      event: {
+        ...{ event_type: 'execution', principal_id: principal, intents: { intent_digest: { ...intent } } },
+        auth_event_id: digestFromBase64url(fromDigestText(this.grantId)),
+        ...{ tool_name: EXECUTION_TOOL, meter_used: [], outcome: 'success' },
+        ...{ started_at: this.#startedAt, ended_at: new Date().toISOString() },
+        output_digest: { ...sha256Digest(canonicalBytesWithout(payload)) },
+        source: { system: SYSTEM, id: sourceIdOf(claimId(type, ids.tenantId, executionId)) },
+      },
+    });
   }
 
   #add(used: readonly Meter[]): void {
@@ -406,8 +441,7 @@ function checksOf({ denied, jti }: ToolAnswer): PolicyCheck[] {
   const checks: PolicyCheck[] = [{ check: 'clasper.tool', result, code: denied ?? 'ALLOWED' }];
   if (jti === undefined) return checks;
   // All that is kept of the token.
-  const mark = sha256Digest(encodeUtf8(jti)).b64;
-  return [...checks, { check: `clasper.token:${mark}`, result }];
+  return [...checks, { check: `clasper.token:${tokenMark(jti)}`, result }];
 }
 
 function isOver(expiresAt: string | undefined): boolean {

@@ -33,6 +33,7 @@ import {
   draftClasperGrant,
   type GrantedScope,
   INVALID,
+  intentOf,
   readGranted,
   readRequestAnswer,
 } from './grant-answer.js';
@@ -107,6 +108,8 @@ export interface AdapterRegistration {
 const DEFAULT_TIMEOUT_MS = 5_000;
 const MIN_TIMEOUT_MS = 100;
 const MAX_TIMEOUT_MS = 60_000;
+/** Ids of executions that a client remembers. */
+const MAX_EXECUTIONS = 100_000;
 const FIRST_POLL_MS = 1_000;
 const MAX_POLL_MS = 30_000;
 /** How much later than a decision expires an answer may still come. */
@@ -240,6 +243,8 @@ export class ClasperClient {
     if (!(Number.isSafeInteger(request.toolCount) && request.toolCount >= 0))
       throw new RangeError('begin: toolCount: expected a whole number');
     this.#executions.add(executionId);
+    const [oldest] = this.#executions;
+    if (this.#executions.size > MAX_EXECUTIONS && oldest !== undefined) this.#executions.delete(oldest);
     this.#outbox ??= this.#openOutbox();
     // Without a place for what must be reported, nothing begins.
     await this.#outbox;
@@ -320,7 +325,7 @@ export class ClasperClient {
 
   async #deny(denied: Omit<Recorded, 'bounds'>): Promise<never> {
     const id = await this.#recordDenial(denied);
-    throw new ClasperDeniedError(denied.code, 'the execution', denied.executionId, id);
+    throw new ClasperDeniedError(denied.code, 'the execution', denied.executionId, id, denied.code);
   }
 
   async #recordDenial({ executionId, ...denied }: Omit<Recorded, 'bounds'>): Promise<string> {
@@ -358,6 +363,7 @@ export class ClasperClient {
         granted,
       },
       ids: this.#options,
+      intent: intentOf(rest.intent),
       tokens: this.#tokens,
       report: (type, body) => this.#report(type, executionId, body),
     });
@@ -461,7 +467,7 @@ export class ClasperClient {
     const { status, body } = answer;
     if (status >= 200 && status < 300) return 'taken';
     const code = textAt(body, 'code');
-    if (PASSING.includes(status) || code === 'timestamp_skew' || code === 'missing_key') return 'later';
+    if (PASSING.includes(status) || PASSING_CODES.includes(code ?? '')) return 'later';
     return status >= 500 && status !== NOT_IMPLEMENTED ? 'failed' : 'refused';
   }
 
@@ -477,7 +483,9 @@ export class ClasperClient {
 
 /** How the ledger says that a grant goes beyond the one that it is delegated from. */
 const BEYOND: readonly string[] = ['DELEGATION_EXCEEDED', 'GRANT_REVOKED', 'GRANT_EXPIRED'];
-const PASSING: readonly number[] = [401, 403, 408, 425, 429];
+const PASSING: readonly number[] = [401, 408, 425, 429];
+/** Of the clock, of a key that is to be registered, of a token that is over. */
+const PASSING_CODES: readonly string[] = ['timestamp_skew', 'missing_key', 'invalid_token', 'missing_claim'];
 const NOT_IMPLEMENTED = 501;
 
 /** A decision as it is recorded. */

@@ -76,7 +76,7 @@ export function readRequestAnswer(answer: Answer, asked: Asked): RequestAnswer {
 }
 
 /** Ids go into paths. */
-const ID = /^[A-Za-z0-9._-]{1,128}$/;
+const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 function refusalOf(error: string | undefined): string {
   if (error === 'Capability not allowed') return 'CAPABILITY_NOT_ALLOWED';
@@ -126,6 +126,11 @@ export interface GrantDraft {
   readonly parent?: Digest | undefined;
 }
 
+/** The digest of a request's intent. */
+export function intentOf(intent: SourceValue | undefined): Digest {
+  return jcsDigest(intent) ?? notStated(SYSTEM, 'intent');
+}
+
 /** The event of a grant, under the names that an import of the same answer gives it. */
 export function draftClasperGrant(draft: GrantDraft): object {
   const { principalId, decision, code, intent, answer, sourceId, bounds, checks = [], parent } = draft;
@@ -136,7 +141,7 @@ export function draftClasperGrant(draft: GrantDraft): object {
   return {
     event_type: 'authorization',
     principal_id: principalId,
-    intents: { intent_digest: { ...(jcsDigest(intent) ?? notStated(SYSTEM, 'intent')) } },
+    intents: { intent_digest: { ...intentOf(intent) } },
     policy_id: policy === '' ? 'clasper:not-stated' : factText(policy),
     policy_digest: { ...(jcsDigest(valueAt(body, 'decision_trace')) ?? notStated(SYSTEM, 'policy')) },
     decision,
