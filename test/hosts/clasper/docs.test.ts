@@ -7,7 +7,9 @@ it('every code stands in the documentation', () => {
   const root = new URL('../../../', import.meta.url);
   const folder = new URL('src/hosts/clasper/', root);
   const sources = [
-    ...readdirSync(folder).map((name) => new URL(name, folder)),
+    ...readdirSync(folder)
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => new URL(name, folder)),
     new URL('src/hosts/shared/archive.ts', root),
   ];
   const documentation = readFileSync(new URL('docs/hosts/clasper.md', root), 'utf8');

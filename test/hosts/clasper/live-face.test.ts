@@ -1,6 +1,7 @@
 /** The live face: what an adapter is told, and what the ledger then says. */
 
 import { describe, expect, it } from 'vitest';
+import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { stepHash } from '../../../src/hosts/clasper/steps.js';
 import {
   ADAPTER,
@@ -397,6 +398,27 @@ describe('telemetry that lies', () => {
     expect(await report(served, 'trace', trace(jti, { model: 'other' }))).toMatchObject(
       refused(409, 'conflict'),
     );
+  });
+});
+
+describe('what is reported late', () => {
+  it('is kept, and refunds nothing', async () => {
+    const served = await live();
+    await register(served.send);
+    await served.ask();
+    const jti = await jtiOf(served);
+    const open = served.gate.listOpen('exec1');
+    expect(open.map(({ tool }) => tool)).toEqual(['clasper.execution', 'filesystem.read']);
+    // As the gate does with what took longer than it may.
+    for (const { authorization, start } of open) await served.gate.ledger.abandon(authorization, { start });
+    expect(await report(served, 'cost', COST)).toMatchObject(OK);
+    expect(await report(served, 'cost', COST)).toMatchObject(DUPLICATE);
+    expect(await report(served, 'cost', { ...COST, cost_usd: 0.1 })).toMatchObject(refused(409, 'conflict'));
+    expect(await report(served, 'trace', trace(jti))).toMatchObject(OK);
+    expect(served.events().map(({ event_type: type }) => type)).toContain('x.clasper.late_report');
+    const { balances } = await served.gate.ledger.budget(served.grantId);
+    expect(balances.map(({ unit, left }) => [unit, formatQuantity(left)])).toEqual([['usd', '9.5']]);
+    expect(await served.verdict()).toBe('ok');
   });
 });
 
