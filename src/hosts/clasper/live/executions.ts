@@ -507,10 +507,20 @@ async function stateOf(
 ): Promise<DecisionState> {
   const { gate, book } = own;
   const principal = adapterPrincipal(decision.tenant, decision.adapterId);
-  const execution = book.execution(principal, costKeyOf(decision.executionId));
-  if (execution?.grantId === decision.grantId)
+  const begun = (): DecisionState | undefined => {
+    const execution = book.execution(principal, costKeyOf(decision.executionId));
+    if (execution?.grantId !== decision.grantId) return undefined;
     return { status: 'approved', resolution: { action: 'approve' }, usedAt: execution.at };
+  };
+  const before = begun();
+  if (before !== undefined) return before;
   const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === decision.id);
+  if (request === undefined) {
+    // Another process may have begun it meanwhile.
+    await book.sync();
+    const meanwhile = begun();
+    if (meanwhile !== undefined) return meanwhile;
+  }
   if (request?.status === 'rejected')
     return { status: 'denied', resolution: { action: 'deny' }, usedAt: null };
   const isOver = compareTimestamps(gate.ledger.now(), decision.expiresAt) >= 0;
