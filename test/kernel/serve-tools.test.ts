@@ -149,7 +149,7 @@ describe('a call', () => {
     expect(readdirSync(root)).toEqual(['a', 'b']);
     // Beyond the cap nothing is done.
     await say(...[1, 2, 3].map(() => call('fs_write', { path: 'c', content: '1' })));
-    expect(recorded(path).slice(-1)).toEqual(['fs.write METER_CAP_EXCEEDED']);
+    expect(recorded(path).slice(-1)).toEqual(['fs.write RESERVATION_OVER_CAP']);
   });
 
   it('that needs an approval waits for it', async () => {
@@ -163,21 +163,22 @@ describe('a call', () => {
   });
 
   it('that an adviser rewrites is planned anew', async () => {
-    const rewrite = (path: string): GateOptions => ({
-      advisers: [
-        {
-          id: 'r',
-          version: '1',
-          decide: () => Promise.resolve({ effect: 'allow', params: { path } }),
-        } as never,
-      ],
+    const rewrite = (params: object): GateOptions => ({
+      advisers: [{ name: 'r', advise: () => ({ effect: 'rewrite', params }) }],
     });
-    const one = await open(BOUNDS, rewrite('b'));
-    writeFileSync(join(one.root, 'b'), 'B');
-    expect((await one.say(call('fs_read', { path: 'a' }))).map(told)).toEqual(['B']);
-    const two = await open(BOUNDS, rewrite('../secret'));
-    expect(told((await two.say(call('fs_read', { path: 'a' })))[0]!)).toContain('PATH_OUTSIDE_ROOT');
-    expect(recorded(two.path)).toEqual(['fs.read ALLOW', 'failure PATH_OUTSIDE_ROOT']);
+    const asked = call('fs_read', { path: 'a' });
+    const one = await open(BOUNDS, rewrite({ path: 'a', limit: 1 }));
+    writeFileSync(join(one.root, 'a'), 'AB');
+    expect((await one.say(asked)).map(told)).toEqual(['A']);
+    for (const [path, code] of [
+      ['../secret', 'PATH_OUTSIDE_ROOT'],
+      // What the grants did not judge.
+      ['b', 'RESOURCE_NOT_GRANTED'],
+    ] as const) {
+      const two = await open(BOUNDS, rewrite({ path }));
+      expect(told((await two.say(asked))[0]!)).toContain(code);
+      expect(recorded(two.path)).toEqual(['fs.read ALLOW', `failure ${code}`]);
+    }
   });
 
   it('whose end cannot be recorded gives no result', async () => {
