@@ -19,6 +19,7 @@ const RUN = [
   'gate.md',
   'guard.md',
   'import.md',
+  'kernel-tools.md',
   'mcp.md',
   'models.md',
   'openclaw-stages.md',
