@@ -23,7 +23,7 @@ shop.write('profiles/note.txt', 'nothing');
 function prepare(name: string, script: string): readonly string[] {
   expectOk(shop.run(['init', `${name}.jsonl`]));
   shop.write(`${name}.sh`, `${SHELL}${script}\n`);
-  return ['run-agent', `${name}.jsonl`, '--workspace', 'work', '--format', 'json'];
+  return ['run-agent', `${name}.jsonl`, '--root', 'work', '--format', 'json'];
 }
 
 /** The one episode of a ledger. */
@@ -74,12 +74,12 @@ describe('run-agent', () => {
     expectError(shop.run([command ?? '', ledger ?? '', ...rest, ...words]), 2, 'USAGE');
   });
 
-  it('refuses a workspace that holds the ledger', () => {
+  it('refuses a root that holds the ledger', () => {
     const [command, ledger] = prepare('within', '');
     const run = shop.run([
       command ?? '',
       ledger ?? '',
-      '--workspace',
+      '--root',
       '.',
       '--profile',
       'local.json',

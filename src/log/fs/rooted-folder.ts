@@ -71,7 +71,9 @@ export class RootedFolder {
     let handle: FileHandle | undefined;
     try {
       const path = await realpath(folder);
-      if (path === sep || OF_THE_SYSTEM.some((each) => path === each || path.startsWith(`${each}/`)))
+      const isOfSystem = OF_THE_SYSTEM.some((each) => path === each || path.startsWith(`${each}/`));
+      // Shared memory is no device but files, where it is for temporary ones.
+      if (path === sep || (isOfSystem && !path.startsWith('/dev/shm/')))
         throw new NorthrootError('ROOT_UNUSABLE', `${printable(path)} cannot be a root`, {
           hint: 'give a folder of its own',
         });
