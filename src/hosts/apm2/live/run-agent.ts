@@ -126,7 +126,7 @@ const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 /** A message of JSON has the lines of a turn in it. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** An argument of a process is no longer, in bytes. */
-const MAX_ARGUMENT_BYTES = 128 * 1024 - 1;
+const MAX_ARGUMENT_BYTES = 131_071;
 const MAX_STDERR_BYTES = 1024 * 1024;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NANOSECONDS_PER_MS = 1_000_000n;
