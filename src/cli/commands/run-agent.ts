@@ -1,6 +1,6 @@
 /** `northroot run-agent`: an agent as a black box, whose only actuator is the kernel. */
 
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
@@ -209,6 +209,7 @@ function toJson(result: EpisodeResult): object {
     principal_id: result.principal,
     ...defined({ adapter_profile_hash: result.profileHash }),
     record: result.record,
+    ...defined({ stderr: result.stderr }),
     review: result.review,
     ...defined({ reason_code: result.reason, detail_code: result.detail, exit_status: result.exitStatus }),
     requests: counts.requests,
@@ -225,7 +226,8 @@ function describe(result: EpisodeResult): string {
   const lines = [
     `episode ${result.episodeId}  review ${review}${why}`,
     `${counts.requests} requests, ${counts.allowed} allowed, ${counts.denied} denied`,
-    `record ${printable(join(result.record))}`,
+    `record ${printable(result.record)}`,
+    ...(result.stderr === undefined ? [] : [`stderr ${printable(result.stderr)}`]),
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -83,6 +83,8 @@ export interface EpisodeResult extends EpisodeNames {
   readonly profileHash: string | undefined;
   /** The folder with what apm2 would keep; `check --as episode` reads it. */
   readonly record: string;
+  /** The file with what it wrote to standard error, at most 1 MiB; undefined where it wrote nothing. */
+  readonly stderr: string | undefined;
   /** Whether the review was recorded or blocked. */
   readonly review: 'recorded' | 'blocked';
   /** Why it was blocked, by the name of a reason. */
@@ -563,6 +565,7 @@ class Episode {
       principal: this.#principal,
       profileHash: this.#launch?.profile.hash,
       record: recording.folder,
+      stderr: this.#stderr.length > 0 ? join(this.#folder, 'stderr.txt') : undefined,
       review: blocked === undefined ? 'recorded' : 'blocked',
       reason: blocked?.reason,
       detail: blocked?.detail,
