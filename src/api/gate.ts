@@ -92,9 +92,31 @@ export { type HookAnswer, runHook } from '../gate/hook/run-hook.js';
 export { hookCommand, installHooks, uninstallHooks } from '../gate/hook/settings.js';
 export { WireDesk } from '../gate/hook/wire-desk.js';
 
+// A kernel: tools that act for an agent that has no others
+export { isolate, probeIsolation } from '../gate/kernel/isolation.js';
+export type { IsolatedCommand, IsolateOptions, IsolationFound } from '../gate/kernel/isolation.js';
+export {
+  isDenied,
+  type IsolationLevel,
+  type KernelDenial,
+  type KernelPlan,
+  type KernelResult,
+  type KernelToolDefinition,
+  type KernelToolName,
+  type KernelTools,
+  type KernelToolsOptions,
+} from '../gate/kernel/kernel-tool.js';
+export { openKernelTools } from '../gate/kernel/kernel-tools.js';
+export {
+  serveKernelTools,
+  type KernelEvent,
+  type ServeKernelToolsOptions,
+} from '../gate/kernel/serve-kernel-tools.js';
+
 // MCP
 export type { McpSubject } from '../gate/mcp/guarded-call.js';
 export { type GateToolsOptions, serveGateTools, type ServeGateToolsOptions } from '../gate/mcp/gate-tools.js';
+export type { ServeToolsOptions } from '../gate/mcp/tool-server.js';
 export type { McpEvent, McpGuardOptions, McpLoss } from '../gate/mcp/mcp-calls.js';
 export { McpGuard } from '../gate/mcp/mcp-guard.js';
 export type { McpHandling, McpLink, McpStep } from '../gate/mcp/mcp-link.js';

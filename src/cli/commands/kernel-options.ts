@@ -11,10 +11,10 @@ import { byteSize, repeatable, spanMs } from '../options.js';
 import { keyPathOf } from './ledger-key.js';
 
 export interface KernelChoice {
-  readonly root?: string;
+  readonly workspace?: string;
   readonly readOnly?: boolean;
-  readonly allowProgram?: string[];
-  readonly allowFetch?: string[];
+  readonly program?: string[];
+  readonly host?: string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly isolation?: KernelTools['isolation'];
   readonly callTimeout?: number;
@@ -25,19 +25,19 @@ export interface KernelChoice {
 export function withKernel(command: Command, when = ''): Command {
   return command
     .option(
-      '--root <folder>',
+      '--workspace <folder>',
       `${when}the one folder that files are read and written in, and programs run in`,
     )
     .option('--read-only', `${when}write no files`)
     .addOption(
       repeatable(
-        '--allow-program <file>',
+        '--program <file>',
         `${when}a program that may be run: a path, or the name of one of the system`,
       ),
     )
     .addOption(
       repeatable(
-        '--allow-fetch <host>',
+        '--host <name>',
         `${when}a host that may be fetched from: example.com, '*.example.com', http://127.0.0.1:8080`,
       ),
     )
@@ -50,7 +50,7 @@ export function withKernel(command: Command, when = ''): Command {
     .addOption(
       new Option(
         '--isolation <mode>',
-        `${when}how programs are isolated: netns takes the network away; container besides all files but the root's`,
+        `${when}how programs are isolated: netns takes the network away, container leaves only the workspace to write`,
       ).choices(['none', 'netns', 'container']),
     )
     .option('--call-timeout <span>', `${when}how long one call may take, such as 2m (default: 60s)`, spanMs)
@@ -60,10 +60,10 @@ export function withKernel(command: Command, when = ''): Command {
 /** Whether any of them is given. */
 export function findKernelOption(choice: KernelChoice): string | undefined {
   const given = Object.entries({
-    root: choice.root,
+    workspace: choice.workspace,
     'read-only': choice.readOnly,
-    'allow-program': choice.allowProgram,
-    'allow-fetch': choice.allowFetch,
+    program: choice.program,
+    host: choice.host,
     env: choice.env,
     isolation: choice.isolation,
     'call-timeout': choice.callTimeout,
@@ -89,9 +89,9 @@ export async function openKernel(
       (each) => each !== undefined,
     ),
     ...defined({
-      root: choice.root,
-      programs: choice.allowProgram && (await Promise.all(choice.allowProgram.map(findPath))),
-      hosts: choice.allowFetch,
+      root: choice.workspace,
+      programs: choice.program && (await Promise.all(choice.program.map(findPath))),
+      hosts: choice.host,
       env: choice.env && { ...DEFAULT_ENV, ...choice.env },
       isolation: choice.isolation,
       timeoutMs: choice.callTimeout,
@@ -117,9 +117,9 @@ async function findPath(program: string): Promise<string> {
 function toOptions(message: string): string {
   return message
     .replace(/^openKernelTools: /, '')
-    .replace(/^programs and isolation need a root/, '--allow-program and --isolation need --root,')
-    .replace(/^programs/, '--allow-program')
-    .replace(/^hosts/, '--allow-fetch')
+    .replace(/^programs and isolation need a root/, '--program and --isolation need --workspace,')
+    .replace(/^programs/, '--program')
+    .replace(/^hosts/, '--host')
     .replace(/^timeoutMs/, '--call-timeout, in milliseconds')
     .replace(/^maxOutputBytes/, '--max-output');
 }

@@ -299,7 +299,7 @@ async function serveKernel(
   const tools = await openKernel(options, path, [key, trust, process.env['NORTHROOT_KEY'] || undefined]);
   let opened: Gate | undefined;
   try {
-    if (tools.names.length === 0) throw usageError('--serve-tools needs --root, --allow-fetch, or both');
+    if (tools.names.length === 0) throw usageError('--serve-tools needs --workspace, --host, or both');
     const { serveKernelTools } = await import('../../gate/kernel/serve-kernel-tools.js');
     context.endsInItsTime();
     terminal.say(`serves ${tools.names.join(', ')} within ${printable(path)}; isolation: ${tools.isolation}`);

@@ -45,8 +45,13 @@ export interface ExecOptions {
   /** What a container does not show. */
   readonly hide: readonly string[];
   readonly maxOutputBytes: number;
-  /** The path of prlimit, where it works. */
-  readonly prlimit: string | undefined;
+  readonly limiters: Limiters;
+}
+
+/** Commands to be put before another, each with its options; empty where the system has none. */
+interface Limiters {
+  readonly prlimit: readonly string[];
+  readonly setpriv: readonly string[];
 }
 
 /**
@@ -76,22 +81,28 @@ export async function resolvePrograms(root: RootedFolder, paths: readonly string
   return programs;
 }
 
-/** The path of prlimit, where a process can be limited by it. */
-export async function findLimiter(root: RootedFolder): Promise<string | undefined> {
-  const [prlimit, nothing] = await Promise.all([findProgram('prlimit'), findProgram('true')]);
-  if (prlimit === undefined || nothing === undefined) return undefined;
+/** The programs of the system by which others are limited, and end with this process; those that work here. */
+export async function findLimiters(root: RootedFolder): Promise<Limiters> {
+  const [prlimit = [], setpriv = []] = await Promise.all([
+    findWorking(root, 'prlimit', LIMITS),
+    findWorking(root, 'setpriv', ['--pdeathsig', 'KILL']),
+  ]);
+  return { prlimit, setpriv };
+}
+
+/** A program with options and `--`, if it works here. */
+async function findWorking(
+  root: RootedFolder,
+  name: string,
+  options: readonly string[],
+): Promise<readonly string[] | undefined> {
+  const [command, nothing] = await Promise.all([findProgram(name), findProgram('true')]);
+  if (command === undefined || nothing === undefined) return undefined;
   const { signal, clear } = startDeadline(TRIAL_MS);
-  const args = [...LIMITS, '--', nothing];
-  const end = await runProgram({
-    command: prlimit,
-    args,
-    cwd: root.path,
-    env: DEFAULT_ENV,
-    maxBytes: 4_096,
-    signal,
-  });
+  const args = [...options, '--', nothing];
+  const end = await runProgram({ command, args, cwd: root.path, env: DEFAULT_ENV, maxBytes: 4_096, signal });
   clear();
-  return end.status === 0 ? prlimit : undefined;
+  return end.status === 0 ? [command, ...options, '--'] : undefined;
 }
 
 export function planExec(options: ExecOptions, args: unknown): Act {
@@ -119,7 +130,7 @@ export function planExec(options: ExecOptions, args: unknown): Act {
 }
 
 async function run(
-  { root, env, isolation, hide, maxOutputBytes, prlimit }: ExecOptions,
+  { root, env, isolation, hide, maxOutputBytes, limiters }: ExecOptions,
   { path, resolved }: Program,
   args: readonly string[],
   names: readonly string[],
@@ -127,12 +138,15 @@ async function run(
 ): Promise<ProgramEnd | string> {
   if ((await resolveProgram(path)) !== resolved) return 'PROGRAM_CHANGED';
   try {
-    const isolated = await isolate(isolation, path, args, { writable: [root.path], hide });
+    // What becomes another user in between does not end with this process any more: it is said inside.
+    const [first, ...inner] = [...limiters.setpriv, path, ...args] as [string, ...string[]];
+    const isolated = await isolate(isolation, first, inner, { writable: [root.path], hide });
     const [command, ...all] = [
-      ...(prlimit === undefined ? [] : [prlimit, ...LIMITS, '--']),
-      ...(isolation === 'container'
-        ? chdir(isolated.command, isolated.args, join(root.path, ...names))
-        : [isolated.command, ...isolated.args]),
+      ...limiters.prlimit,
+      isolated.command,
+      // A container has its own files: its working folder is one of those.
+      ...(isolation === 'container' ? ['--chdir', join(root.path, ...names)] : []),
+      ...isolated.args,
     ] as [string, ...string[]];
     let ending: Promise<ProgramEnd> | undefined;
     // The folder is held open until the program runs in it.
@@ -146,11 +160,6 @@ async function run(
     if (!(error instanceof NorthrootError)) throw error;
     return error.code;
   }
-}
-
-/** A container has its own files: its working folder is one of those. */
-function chdir(command: string, args: readonly string[], folder: string): string[] {
-  return [command, '--chdir', folder, ...args];
 }
 
 function toDone(end: ProgramEnd | string, signal: AbortSignal, limit: number): Done {

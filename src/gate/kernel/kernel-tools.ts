@@ -10,7 +10,7 @@ import type { Act, Done } from './act.js';
 import { ArgumentFault } from './arguments.js';
 import { startDeadline } from './deadline.js';
 import { defineTool } from './definitions.js';
-import { DEFAULT_ENV, findLimiter, planExec, resolvePrograms } from './exec-tool.js';
+import { DEFAULT_ENV, findLimiters, planExec, resolvePrograms } from './exec-tool.js';
 import { checkMethods, planFetch } from './fetch-tool.js';
 import { planList, planRead, planWrite } from './file-tools.js';
 import { parseHostRules } from './host-rules.js';
@@ -107,8 +107,8 @@ export async function openKernelTools(options: KernelToolsOptions): Promise<Kern
       if (write) acts.set('fs.write', (args) => planWrite(ofFiles, args));
       const found = await resolvePrograms(root, programs);
       if (found.length > 0) {
-        const prlimit = await findLimiter(root);
-        const ofPrograms = { root, programs: found, env, isolation, hide: keepOut, maxOutputBytes, prlimit };
+        const limiters = await findLimiters(root);
+        const ofPrograms = { root, programs: found, env, isolation, hide: keepOut, maxOutputBytes, limiters };
         acts.set('exec', (args) => planExec(ofPrograms, args));
       }
     }

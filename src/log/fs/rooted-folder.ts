@@ -4,8 +4,8 @@
  *
  * On Linux each folder of a path is opened in the one before it (`/proc/self/fd/N/name`, which is openat(2)), and what is done to a name
  * is done in the folder that is open: swapping a folder for a link, or moving it, changes nothing. Elsewhere the path is looked at before
- * and after: what was read is given only if it is still what the path leads to, so swapping wins nothing by reading; a write can be made to
- * land in a folder that was swapped in at that very moment, and is then a failure.
+ * and after: what is there is refused in the same way, but who swaps folders fast enough, at the very moment, can win. So there, nothing
+ * else may change the folder while files are read and written.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -37,7 +37,8 @@ const FOLDER_PERMISSIONS = 0o755;
 const FILE_PERMISSIONS = 0o644;
 /** Of an existing file's permissions these are kept: nothing that runs as another. */
 const KEPT_PERMISSIONS = 0o777;
-const OF_THE_SYSTEM = ['/proc', '/sys', '/dev'];
+/** What is in them is no file; /dev/shm is for everybody's. */
+const OF_THE_SYSTEM = /^\/(?:proc|sys|dev(?!\/shm\/))(?:\/|$)/;
 
 /** A folder of a path, held open. */
 interface Held {
@@ -64,23 +65,30 @@ export class RootedFolder {
   }
 
   /**
+   * @param options.byHandle - False: as where the system has no `/proc`
    * @throws NorthrootError `NOT_A_FOLDER`; `ROOT_UNUSABLE` for the root of the file system and folders of the system; as
    *   {@link toIoError}
    */
-  static async open(folder: string): Promise<RootedFolder> {
+  static async open(
+    folder: string,
+    { byHandle: isWanted = true }: { readonly byHandle?: boolean } = {},
+  ): Promise<RootedFolder> {
     let handle: FileHandle | undefined;
     try {
       const path = await realpath(folder);
-      const isOfSystem = OF_THE_SYSTEM.some((each) => path === each || path.startsWith(`${each}/`));
-      // Shared memory is no device but files, where it is for temporary ones.
-      if (path === sep || (isOfSystem && !path.startsWith('/dev/shm/')))
+      if (path === sep || OF_THE_SYSTEM.test(path))
         throw new NorthrootError('ROOT_UNUSABLE', `${printable(path)} cannot be a root`, {
           hint: 'give a folder of its own',
         });
       handle = await open(path, constants.O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
       const { dev, ino } = await handle.stat();
-      const byHandle = await lstat(`/proc/self/fd/${handle.fd}/.`).catch(() => undefined);
-      return new RootedFolder(path, handle, dev, byHandle?.ino === ino && byHandle.dev === dev);
+      const byHandle = isWanted && (await lstat(`/proc/self/fd/${handle.fd}/.`).catch(() => undefined));
+      return new RootedFolder(
+        path,
+        handle,
+        dev,
+        byHandle !== false && byHandle?.ino === ino && byHandle.dev === dev,
+      );
     } catch (error) {
       await handle?.close();
       if (errnoOf(error) === 'ENOTDIR') throw notAFolder();
