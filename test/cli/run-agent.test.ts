@@ -23,7 +23,7 @@ shop.write('profiles/note.txt', 'nothing');
 function prepare(name: string, script: string): readonly string[] {
   expectOk(shop.run(['init', `${name}.jsonl`]));
   shop.write(`${name}.sh`, `${SHELL}${script}\n`);
-  return ['run-agent', `${name}.jsonl`, '--root', 'work', '--format', 'json'];
+  return ['run-agent', `${name}.jsonl`, '--workspace', 'work', '--format', 'json'];
 }
 
 /** The one episode of a ledger. */
@@ -73,12 +73,12 @@ describe('run-agent', () => {
     expectError(shop.run([...prepare(`usage${usages}`, ''), ...words]), 2, 'USAGE');
   });
 
-  it('refuses a root that holds the ledger', () => {
+  it('refuses a workspace that holds the ledger', () => {
     const [command, ledger] = prepare('within', '');
     const run = shop.run([
       command ?? '',
       ledger ?? '',
-      '--root',
+      '--workspace',
       '.',
       '--profile',
       'local.json',
@@ -111,15 +111,7 @@ describe('run-agent', () => {
   it('killed in the middle of a call leaves what can be settled', async () => {
     const args = prepare('killed', `${READ}; ask r2 run '{"argv":["sleep","60"]}'; ${DONE}`);
     shop.write('exec.json', profileWith({ capability_map: { 'fs.read': 'fs.read', run: 'exec' } }));
-    const agent = [
-      '--profile',
-      'exec.json',
-      '--allow-program',
-      'sleep',
-      '--',
-      'bash',
-      shop.path('killed.sh'),
-    ];
+    const agent = ['--profile', 'exec.json', '--program', 'sleep', '--', 'bash', shop.path('killed.sh')];
     const running = shop.start([...args, ...agent]);
     const starts = (): number => (shop.read('killed.jsonl').match(/"x\.northroot\.start"/g) ?? []).length;
     await running.until(() => running.hasEnded || starts() === 2);

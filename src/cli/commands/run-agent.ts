@@ -93,9 +93,12 @@ async function runOne(
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
   if (options.profile === undefined) throw usageError('--profile is missing', 'a file, or blake3:HASH');
-  const { root } = options;
-  if (root === undefined)
-    throw usageError('--root is missing', 'the one folder that the agent works in, apart from the ledger');
+  const { workspace } = options;
+  if (workspace === undefined)
+    throw usageError(
+      '--workspace is missing',
+      'the one folder that the agent works in, apart from the ledger',
+    );
   // What few commands need is loaded for those.
   const { runAgent } = await import('../../hosts/apm2/live/run-agent.js');
   const { readLaunchProfile } = await import('../../hosts/apm2/live/launch-profile.js');
@@ -119,7 +122,7 @@ async function runOne(
       profile,
       command,
       folder,
-      workspace: root,
+      workspace,
       signal,
       isolation: tools.isolation,
       resultDigest: options.resultDigest,
