@@ -198,7 +198,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   'run-agent': [
     'northroot run-agent ledger.jsonl --profile local.json --workspace work -- ./agent.sh',
     'northroot run-agent ledger.jsonl --profile claude-code.json --task @task.txt --workspace work --excerpt 16KiB',
-    'northroot run-agent ledger.jsonl --profile blake3:8e80439b7b5ff2f7b1f8ad0b7a3d1c2e4f5061728394a5b6c7d8e9f0a1b2c3d4 --profiles profiles --workspace work --program /usr/bin/git --isolation container -- ./agent.sh',
+    'northroot run-agent ledger.jsonl --profile blake3:8e80439b7b5ff2f7b1f8ad0b7a3d1c2e4f5061728394a5b6c7d8e9f0a1b2c3d4 --profiles profiles --workspace work --program git --isolation container -- ./agent.sh',
   ],
   mcp: [
     'northroot mcp ledger.jsonl --server files -- npx -y @modelcontextprotocol/server-filesystem .',

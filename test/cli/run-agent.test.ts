@@ -32,6 +32,8 @@ function recordOf(name: string): string {
   return join(folder, readdirSync(shop.path(folder))[0] ?? '', 'record');
 }
 
+let usages = 0;
+
 describe('run-agent', () => {
   it('runs an agent, and writes a record that checks, imports and reconciles', () => {
     const args = prepare('good', `${READ}; cat "$TI_CAS/\${answer##* }"; echo; ${DONE}`);
@@ -67,11 +69,8 @@ describe('run-agent', () => {
     [['--profile', 'local.json', '--tier', 'none', '--', 'true'], 'no such tier'],
     [['--profile', 'local.json', '--episode', '../x', '--', 'true'], 'no such id'],
   ])('refuses %j: %s', (words) => {
-    const [command, ledger, ...rest] = prepare(
-      `usage${words.length}${words.at(-2) ?? ''}`.replace(/\W/g, ''),
-      '',
-    );
-    expectError(shop.run([command ?? '', ledger ?? '', ...rest, ...words]), 2, 'USAGE');
+    usages += 1;
+    expectError(shop.run([...prepare(`usage${usages}`, ''), ...words]), 2, 'USAGE');
   });
 
   it('refuses a workspace that holds the ledger', () => {
@@ -97,7 +96,7 @@ describe('run-agent', () => {
       const run = shop.run([...args, '--profile', 'mock.json', '--', 'bash', MOCK]);
       expect(run.status).toBe(1);
       expect(parseLines(run.stdout)).toMatchObject([
-        { review: 'blocked', reason_code: 'ADAPTER_PROTOCOL_VIOLATION', other_nonces: 1, repeated_ids: 1 },
+        { review: 'blocked', reason_code: 'TOOL_FAILED', other_nonces: 1, repeated_ids: 1 },
       ]);
       const log = readFileSync(shop.path(join(recordOf('mock'), 'log.txt')), 'utf8');
       expect(log.match(/^⟦TR1.*$/gm)?.map((line) => line.replace(/^\S+ \S+ /, ''))).toEqual([
@@ -112,15 +111,7 @@ describe('run-agent', () => {
   it('killed in the middle of a call leaves what can be settled', async () => {
     const args = prepare('killed', `${READ}; ask r2 run '{"argv":["sleep","60"]}'; ${DONE}`);
     shop.write('exec.json', profileWith({ capability_map: { 'fs.read': 'fs.read', run: 'exec' } }));
-    const agent = [
-      '--profile',
-      'exec.json',
-      '--program',
-      '/usr/bin/sleep',
-      '--',
-      'bash',
-      shop.path('killed.sh'),
-    ];
+    const agent = ['--profile', 'exec.json', '--program', 'sleep', '--', 'bash', shop.path('killed.sh')];
     const running = shop.start([...args, ...agent]);
     const starts = (): number => (shop.read('killed.jsonl').match(/"x\.northroot\.start"/g) ?? []).length;
     await running.until(() => running.hasEnded || starts() === 2);
@@ -128,7 +119,7 @@ describe('run-agent', () => {
     running.kill('SIGKILL');
     await running.end();
     expectOk(shop.run(['verify', 'killed.jsonl']));
-    expectOk(shop.run(['abandon', 'killed.jsonl', '--older-than', '0s']));
+    expectOk(shop.run(['record', 'killed.jsonl', '--auth', '6', '--abandon']));
     expectOk(shop.run(['verify', 'killed.jsonl']));
     expect(shop.read('killed.jsonl')).toContain('"outcome":"unknown"');
   });

@@ -10,6 +10,7 @@ import { blocksOf, isRun, runBlocks, stepsOf } from './walk-kit.js';
 const RUN = [
   'approve.md',
   'audit.md',
+  'black-box-agents.md',
   'budget.md',
   'cgf.md',
   'ci.md',

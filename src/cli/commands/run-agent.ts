@@ -1,11 +1,12 @@
 /** `northroot run-agent`: an agent as a black box, whose only actuator is the kernel. */
 
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { Gate } from '../../gate/gate.js';
+import type { ToolBridge } from '../../hosts/apm2/live/launch-profile.js';
 import type { EpisodeResult } from '../../hosts/apm2/live/run-agent.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { listFiles } from '../../log/fs/plain-file.js';
@@ -13,19 +14,15 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { byteSize, repeatable, spanMs, textOrJson } from '../options.js';
+import { byteSize, spanMs, textOrJson } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
-import { type DecidingChoice, decidingOptions, findSigner, keyPathOf, withDeciding } from './ledger-key.js';
+import { type KernelChoice, openKernel, withKernel } from './kernel-options.js';
+import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
-interface RunAgentCommandOptions extends DecidingChoice, AdviserChoice {
+interface RunAgentCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice {
   readonly profile?: string;
   readonly profiles?: string;
   readonly task?: string;
-  readonly workspace?: string;
-  readonly program?: string[];
-  readonly host?: string[];
-  readonly readOnly?: boolean;
-  readonly isolation: 'none' | 'netns' | 'container';
   readonly tier?: string;
   readonly episode?: string;
   readonly work?: string;
@@ -38,13 +35,17 @@ interface RunAgentCommandOptions extends DecidingChoice, AdviserChoice {
 }
 
 const MAX_TASK_BYTES = 1024 * 1024;
+/** What tools can be held to. */
+const MAX_CALL_MS = 86_400_000;
+const MIN_OUTPUT_BYTES = 16 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 const NOTES = `
 A profile says how an agent is run, which tools it may ask for, and its budget: the JSON of AgentAdapterProfileV1. A file is known by the
 hash of its canonical form, which is recorded; blake3:HASH or sha-256:HASH finds it in the folder of --profiles.
 
 The agent writes one line for each request, and reads one for each answer. It has no tools of its own only where the profile switches them
-off, and it can act by itself only where --isolation lets it: none is no isolation.
+off, and it can act by itself as far as --isolation, which holds for it too, lets it.
 
 Exit status: 0 the episode ended well and its review was recorded, 1 its review was blocked, 2 it could not be run or recorded.`;
 
@@ -60,15 +61,6 @@ export function addRunAgent(program: Command, run: Run): void {
     .option('--profile <file>', 'the profile: a file, or its hash; required')
     .option('--profiles <folder>', 'where profiles are looked for by their hash (default: LEDGER.profiles)')
     .option('--task <text>', 'what the agent is to do: a text, or @FILE')
-    .option('--workspace <folder>', 'the one folder that its tools reach, apart from the ledger; required')
-    .addOption(repeatable('--program <file>', 'a program that exec may run, by its absolute path'))
-    .addOption(repeatable('--host <name>', 'a host that net.fetch may reach, such as example.com'))
-    .option('--read-only', 'let no tool write files')
-    .addOption(
-      new Option('--isolation <mode>', 'how the agent and its programs are kept apart')
-        .choices(['none', 'netns', 'container'])
-        .default('none'),
-    )
     .option('--tier <name>', "a tier of the profile's permission_mode_map, whose flags are added")
     .option('--episode <id>', 'the id of the episode (default: one that is made)')
     .option('--work <id>', 'the id of the work that it is for (default: the id of the episode)')
@@ -87,7 +79,7 @@ export function addRunAgent(program: Command, run: Run): void {
     .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
     .addOption(textOrJson())
     .addHelpText('after', NOTES);
-  withDeciding(withAdvisers(command)).action(
+  withDeciding(withAdvisers(withKernel(command))).action(
     (ledger: string, agent: readonly string[], options: RunAgentCommandOptions) =>
       run((context) => runOne(context, ledger, agent, options)),
   );
@@ -101,29 +93,24 @@ async function runOne(
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
   if (options.profile === undefined) throw usageError('--profile is missing', 'a file, or blake3:HASH');
-  if (options.workspace === undefined)
-    throw usageError('--workspace is missing', 'the one folder that its tools reach');
+  const { workspace } = options;
+  if (workspace === undefined)
+    throw usageError(
+      '--workspace is missing',
+      'the one folder that the agent works in, apart from the ledger',
+    );
   // What few commands need is loaded for those.
   const { runAgent } = await import('../../hosts/apm2/live/run-agent.js');
   const { readLaunchProfile } = await import('../../hosts/apm2/live/launch-profile.js');
-  const { openKernelTools } = await import('../../gate/kernel/kernel-tools.js');
   const profile = await findProfile(path, options.profile, options.profiles);
   const task = await readTask(options.task);
   const read = profile === undefined ? undefined : readLaunchProfile(profile);
   const launch = read !== undefined && 'launch' in read ? read.launch : undefined;
   const folder = resolve(options.folder ?? `${path.replace(/\/+$/, '')}.episodes`);
-  const workspace = resolve(options.workspace);
-  const tools = await openKernelTools({
-    root: resolve(workspace, launch?.cwd ?? '.'),
-    write: options.readOnly !== true,
-    keepOut: [path, keyPathOf(path), folder, ...(options.key === undefined ? [] : [options.key])].map(
-      (each) => resolve(each),
-    ),
-    programs: options.program ?? [],
-    hosts: options.host ?? [],
-    isolation: options.isolation,
-    ...defined({ timeoutMs: launch?.bridge?.toolTimeoutMs }),
-  });
+  const tools = await openKernel({ ...limitsOf(launch?.bridge), ...defined({ ...options }) }, path, [
+    folder,
+    options.key,
+  ]);
   let gate: Gate | undefined;
   // The agent has its own time to end, and what it did is to be recorded.
   context.endsInItsTime();
@@ -137,7 +124,7 @@ async function runOne(
       folder,
       workspace,
       signal,
-      isolation: options.isolation,
+      isolation: tools.isolation,
       resultDigest: options.resultDigest,
       ...defined({
         task,
@@ -162,6 +149,15 @@ async function runOne(
     await tools.close();
     await gate?.close();
   }
+}
+
+/** What a profile says of its calls, as far as tools can be held to it; the rest is looked at when a call has ended. */
+function limitsOf(bridge: ToolBridge | undefined): Pick<KernelChoice, 'callTimeout' | 'maxOutput'> {
+  if (bridge === undefined) return {};
+  return {
+    callTimeout: Math.min(bridge.toolTimeoutMs, MAX_CALL_MS),
+    maxOutput: Math.max(MIN_OUTPUT_BYTES, Math.min(bridge.maxResultSize, MAX_OUTPUT_BYTES)),
+  };
 }
 
 async function openGate(context: Context, path: string, options: RunAgentCommandOptions): Promise<Gate> {
@@ -216,6 +212,7 @@ function toJson(result: EpisodeResult): object {
     principal_id: result.principal,
     ...defined({ adapter_profile_hash: result.profileHash }),
     record: result.record,
+    ...defined({ stderr: result.stderr }),
     review: result.review,
     ...defined({ reason_code: result.reason, detail_code: result.detail, exit_status: result.exitStatus }),
     requests: counts.requests,
@@ -232,7 +229,8 @@ function describe(result: EpisodeResult): string {
   const lines = [
     `episode ${result.episodeId}  review ${review}${why}`,
     `${counts.requests} requests, ${counts.allowed} allowed, ${counts.denied} denied`,
-    `record ${printable(join(result.record))}`,
+    `record ${printable(result.record)}`,
+    ...(result.stderr === undefined ? [] : [`stderr ${printable(result.stderr)}`]),
   ];
   return `${lines.join('\n')}\n`;
 }

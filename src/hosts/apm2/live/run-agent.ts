@@ -83,6 +83,8 @@ export interface EpisodeResult extends EpisodeNames {
   readonly profileHash: string | undefined;
   /** The folder with what apm2 would keep; `check --as episode` reads it. */
   readonly record: string;
+  /** The file with what it wrote to standard error, at most 1 MiB; undefined where it wrote nothing. */
+  readonly stderr: string | undefined;
   /** Whether the review was recorded or blocked. */
   readonly review: 'recorded' | 'blocked';
   /** Why it was blocked, by the name of a reason. */
@@ -126,7 +128,7 @@ const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 /** A message of JSON has the lines of a turn in it. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** An argument of a process is no longer, in bytes. */
-const MAX_ARGUMENT_BYTES = 128 * 1024 - 1;
+const MAX_ARGUMENT_BYTES = 131_071;
 const MAX_STDERR_BYTES = 1024 * 1024;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NANOSECONDS_PER_MS = 1_000_000n;
@@ -563,6 +565,7 @@ class Episode {
       principal: this.#principal,
       profileHash: this.#launch?.profile.hash,
       record: recording.folder,
+      stderr: this.#stderr.length > 0 ? join(this.#folder, 'stderr.txt') : undefined,
       review: blocked === undefined ? 'recorded' : 'blocked',
       reason: blocked?.reason,
       detail: blocked?.detail,
