@@ -387,6 +387,19 @@ describe('a call', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('that the host stopped by itself, without a hook, is none', async () => {
+    const { host, gate, records } = await serve();
+    await gate.decide({ ref: 'call_1', session: 's1', principal: AGENT, tool: 'exec', params: {} });
+    const unfit = { error: 'Validation failed for tool "exec":', result: { details: {} } };
+    await host.after({ ...callOf('x'), ...unfit });
+    await host.after({
+      ...callOf('x'),
+      result: { details: { status: 'blocked', deniedReason: 'tool-loop' } },
+    });
+    expect(records()).toEqual(['allow ALLOW']);
+    expect(host.log).toEqual([]);
+  });
+
   it('settles what was begun before the plugin was loaded', async () => {
     const { host, gate, records } = await serve();
     const params = { command: 'x' };
