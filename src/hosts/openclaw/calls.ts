@@ -680,14 +680,6 @@ export class Calls {
   }
 }
 
-/** What the host itself stops no hook is asked about: calls of the same again and again, and arguments that do not fit the tool. */
-function isStoppedByHost(end: SourceValue): boolean {
-  return (
-    textAt(end, 'result', 'details', 'deniedReason') === 'tool-loop' ||
-    textAt(end, 'error')?.startsWith('Validation failed for tool "') === true
-  );
-}
-
 const NOTHING = { tool: undefined, params: undefined, durationMs: undefined } as const;
 const NO_RESULT: CallResult = { ...NOTHING, result: undefined, error: undefined };
 
@@ -772,4 +764,12 @@ function isEchoOfBlock(
 
 function textOfDigest(digest: Digest | undefined): string {
   return digest === undefined ? 'parameters without a canonical form' : `${digest.alg}:${digest.b64}`;
+}
+
+/** What the host itself stops no hook is asked about: calls of the same again and again, and arguments that do not fit the tool. */
+function isStoppedByHost(end: SourceValue): boolean {
+  return (
+    textAt(end, 'result', 'details', 'deniedReason') === 'tool-loop' ||
+    textAt(end, 'error')?.startsWith('Validation failed for tool "') === true
+  );
 }

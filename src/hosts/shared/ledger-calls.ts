@@ -23,8 +23,8 @@ export interface LedgerEntry {
   readonly source?: { readonly system: string; readonly id: string; readonly digest?: string } | undefined;
   /** Ids of the call in the record's `meta`, which no digest and no signature covers. */
   readonly metaIds: readonly string[];
-  /** Of an action of a gate: the host's own id of the call, `SESSION/CALL`. */
-  readonly requestId?: string | undefined;
+  /** Of an action: the id by which it was asked for (SPEC §8 rule 18). */
+  readonly requestKey?: string | undefined;
   readonly tool: string;
   /** Absent where the event says that its source states none. */
   readonly paramsDigest?: Digest | undefined;
@@ -93,9 +93,9 @@ function ofAction(event: AuthorizationEvent): Part {
   return {
     kind: 'action',
     source: sourceOf(event),
-    requestId: requestIdOf(action.request_key),
     tool: action.tool_name,
     paramsDigest: statedParams(action.tool_params_digest, event),
+    requestKey: action.request_key,
     decision: event.decision,
     meters: [],
     estimated: [],
@@ -132,12 +132,6 @@ function saysNothingRan({
   source,
 }: ExecutionEvent): boolean {
   return outcome === 'failure' && output === undefined && source === undefined && NOT_RUN.test(code ?? '');
-}
-
-/** A gate's key is `SESSION:CALL`, and what comes after a `/` is which try it was. */
-function requestIdOf(key: string | undefined): string | undefined {
-  const [, session, call] = /^([^:/]+):([^:/]+)(?:\/\w+)?$/.exec(key ?? '') ?? [];
-  return session === undefined || session === 'ref' || session === 'nth' ? undefined : `${session}/${call}`;
 }
 
 function sourceOf({ source }: AuthorizationEvent | ExecutionEvent): LedgerEntry['source'] {

@@ -165,9 +165,10 @@ export class IndexedSource {
     const own = call.entries.flatMap(({ source }) => (source?.system === system ? [source.id] : []));
     const tiers = [
       ['id', this.#byId, ids],
-      ['id', this.#byId, call.entries.flatMap(({ requestId }) => requestId ?? [])],
+      ['id', this.#byId, call.entries.flatMap(({ requestKey }) => requestKey ?? [])],
       ['meta', this.#byId, call.entries.flatMap(({ metaIds }) => metaIds)],
       ['item', this.#byClaim, own],
+      ['id', this.#byId, call.entries.flatMap(({ requestKey }) => idInKey(requestKey))],
       [
         'id',
         this.#byId,
@@ -206,6 +207,12 @@ export function contentKey(tool: string, digest: Digest): string {
 function idsIn(id: string): string[] {
   const colon = id.indexOf(':');
   return colon < 0 ? [id] : [id, id.slice(colon + 1)];
+}
+
+/** A gate's key is `SESSION:CALL`, and what comes after a `/` is which try it was; a host names the call `SESSION/CALL`. */
+function idInKey(key = ''): string[] {
+  const [, session, call] = /^([^:/]+):([^:/]+)(?:\/\w+)?$/.exec(key) ?? [];
+  return session === undefined || session === 'ref' || session === 'nth' ? [] : [`${session}/${call}`];
 }
 
 /** Of several ids with `/` between them the last, which is the call's. */
