@@ -88,7 +88,8 @@ export class HostGate {
       const done = outcomeOf(event);
       if (call === undefined) {
         if (told.key !== undefined && this.#table.ended.has(told.key)) return;
-        if (done.ran) await this.#endUnknown(told, done);
+        // No hook is asked about arguments that do not fit the tool.
+        if (done.ran && !done.isError) await this.#endUnknown(told, done);
         return;
       }
       if (call.state === 'deciding') {

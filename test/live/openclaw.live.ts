@@ -35,8 +35,7 @@ describe.skipIf(obstacle !== undefined)('openclaw', () => {
     ];
     expect(own.records()).toEqual(first);
     expect(own.northroot('verify', own.ledger).status).toBe(0);
-    // The host shows that it blocked one, of which no ledger knows.
-    expect(own.reconcile(own.recording)).toEqual({ status: 0, codes: ['DECISION_NOT_IN_LEDGER'] });
+    expect(own.reconcile(own.hooks())).toEqual({ status: 0, codes: [] });
     expect(own.reconcile(own.transcript()).codes).not.toContain('EXECUTION_NOT_IN_LEDGER');
     await own.serve();
     // The model uses its ids again, in another turn of the same session.
@@ -47,11 +46,11 @@ describe.skipIf(obstacle !== undefined)('openclaw', () => {
       ...['exec allow ALLOW', 'exec success', 'exec allow ALLOW', 'exec success'],
     ]);
     expect(own.northroot('verify', own.ledger).status).toBe(0);
-    expect(own.reconcile(own.recording)).toEqual({ status: 0, codes: ['DECISION_NOT_IN_LEDGER'] });
+    expect(own.reconcile(own.hooks())).toEqual({ status: 0, codes: [] });
   });
 
   it('records what another plugin had run instead', async () => {
-    const own = await start('--tool', 'exec');
+    const own = await start('--tool', 'exec', '--cap', 'calls=9');
     const [mine, other] = [make('mine'), make('other')].map(
       ({ input }) => (input as { command: string }).command,
     );
@@ -67,7 +66,7 @@ describe.skipIf(obstacle !== undefined)('openclaw', () => {
   });
 
   it('runs what was authorized where its parameters are pinned', async () => {
-    const own = await start('--tool', 'exec');
+    const own = await start('--tool', 'exec', '--cap', 'calls=9');
     const rewrite = { from: 'echo mine > mine.txt', to: 'echo other > other.txt' };
     const said = await own.turn([make('mine')], { rewrite, config: { pin: true } });
     expect(own.files(), said).toEqual(['mine.txt']);
@@ -76,7 +75,7 @@ describe.skipIf(obstacle !== undefined)('openclaw', () => {
   });
 
   it('decides on a tool that is called by another one', async () => {
-    const own = await start('--tool', 'tool_call');
+    const own = await start('--tool', 'tool_call', '--cap', 'calls=9');
     const { input } = make('indirect');
     const said = await own.turn([{ tool: 'tool_call', input: { id: 'exec', args: input } }]);
     expect(own.files(), said).toEqual([]);

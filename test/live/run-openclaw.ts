@@ -56,6 +56,15 @@ export interface TurnOptions {
   readonly killBefore?: string;
 }
 
+interface HookLine {
+  readonly hook: string;
+  readonly event: {
+    readonly runId: string;
+    readonly toolCallId: string;
+    readonly result?: { readonly details?: { readonly deniedReason?: string; readonly reason?: string } };
+  };
+}
+
 interface Told {
   readonly status: number | null;
   readonly stdout: string;
@@ -65,8 +74,8 @@ interface Told {
 export class OpenClawRun {
   readonly home = mkdtempSync(join(tmpdir(), 'northroot-live-'));
   readonly ledger = join(this.home, 'ledger.jsonl');
-  readonly recording = join(this.home, 'hooks.jsonl');
   readonly #work = join(this.home, 'work');
+  readonly #recording = join(this.home, 'hooks.jsonl');
   #service: ChildProcess | undefined;
 
   constructor(...grant: readonly string[]) {
@@ -137,7 +146,7 @@ export class OpenClawRun {
       ...{ HOME: this.home, LANG: 'C.UTF-8', NO_COLOR: '1', CI: '1', DO_NOT_TRACK: '1' },
       OPENCLAW_STATE_DIR: join(this.home, '.openclaw'),
       OPENCLAW_CONFIG_PATH: settingsFile,
-      RECORDING: this.recording,
+      RECORDING: this.#recording,
       SERVICE_PID: String(this.#service?.pid),
       ...(killBefore === undefined ? {} : { KILL_BEFORE: killBefore }),
       ...(rewrite === undefined ? {} : { REWRITE: JSON.stringify(rewrite) }),
@@ -154,6 +163,27 @@ export class OpenClawRun {
     return readdirSync(this.#work)
       .filter((name) => name.endsWith('.txt'))
       .sort();
+  }
+
+  /** The hooks, with what all handlers together returned: no handler is told, but the end of a call says whether one blocked it. */
+  hooks(): string {
+    const lines = readFileSync(this.#recording, 'utf8').trim().split('\n');
+    const all = lines.map((line) => JSON.parse(line) as HookLine);
+    const idOf = ({ event }: HookLine): string => `${event.runId} ${event.toolCallId}`;
+    const blocked = new Map(
+      all.flatMap((line) => {
+        const { deniedReason, reason } = line.event.result?.details ?? {};
+        return deniedReason === 'plugin-before-tool-call' ? [[idOf(line), reason]] : [];
+      }),
+    );
+    const returnedOf = (line: HookLine): object | null =>
+      blocked.has(idOf(line)) ? { block: true, blockReason: blocked.get(idOf(line)) } : null;
+    const told = all.map((line) =>
+      line.hook === 'before_tool_call' ? { ...line, returned: returnedOf(line) } : line,
+    );
+    const file = join(this.home, 'recording.jsonl');
+    writeFileSync(file, told.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    return file;
   }
 
   /** What the agent's own database has of the session, as a file of JSON lines. */

@@ -266,8 +266,7 @@ export class Calls {
       this.#add(call);
       // A ledger may have it from the recording's first part.
       if (isCut) call.authorization = `decision:${call.key}`;
-      // What the host itself stops, for calling the same again and again, no hook is asked about.
-      if (textAt(event, 'result', 'details', 'deniedReason') !== 'tool-loop')
+      if (!isStoppedByHost(event))
         context.find('BEFORE_MISSING', entry.at, {
           about: call.key,
           expected: 'a before_tool_call of the same run and call',
@@ -768,4 +767,12 @@ function isEchoOfBlock(
 
 function textOfDigest(digest: Digest | undefined): string {
   return digest === undefined ? 'parameters without a canonical form' : `${digest.alg}:${digest.b64}`;
+}
+
+/** What the host itself stops no hook is asked about: calls of the same again and again, and arguments that do not fit the tool. */
+function isStoppedByHost(end: SourceValue): boolean {
+  return (
+    textAt(end, 'result', 'details', 'deniedReason') === 'tool-loop' ||
+    textAt(end, 'error')?.startsWith('Validation failed for tool "') === true
+  );
 }

@@ -31,7 +31,7 @@ export interface LedgerEntry {
   readonly paramsDigest?: Digest | undefined;
   /** Of an execution: that of what it names. */
   readonly decision?: 'allow' | 'deny' | undefined;
-  /** Of an execution. An attempt that was blocked, and a release, did nothing: these have none. */
+  /** Of an execution. An attempt that was blocked, a release, and what a host says that it did not run did nothing: these have none. */
   readonly outcome?: 'success' | 'failure' | 'unknown' | undefined;
   readonly meters: MeterVector;
   /** The units whose amounts are only estimated. */
@@ -107,7 +107,7 @@ function ofExecution(event: ExecutionEvent, state: VerifyState, verdict: EventVe
   const id = event.auth_event_id.b64;
   const known = state.links.actions.get(id) ?? state.links.grants.get(id);
   const isSpent = known === undefined && isUsedUp(state.events.find(id)?.kind);
-  const didNothing = verdict === 'denied' || hasFormOfRelease(event);
+  const didNothing = verdict === 'denied' || hasFormOfRelease(event) || saysNothingRan(event);
   return {
     kind: 'execution',
     authorizationId: toDigestText(id),
@@ -121,6 +121,18 @@ function ofExecution(event: ExecutionEvent, state: VerifyState, verdict: EventVe
       .map(({ unit }) => unit)
       .filter((unit) => basisOf(event, unit) === 'estimated'),
   };
+}
+
+/** What hosts report of a call that was begun for the ledger, and then given up or refused by somebody else. */
+const NOT_RUN = /^(?:ABORTED|NOT_RUN|OPENCLAW_BLOCKED(?:_\w+)?)$/;
+
+function saysNothingRan({
+  outcome,
+  error_code: code,
+  output_digest: output,
+  source,
+}: ExecutionEvent): boolean {
+  return outcome === 'failure' && output === undefined && source === undefined && NOT_RUN.test(code ?? '');
 }
 
 function sourceOf({ source }: AuthorizationEvent | ExecutionEvent): LedgerEntry['source'] {

@@ -46,6 +46,10 @@ export function isOneCall(group: readonly Seen[]): boolean {
   return outcomes.length <= 1 && new Set(decisions).size <= 1 && new Set(digests).size <= 1;
 }
 
+function isImported({ entries }: LedgerCall): boolean {
+  return entries.some(({ source }) => source !== undefined);
+}
+
 /** Compares a call with what a source says of it, in one place or in several. */
 export function compareCall(call: LedgerCall, group: readonly Seen[]): Comparison {
   const differences: Difference[] = [];
@@ -82,7 +86,9 @@ export function compareCall(call: LedgerCall, group: readonly Seen[]): Compariso
     } else {
       if (decision !== undefined && call.decision !== undefined) {
         if (decision === call.decision) agreed.add('decision');
-        else differ('DECISION_DIFFERS', call.decision, decision);
+        // A host may refuse what a gate allowed: its decision is another one.
+        else if (ran || hasRun || call.decision === 'deny' || isImported(call))
+          differ('DECISION_DIFFERS', call.decision, decision);
       }
       if (hasRun && !ran) unrecorded = at;
       if (hasRun && ran) {

@@ -208,6 +208,10 @@ it('does not take an error for a run where nothing shows the decision', () => {
   const loop = { result: { details: { status: 'blocked', deniedReason: 'tool-loop' } } };
   const lines = linesOf(start, after(2, 'c1', {}, loop), agentEvent(3, 2, 'lifecycle', { phase: 'end' }));
   expect(findingsOf([hooks(lines)])).toEqual([]);
+  const unfit = { error: 'Validation failed for tool "exec":', result: { details: {} } };
+  const unasked = linesOf(start, after(2, 'c1', {}, unfit), agentEvent(3, 2, 'lifecycle', { phase: 'end' }));
+  expect(findingsOf([hooks(unasked)])).toEqual([]);
+  expect(openclaw.read([hooks(unasked)]).claims.map(({ kind }) => kind)).not.toContain('execution');
 });
 
 it('knows a call without an id by what was asked for', () => {

@@ -387,6 +387,19 @@ describe('a call', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('that the host stopped by itself, without a hook, is none', async () => {
+    const { host, gate, records } = await serve();
+    await gate.decide({ ref: 'call_1', session: 's1', principal: AGENT, tool: 'exec', params: {} });
+    const unfit = { error: 'Validation failed for tool "exec":', result: { details: {} } };
+    await host.after({ ...callOf('x'), ...unfit });
+    await host.after({
+      ...callOf('x'),
+      result: { details: { status: 'blocked', deniedReason: 'tool-loop' } },
+    });
+    expect(records()).toEqual(['allow ALLOW']);
+    expect(host.log).toEqual([]);
+  });
+
   it('settles what was begun before the plugin was loaded', async () => {
     const { host, gate, records } = await serve();
     const params = { command: 'x' };
@@ -604,15 +617,21 @@ it('what the host recorded itself says the same, call by call', async () => {
     lines.push(JSON.stringify({ n: lines.length, ts: Date.now(), hook, event, ctx: contextOf(event) }));
   };
   const runId = newRun();
-  const act = async (toolCallId: string, command: string, more: Json = {}, ran = command): Promise<void> => {
+  const act = async (
+    toolCallId: string,
+    command: string,
+    more: Json = {},
+    ran = command,
+    refusal?: string,
+  ): Promise<void> => {
     const call = callOf(command, { runId, toolCallId, ...more });
     record('before_tool_call', call);
     const verdict = await host.before(call);
-    const details = { status: 'blocked', deniedReason: 'plugin-before-tool-call' };
+    const details = { status: 'blocked', deniedReason: refusal ?? 'plugin-before-tool-call' };
     const end =
-      verdict === undefined
+      verdict === undefined && refusal === undefined
         ? completed({ ...call, params: { command: ran } })
-        : { ...call, error: verdict.blockReason, result: { details }, durationMs: 1 };
+        : { ...call, error: verdict?.blockReason ?? 'no', result: { details }, durationMs: 1 };
     record('after_tool_call', end);
     await host.after(end);
   };
@@ -620,12 +639,14 @@ it('what the host recorded itself says the same, call by call', async () => {
   await act('call_1', 'make');
   await act('call_2', 'make');
   await act('call_3', 'x', { toolName: 'process' });
+  // The host's user refuses what the gate has allowed.
+  await act('call_4', 'make', {}, 'make', 'plugin-approval');
   const source = (): ReconcileSource =>
     readSource(openclaw, [{ name: 'hooks.jsonl', bytes: Buffer.from(`${lines.join('\n')}\n`) }]);
   const first = await reconcileLedger(place.path, [source()]);
-  expect(first).toMatchObject({ exit_status: 0, calls: { total: 3, corroborated: 3 }, findings: [] });
-  expect(first.listed.map(({ sources }) => sources[0]?.by)).toEqual(['id', 'id', 'id']);
-  await act('call_4', 'make', {}, 'make install');
+  expect(first).toMatchObject({ exit_status: 0, calls: { total: 4, corroborated: 4 }, findings: [] });
+  expect(first.listed.map(({ sources }) => sources[0]?.by)).toEqual(['id', 'id', 'id', 'id']);
+  await act('call_5', 'make', {}, 'make install');
   const second = await reconcileLedger(place.path, [source()]);
   expect(second).toMatchObject({ exit_status: 3, calls: { contradicted: 0, source_only: 0, ambiguous: 0 } });
 });
