@@ -27,11 +27,11 @@ export interface GateStagesOptions {
   readonly principal?: string | ((event: PipelineEvent) => string) | undefined;
   /** The most that a call may use, by unit. Default: one call. */
   readonly reserve?: ((event: PipelineEvent, working: FrozenObject) => AmountsByUnit | undefined) | undefined;
-  /** How long a call waits for an approver, in milliseconds. Within the pipeline's time for a handler. Default 0. */
+  /** How long a call waits for an approver, in milliseconds: less than 585,000. Default 0. */
   readonly waitMs?: number | undefined;
   /** The part of a grant that a subagent receives when its start is allowed. Default: none. */
   readonly delegate?: ((event: PipelineEvent) => DelegateOptions | undefined) | undefined;
-  /** How long a decision may take, in milliseconds. Default: the pipeline's time for a handler. */
+  /** How long a decision may take, in milliseconds. Default: 15,000 more than `waitMs`, without which the pipeline's time. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -42,6 +42,9 @@ const OPTION_TYPES: OptionTypes<GateStagesOptions> = {
   delegate: 'function',
   timeoutMs: 'number',
 };
+
+/** What a decision may take besides waiting, in milliseconds. */
+const MORE_MS = 15_000;
 
 /** What a stage decides on: a tool, and its parameters. */
 interface Asked {
@@ -113,7 +116,8 @@ class GateStages implements StageGate {
   constructor(gate: Gate, options: GateStagesOptions) {
     this.#gate = gate;
     this.#options = options;
-    const { timeoutMs } = options;
+    const { waitMs } = options;
+    const { timeoutMs = waitMs === undefined ? undefined : waitMs + MORE_MS } = options;
     const own = defined({ timeoutMs });
     const deciding = Object.entries(DECIDING).map(([stage, read]) =>
       asLast({

@@ -282,16 +282,12 @@ export class Pipeline {
   async #handle(stage: Stage, registered: Registered, place: number): Promise<void> {
     if (stage.isOver) return stage.skip(registered, place);
     const startedAt = performance.now();
-    const controller = new AbortController();
+    const { view, abort } = viewOf(stage);
     const isInside: Running = { isActive: true, pipeline: this, within: running.getStore() };
     try {
       const working = stage.working;
-      const returned = running.run(isInside, () =>
-        registered.handler(stage.event, working, stage.viewOf(controller.signal)),
-      );
-      const given = isThenable(returned)
-        ? await within(returned, registered.timeoutMs, controller)
-        : returned;
+      const returned = running.run(isInside, () => callOf(registered, stage.event, working, view));
+      const given = isThenable(returned) ? await within(returned, registered.timeoutMs, abort) : returned;
       this.#apply(stage, registered, place, working, startedAt, given);
     } catch (cause) {
       this.#fail(stage, registered, place, startedAt, faultOf(cause));
@@ -307,7 +303,7 @@ export class Pipeline {
     try {
       const working = stage.working;
       const returned = running.run(isInside, () =>
-        registered.handler(stage.event, working, stage.viewOf(NEVER)),
+        callOf(registered, stage.event, working, viewOf(stage).view),
       );
       if (isThenable(returned)) {
         // Nobody waits for it: that it fails later must not end the process.
@@ -478,8 +474,8 @@ class Stage {
     return this.#cancel !== undefined;
   }
 
-  viewOf(signal: AbortSignal): StageView {
-    return { stage: this.event.family, context: this.#shownContext, signal };
+  get context(): FrozenObject {
+    return this.#shownContext;
   }
 
   skip({ facts }: Registered, place: number): void {
@@ -569,8 +565,32 @@ function inputOf(input: object): ReturnType<typeof copyJson> {
 /** Of stages of which nothing says how they run: no handler runs in them. */
 const UNSPECIFIED: StageRule = { classes: [], mode: 'parallel' };
 
-/** The signal of handlers that are not waited for. */
-const NEVER = new AbortController().signal;
+/** Calls a handler, which has no `this`: it would be what the pipeline knows of it. */
+function callOf(
+  { handler }: Registered,
+  event: PipelineEvent,
+  working: FrozenObject,
+  view: StageView,
+): unknown {
+  return handler(event, working, view);
+}
+
+/** What a handler is told of its stage. Few look at the signal, and making one costs more than all else. */
+function viewOf({ event, context }: Stage): {
+  readonly view: StageView;
+  readonly abort: (reason: HandlerFault) => void;
+} {
+  let controller: AbortController | undefined;
+  const made = (): AbortController => (controller ??= new AbortController());
+  const view = {
+    stage: event.family,
+    context,
+    get signal() {
+      return made().signal;
+    },
+  };
+  return { view, abort: (reason) => made().abort(reason) };
+}
 
 /** The rules of all stages that have one. */
 function rulesWith(stages: Readonly<Record<string, StageRule>>): ReadonlyMap<string, StageRule> {
@@ -610,14 +630,14 @@ function isClasses(value: unknown): value is readonly HandlerClass[] {
 async function within(
   returned: PromiseLike<unknown>,
   timeoutMs: number,
-  controller: AbortController,
+  abort: (reason: HandlerFault) => void,
 ): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       const fault = new HandlerFault('HANDLER_TIMEOUT', `took longer than ${timeoutMs} ms`);
       reject(fault);
-      controller.abort(fault);
+      abort(fault);
     }, timeoutMs);
   });
   try {
