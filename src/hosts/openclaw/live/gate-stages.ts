@@ -7,7 +7,7 @@ import { defined } from '../../../base/defined.js';
 import { NorthrootError } from '../../../base/error.js';
 import { canonicalBytes } from '../../../base/json/canonicalize.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
-import { checkOptions, type OptionTypes } from '../../../base/options.js';
+import { checkOptions, describeValue, type OptionTypes } from '../../../base/options.js';
 import { sha256Digest } from '../../../base/value/digest.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
 import type { CallName, CallOutcome, Gate, GateCall } from '../../../gate/gate.js';
@@ -100,9 +100,11 @@ const ENDING: Readonly<Record<string, Read>> = {
  * were allowed is recorded as `Gate.settle` says.
  *
  * Parameters that the gate's advisers would rewrite are denied, as a veto changes nothing. The gate stays the caller's to close.
- * @throws TypeError for malformed options
+ * @throws TypeError for anything but a gate, and for malformed options
  */
 export function gateStages(gate: Gate, options: GateStagesOptions = {}): StageGate {
+  if (typeof (gate as Gate | undefined)?.decide !== 'function')
+    throw new TypeError(`gateStages: expected a gate, found ${describeValue(gate)}`);
   checkOptions('gateStages', options, OPTION_TYPES);
   return new GateStages(gate, options);
 }

@@ -235,11 +235,12 @@ export class Pipeline {
    * @throws as {@link Pipeline.run}; NorthrootError `MODE_WRONG` for any other stage
    */
   runSync(event: EventInit, input: StageInput = {}): StageOutcome {
-    const { family } = event;
+    const made = createEvent(event);
+    const { family } = made;
     const mode = PIPELINE_FAMILIES.has(family) ? this.#rules.get(family)?.mode : 'sync-sequential';
     if (mode !== 'sync-sequential')
       throw new NorthrootError('MODE_WRONG', `the stage ${family} does not run synchronously`);
-    return this.#runSync(this.#begin(event, input));
+    return this.#runSync(this.#begin(made, input));
   }
 
   #runSync(stage: Stage): StageOutcome {
