@@ -268,12 +268,16 @@ describe('events', () => {
         decision: (payload as { toolCallId: string }).toolCallId === 'bad' ? 'cancel' : 'allow',
       })),
     );
-    const of = (family: string, toolCallId: string) =>
-      pipeline.run({ family, correlationId: 'r', payload: { toolCallId } });
-    await of('agent.tool.calling', 'bad');
-    await of('agent.tool.calling', 'good');
-    expect(await codeOfLater(of('agent.tool.called', 'bad'))).toBe('FOLLOWS_CANCEL');
-    expect(await codeOfLater(of('agent.tool.called', 'good'))).toBe('nothing');
+    for (const correlationId of ['r', 'r'.repeat(100_000)]) await follow(correlationId);
+
+    async function follow(correlationId: string) {
+      const of = (family: string, toolCallId: string) =>
+        pipeline.run({ family, correlationId, payload: { toolCallId } });
+      await of('agent.tool.calling', 'bad');
+      await of('agent.tool.calling', 'good');
+      expect(await codeOfLater(of('agent.tool.called', 'bad'))).toBe('FOLLOWS_CANCEL');
+      expect(await codeOfLater(of('agent.tool.called', 'good'))).toBe('nothing');
+    }
     expect(findingsOf(lines)).toEqual([]);
   });
 });

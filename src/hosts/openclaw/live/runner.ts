@@ -37,6 +37,7 @@ import {
   type EventInit,
   type FrozenJson,
   type FrozenObject,
+  keyOfId,
   type PipelineEvent,
   subjectOfEvent,
 } from './event.js';
@@ -264,16 +265,17 @@ export class Pipeline {
       : ruleOf(family, this.#rules);
     const stage = new Stage(event, rule, this.#contributions.get(family) ?? [], input);
     const digest = digestOfEvent(event);
-    const known = this.#events.get(eventId);
+    const id = keyOfId(eventId);
+    const known = this.#events.get(id);
     if (known !== undefined && known !== digest)
       throw new NorthrootError('EVENT_CHANGED', 'an event of that id was another one');
     if (known === undefined) {
       if (
         correlationId !== null &&
-        this.#followers.follow(family, correlationId, subjectOfEvent(event)) !== undefined
+        this.#followers.follow(family, keyOfId(correlationId), subjectOfEvent(event)) !== undefined
       )
         throw new NorthrootError('FOLLOWS_CANCEL', `${family} follows a stage that was cancelled`);
-      this.#events.set(eventId, digest);
+      this.#events.set(id, digest);
       forgetOldest(this.#events, MAX_REMEMBERED);
       this.#record(event, event);
     }
@@ -376,7 +378,7 @@ export class Pipeline {
     if (event.correlationId !== null)
       this.#followers.ended(
         event.family,
-        event.correlationId,
+        keyOfId(event.correlationId),
         subjectOfEvent(event),
         true,
         decision === 'cancel',
