@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { GateOptions } from '../../../src/gate/gate.js';
+import type { GrantOptions } from '../../../src/log/policy/draft-grant.js';
 import {
   gateStages,
   type GateStagesOptions,
@@ -10,7 +11,7 @@ import {
 import { sha256Digest } from '../../../src/base/value/digest.js';
 import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { AGENT, filePlace, memoryPlace, type Place, usedBy } from '../../agent/support.js';
-import { openGate } from '../../gate/support.js';
+import { openGate, reopen } from '../../gate/support.js';
 import { contribution, findingsOf, recorded } from './stages-kit.js';
 
 const CALL = { sessionId: 's1', correlationId: 'r1', agentId: 'main' };
@@ -18,12 +19,18 @@ const CALLING = { ...CALL, family: 'agent.tool.calling', payload: { toolName: 'e
 
 async function gated(
   place: Place,
-  { gateOptions, ...more }: PipelineOptions & GateStagesOptions & { gateOptions?: GateOptions } = {},
+  {
+    gateOptions,
+    approvals,
+    ...more
+  }: PipelineOptions &
+    GateStagesOptions & { gateOptions?: GateOptions } & Pick<GrantOptions, 'approvals'> = {},
 ) {
   const bounds = {
     allowedTools: ['exec', 'openclaw.*', 'llm.*'],
     meterCaps: { calls: 4, 'tokens.input': 100, 'tokens.output': 100 },
     maxDelegationDepth: 2,
+    ...(approvals === undefined ? {} : { approvals }),
   };
   const { gate, grantId } = await openGate(place, bounds, gateOptions);
   const { stages, timeoutMs, ...options } = more;
@@ -244,6 +251,38 @@ it('says of a call that ran with other parameters, and of one that nobody allowe
   await pipeline.run({ ...called, correlationId: 'r2', payload: { ...payload, toolCallId: 'never' } });
   expect(problems.map(({ code }) => code)).toEqual(['CALL_NOT_ALLOWED']);
   expect(JSON.stringify(place.events())).not.toContain('"rm"');
+});
+
+it('cancels a call that needs an approval; with a wait, and approved in it, the call runs', async () => {
+  const approvals = [{ tools: ['exec'], approvers: ['human:*'] }];
+  const place = memoryPlace();
+  const { pipeline, gate, lines } = await gated(place, { approvals, waitMs: 30_000 });
+  const isAsked = () => place.events().some(({ decision }) => decision === 'deny');
+  const running = pipeline.run(CALLING, { working: { command: 'ls' } });
+  while (!isAsked()) await new Promise((resolve) => setTimeout(resolve, 5));
+  const [asked] = await gate.ledger.requests();
+  await gate.ledger.approve(asked.eventId, { principalId: 'human:olga' });
+  expect(await running).toMatchObject({ decision: 'allow' });
+  const unapproved = await gated(memoryPlace(), { approvals });
+  const outcome = await unapproved.pipeline.run(CALLING, { working: { command: 'ls' } });
+  expect(outcome.decision).toBe('cancel');
+  expect(outcome.reason).toMatch(/^APPROVAL_REQUIRED/);
+  expect(findingsOf(lines)).toEqual([]);
+});
+
+it('settles in another process what a host allowed that died', async () => {
+  const place = filePlace();
+  const first = await gated(place);
+  await first.pipeline.run(CALLING, { working: { command: 'ls' } });
+  const second = recorded({ gate: gateStages(await reopen(place), { principal: AGENT }) });
+  const payload = { toolName: 'exec', toolCallId: 'c1', params: { command: 'ls' }, result: 'done' };
+  await second.pipeline.run({ ...CALL, family: 'agent.tool.called', payload });
+  // Told again, and by the first that had not died after all: recorded once.
+  await first.pipeline.run({ ...CALL, family: 'agent.tool.called', payload });
+  const ends = place.events().filter(({ event_type: type }) => type === 'execution');
+  expect(ends.map(({ outcome }) => outcome)).toEqual(['success']);
+  expect([...first.problems, ...second.problems]).toEqual([]);
+  expect(await place.verdict()).toBe('ok');
 });
 
 it('in shadow, cancels nothing', async () => {

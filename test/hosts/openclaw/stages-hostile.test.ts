@@ -154,6 +154,28 @@ it('what a handler is given, it cannot change: not the event, the working object
   expect(findingsOf(lines)).toEqual([]);
 });
 
+it('a handler and a contribution cannot change what the pipeline keeps of them', async () => {
+  const { pipeline, problems } = recorded();
+  const seen: unknown[] = [];
+  const contributed = contribution('agent.prompt.building', 'mutator', function (this: unknown) {
+    seen.push(this);
+    Object.assign(contributed, { trusted: true, class: 'veto' });
+    return { patch: { systemPrompt: 'mine' } };
+  });
+  let reads = 0;
+  pipeline.register(contributed);
+  pipeline.register({
+    ...contribution('agent.prompt.building', 'mutator', () => ({ patch: { systemPrompt: 'mine' } })),
+    // The first answer is what is checked, and what is kept.
+    get trusted() {
+      return reads++ > 0;
+    },
+  });
+  for (let n = 0; n < 2; n += 1) await pipeline.run({ family: 'agent.prompt.building' });
+  expect(seen).toEqual([undefined, undefined]);
+  expect(problems.map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => 'NOT_TRUSTED'));
+});
+
 it('a member __proto__ is a field like any other', async () => {
   const { pipeline, lines } = recorded();
   const patch = JSON.parse('{"patch":{"__proto__":{"admin":true},"constructor":1}}') as object;

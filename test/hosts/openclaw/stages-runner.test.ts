@@ -5,7 +5,10 @@ import { PIPELINE_FAMILIES } from '../../../src/hosts/openclaw/families.js';
 import {
   createEvent,
   createPipeline,
+  createRecorder,
   type Contribution,
+  fromHook,
+  gateStages,
   type HandlerClass,
   type StageHandler,
 } from '../../../src/hosts/openclaw/index.js';
@@ -114,6 +117,18 @@ describe('registration', () => {
       expect(findingsOf(lines)).toEqual([]);
     }
   });
+});
+
+it('what is given instead of a gate, a recorder or a handler is refused', () => {
+  for (const make of [
+    () => gateStages(undefined as never),
+    () => gateStages({} as never),
+    () => createRecorder(undefined as never),
+    () => createPipeline({ stages: 5 as never }),
+    () => createPipeline({ timeoutMS: 5 } as never),
+    () => fromHook({ hook: 'message_sent', extensionId: 'a', contributionId: 'b' } as never),
+  ])
+    expect(codeOf(make)).toBe('TypeError');
 });
 
 describe('order', () => {
@@ -253,12 +268,16 @@ describe('events', () => {
         decision: (payload as { toolCallId: string }).toolCallId === 'bad' ? 'cancel' : 'allow',
       })),
     );
-    const of = (family: string, toolCallId: string) =>
-      pipeline.run({ family, correlationId: 'r', payload: { toolCallId } });
-    await of('agent.tool.calling', 'bad');
-    await of('agent.tool.calling', 'good');
-    expect(await codeOfLater(of('agent.tool.called', 'bad'))).toBe('FOLLOWS_CANCEL');
-    expect(await codeOfLater(of('agent.tool.called', 'good'))).toBe('nothing');
+    for (const correlationId of ['r', 'r'.repeat(100_000)]) await follow(correlationId);
+
+    async function follow(correlationId: string) {
+      const of = (family: string, toolCallId: string) =>
+        pipeline.run({ family, correlationId, payload: { toolCallId } });
+      await of('agent.tool.calling', 'bad');
+      await of('agent.tool.calling', 'good');
+      expect(await codeOfLater(of('agent.tool.called', 'bad'))).toBe('FOLLOWS_CANCEL');
+      expect(await codeOfLater(of('agent.tool.called', 'good'))).toBe('nothing');
+    }
     expect(findingsOf(lines)).toEqual([]);
   });
 });
@@ -491,5 +510,6 @@ describe('synchronous stages', () => {
     expect(codeOf(() => pipeline.runSync({ family: 'egress.sent' }))).toBe('MODE_WRONG');
     expect(codeOf(() => pipeline.runSync({ family: 'runtime.started' }))).toBe('MODE_WRONG');
     expect(codeOf(() => pipeline.runSync({ family: 'egress.lost' }))).toBe('FAMILY_UNKNOWN');
+    expect(codeOf(() => pipeline.runSync(undefined as never))).toBe('EVENT_INVALID');
   });
 });

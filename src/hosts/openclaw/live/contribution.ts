@@ -104,12 +104,13 @@ const TYPES: OptionTypes<Contribution> = {
  * @throws TypeError, RangeError for a malformed contribution
  */
 export function toRegistered(
-  given: Contribution,
+  contribution: Contribution,
   rules: ReadonlyMap<string, StageRule>,
   timeoutMs: number,
 ): Registered {
-  checkOptions('register', given, TYPES);
   // Read once: what is checked is what is kept.
+  const given = { ...contribution };
+  checkOptions('register', given, TYPES);
   const { extensionId, contributionId, stage, class: kind, priority = 0, handler } = given;
   const { failClosed, trusted = false, purpose, timeoutMs: own = timeoutMs } = given;
   checkId('extensionId', extensionId);
@@ -126,7 +127,7 @@ export function toRegistered(
     });
   if (rule.mode === 'sync-sequential' && types.isAsyncFunction(handler)) throw asyncHandler(name, stage);
   if (!Number.isSafeInteger(priority)) throw new RangeError(`${name}: priority: expected a safe integer`);
-  if ((priority === LAST_PRIORITY || extensionId === GATE_EXTENSION) && !mayBeLast.has(given))
+  if ((priority === LAST_PRIORITY || extensionId === GATE_EXTENSION) && !mayBeLast.has(contribution))
     throw new RangeError(`${name}: the priority ${LAST_PRIORITY} and that extension are the gate's`);
   if (failClosed === true && kind === 'observer')
     throw new RangeError(`${name}: failClosed: an observer decides nothing`);

@@ -1,6 +1,6 @@
 /** Events of the canonical pipeline: plain JSON, copied once and frozen, so that no handler changes what another sees. */
 
-import { decodeUtf8 } from '../../../base/bytes/text.js';
+import { decodeUtf8, encodeUtf8 } from '../../../base/bytes/text.js';
 import { NorthrootError } from '../../../base/error.js';
 import { MAX_DEPTH } from '../../../base/json/scan.js';
 import { canonicalBytesWithout } from '../../../base/json/omit-undefined.js';
@@ -81,11 +81,19 @@ export function digestOfEvent(event: PipelineEvent): string {
   return made.get(event) ?? '';
 }
 
+/** The longest id that is remembered as it is. */
+const MAX_KEPT_LENGTH = 256;
+
+/** What stands for an id where many are remembered: models and channels choose how long ids are. */
+export function keyOfId(id: string): string {
+  return id.length <= MAX_KEPT_LENGTH ? id : formatDigest(sha256Digest(encodeUtf8(id)));
+}
+
 /** What an event is about, within its correlation: a call, a message. */
 export function subjectOfEvent({ payload, messageRef }: PipelineEvent): string | undefined {
   const call = memberOf(payload, 'toolCallId');
-  if (typeof call === 'string') return call;
-  return typeof messageRef === 'string' ? messageRef : undefined;
+  const subject = typeof call === 'string' ? call : messageRef;
+  return typeof subject === 'string' ? keyOfId(subject) : undefined;
 }
 
 /** A member of an object; undefined of anything else. */

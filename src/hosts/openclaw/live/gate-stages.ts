@@ -7,7 +7,7 @@ import { defined } from '../../../base/defined.js';
 import { NorthrootError } from '../../../base/error.js';
 import { canonicalBytes } from '../../../base/json/canonicalize.js';
 import { decodeSourceJson, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
-import { checkOptions, type OptionTypes } from '../../../base/options.js';
+import { checkOptions, describeValue, type OptionTypes } from '../../../base/options.js';
 import { sha256Digest } from '../../../base/value/digest.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
 import type { CallName, CallOutcome, Gate, GateCall } from '../../../gate/gate.js';
@@ -27,11 +27,11 @@ export interface GateStagesOptions {
   readonly principal?: string | ((event: PipelineEvent) => string) | undefined;
   /** The most that a call may use, by unit. Default: one call. */
   readonly reserve?: ((event: PipelineEvent, working: FrozenObject) => AmountsByUnit | undefined) | undefined;
-  /** How long a call waits for an approver, in milliseconds. Within the pipeline's time for a handler. Default 0. */
+  /** How long a call waits for an approver, in milliseconds: less than 585,000. Default 0. */
   readonly waitMs?: number | undefined;
   /** The part of a grant that a subagent receives when its start is allowed. Default: none. */
   readonly delegate?: ((event: PipelineEvent) => DelegateOptions | undefined) | undefined;
-  /** How long a decision may take, in milliseconds. Default: the pipeline's time for a handler. */
+  /** How long a decision may take, in milliseconds. Default: 15,000 more than `waitMs`, without which the pipeline's time. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -42,6 +42,9 @@ const OPTION_TYPES: OptionTypes<GateStagesOptions> = {
   delegate: 'function',
   timeoutMs: 'number',
 };
+
+/** What a decision may take besides waiting, in milliseconds. */
+const MORE_MS = 15_000;
 
 /** What a stage decides on: a tool, and its parameters. */
 interface Asked {
@@ -97,9 +100,11 @@ const ENDING: Readonly<Record<string, Read>> = {
  * were allowed is recorded as `Gate.settle` says.
  *
  * Parameters that the gate's advisers would rewrite are denied, as a veto changes nothing. The gate stays the caller's to close.
- * @throws TypeError for malformed options
+ * @throws TypeError for anything but a gate, and for malformed options
  */
 export function gateStages(gate: Gate, options: GateStagesOptions = {}): StageGate {
+  if (typeof (gate as Gate | undefined)?.decide !== 'function')
+    throw new TypeError(`gateStages: expected a gate, found ${describeValue(gate)}`);
   checkOptions('gateStages', options, OPTION_TYPES);
   return new GateStages(gate, options);
 }
@@ -113,7 +118,8 @@ class GateStages implements StageGate {
   constructor(gate: Gate, options: GateStagesOptions) {
     this.#gate = gate;
     this.#options = options;
-    const { timeoutMs } = options;
+    const { waitMs } = options;
+    const { timeoutMs = waitMs === undefined ? undefined : waitMs + MORE_MS } = options;
     const own = defined({ timeoutMs });
     const deciding = Object.entries(DECIDING).map(([stage, read]) =>
       asLast({

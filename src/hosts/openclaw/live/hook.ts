@@ -8,6 +8,7 @@ import { types } from 'node:util';
 import { printable } from '../../../base/bytes/printable.js';
 import { defined } from '../../../base/defined.js';
 import { NorthrootError } from '../../../base/error.js';
+import { describeValue } from '../../../base/options.js';
 import { FAMILIES_OF_HOOKS, type HandlerClass, PIPELINE_FAMILIES } from '../families.js';
 import { forgetOldest } from '../stage-rules.js';
 import { asyncHandler, type Contribution, type StageHandler } from './contribution.js';
@@ -107,13 +108,15 @@ const MAX_REMEMBERED = 1_000;
  * The contributions that a hook's handler is. Each hook goes to the stages that the mapping names; `before_agent_start` to two, for which it
  * is called once in a run. `block`, `cancel` and `requireApproval` are vetoes, other returned members are patches.
  *
- * @throws NorthrootError `HOOK_UNKNOWN`: the mapping has no such hook; `ASYNC_IN_SYNC_STAGE`
+ * @throws NorthrootError `HOOK_UNKNOWN`: the mapping has no such hook; `ASYNC_IN_SYNC_STAGE`; TypeError for a handler that is no function
  */
 export function fromHook(given: HookContribution): Contribution[] {
   const { hook, handler, contributionId, extensionId, ...rest } = given;
   const families = FAMILIES_OF_HOOKS.get(hook);
   if (families === undefined)
     throw new NorthrootError('HOOK_UNKNOWN', `no stage is known for the hook ${printable(hook, 80)}`);
+  if (typeof handler !== 'function')
+    throw new TypeError(`fromHook: handler: expected a function, found ${describeValue(handler)}`);
   const calls = new Map<string, unknown>();
   return families.flatMap((stage) => {
     if (PIPELINE_FAMILIES.get(stage)?.mode === 'sync-sequential' && types.isAsyncFunction(handler))

@@ -37,6 +37,7 @@ import {
   type EventInit,
   type FrozenJson,
   type FrozenObject,
+  keyOfId,
   type PipelineEvent,
   subjectOfEvent,
 } from './event.js';
@@ -235,11 +236,12 @@ export class Pipeline {
    * @throws as {@link Pipeline.run}; NorthrootError `MODE_WRONG` for any other stage
    */
   runSync(event: EventInit, input: StageInput = {}): StageOutcome {
-    const { family } = event;
+    const made = createEvent(event);
+    const { family } = made;
     const mode = PIPELINE_FAMILIES.has(family) ? this.#rules.get(family)?.mode : 'sync-sequential';
     if (mode !== 'sync-sequential')
       throw new NorthrootError('MODE_WRONG', `the stage ${family} does not run synchronously`);
-    return this.#runSync(this.#begin(event, input));
+    return this.#runSync(this.#begin(made, input));
   }
 
   #runSync(stage: Stage): StageOutcome {
@@ -263,16 +265,17 @@ export class Pipeline {
       : ruleOf(family, this.#rules);
     const stage = new Stage(event, rule, this.#contributions.get(family) ?? [], input);
     const digest = digestOfEvent(event);
-    const known = this.#events.get(eventId);
+    const id = keyOfId(eventId);
+    const known = this.#events.get(id);
     if (known !== undefined && known !== digest)
       throw new NorthrootError('EVENT_CHANGED', 'an event of that id was another one');
     if (known === undefined) {
       if (
         correlationId !== null &&
-        this.#followers.follow(family, correlationId, subjectOfEvent(event)) !== undefined
+        this.#followers.follow(family, keyOfId(correlationId), subjectOfEvent(event)) !== undefined
       )
         throw new NorthrootError('FOLLOWS_CANCEL', `${family} follows a stage that was cancelled`);
-      this.#events.set(eventId, digest);
+      this.#events.set(id, digest);
       forgetOldest(this.#events, MAX_REMEMBERED);
       this.#record(event, event);
     }
@@ -282,16 +285,12 @@ export class Pipeline {
   async #handle(stage: Stage, registered: Registered, place: number): Promise<void> {
     if (stage.isOver) return stage.skip(registered, place);
     const startedAt = performance.now();
-    const controller = new AbortController();
+    const { view, abort } = viewOf(stage);
     const isInside: Running = { isActive: true, pipeline: this, within: running.getStore() };
     try {
       const working = stage.working;
-      const returned = running.run(isInside, () =>
-        registered.handler(stage.event, working, stage.viewOf(controller.signal)),
-      );
-      const given = isThenable(returned)
-        ? await within(returned, registered.timeoutMs, controller)
-        : returned;
+      const returned = running.run(isInside, () => callOf(registered, stage.event, working, view));
+      const given = isThenable(returned) ? await within(returned, registered.timeoutMs, abort) : returned;
       this.#apply(stage, registered, place, working, startedAt, given);
     } catch (cause) {
       this.#fail(stage, registered, place, startedAt, faultOf(cause));
@@ -307,7 +306,7 @@ export class Pipeline {
     try {
       const working = stage.working;
       const returned = running.run(isInside, () =>
-        registered.handler(stage.event, working, stage.viewOf(NEVER)),
+        callOf(registered, stage.event, working, viewOf(stage).view),
       );
       if (isThenable(returned)) {
         // Nobody waits for it: that it fails later must not end the process.
@@ -379,7 +378,7 @@ export class Pipeline {
     if (event.correlationId !== null)
       this.#followers.ended(
         event.family,
-        event.correlationId,
+        keyOfId(event.correlationId),
         subjectOfEvent(event),
         true,
         decision === 'cancel',
@@ -478,8 +477,8 @@ class Stage {
     return this.#cancel !== undefined;
   }
 
-  viewOf(signal: AbortSignal): StageView {
-    return { stage: this.event.family, context: this.#shownContext, signal };
+  get context(): FrozenObject {
+    return this.#shownContext;
   }
 
   skip({ facts }: Registered, place: number): void {
@@ -569,8 +568,32 @@ function inputOf(input: object): ReturnType<typeof copyJson> {
 /** Of stages of which nothing says how they run: no handler runs in them. */
 const UNSPECIFIED: StageRule = { classes: [], mode: 'parallel' };
 
-/** The signal of handlers that are not waited for. */
-const NEVER = new AbortController().signal;
+/** Calls a handler, which has no `this`: it would be what the pipeline knows of it. */
+function callOf(
+  { handler }: Registered,
+  event: PipelineEvent,
+  working: FrozenObject,
+  view: StageView,
+): unknown {
+  return handler(event, working, view);
+}
+
+/** What a handler is told of its stage. Few look at the signal, and making one costs more than all else. */
+function viewOf({ event, context }: Stage): {
+  readonly view: StageView;
+  readonly abort: (reason: HandlerFault) => void;
+} {
+  let controller: AbortController | undefined;
+  const made = (): AbortController => (controller ??= new AbortController());
+  const view = {
+    stage: event.family,
+    context,
+    get signal() {
+      return made().signal;
+    },
+  };
+  return { view, abort: (reason) => made().abort(reason) };
+}
 
 /** The rules of all stages that have one. */
 function rulesWith(stages: Readonly<Record<string, StageRule>>): ReadonlyMap<string, StageRule> {
@@ -610,14 +633,14 @@ function isClasses(value: unknown): value is readonly HandlerClass[] {
 async function within(
   returned: PromiseLike<unknown>,
   timeoutMs: number,
-  controller: AbortController,
+  abort: (reason: HandlerFault) => void,
 ): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       const fault = new HandlerFault('HANDLER_TIMEOUT', `took longer than ${timeoutMs} ms`);
       reject(fault);
-      controller.abort(fault);
+      abort(fault);
     }, timeoutMs);
   });
   try {
