@@ -19,9 +19,9 @@ import { amountsOf, byteSize, collect, listenAddress, principalId, repeatable, s
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
-import { aborted } from './serving.js';
+import { aborted, type SettleAfterChoice, settleAfterOptions, withSettleAfter } from './serving.js';
 
-interface McpCommandOptions extends DecidingChoice, AdviserChoice {
+interface McpCommandOptions extends DecidingChoice, AdviserChoice, SettleAfterChoice {
   readonly server?: string;
   readonly gate?: boolean;
   readonly principal: string;
@@ -108,7 +108,7 @@ export function addMcp(program: Command, run: Run): void {
       ),
     )
     .addHelpText('after', NOTES);
-  withDeciding(withAdvisers(command)).action(
+  withDeciding(withSettleAfter(withAdvisers(command))).action(
     (ledger: string, server: readonly string[], options: McpCommandOptions) =>
       run((context) =>
         options.gate === true
@@ -302,6 +302,9 @@ async function openGate(context: Context, path: string, options: McpCommandOptio
     honourImported: options.honourImported,
     advisers: await advisersOf(options),
     coverage: 'proxy',
+    ...settleAfterOptions(options, ({ tool }) =>
+      terminal.say(`northroot: how ${printable(tool, 128)} ended was not seen: settled as unknown`),
+    ),
     principalId: options.principal,
     ...defined({ trust, attach: options.attach, shadow: options.shadow, ttlMs: options.ttl }),
   });
