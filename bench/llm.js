@@ -1,6 +1,6 @@
 /**
- * What a proxy for models costs beside a plain reverse proxy of Node: time to the first byte, streams at once, memory of a long stream.
- * `node bench/llm.js [--calls 200] [--streams 64] [--megabytes 1024]`, after a build.
+ * What a proxy for models costs beside a plain reverse proxy of Node: time to the first byte and to the last, streams at once, flat out and at
+ * the pace of a model, memory of a long stream. `node bench/llm.js [--calls 200] [--streams 64] [--megabytes 1024]`, after a build.
  */
 
 import { spawn } from 'node:child_process';
@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setInterval } from 'node:timers';
+import { clearInterval, setInterval } from 'node:timers';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
@@ -62,7 +62,10 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 10, completion_tokens: 20 },
 });
 
-/** The query says how many megabytes of events come. */
+const PACE_MS = 20;
+const PACED_EVENTS = 100;
+
+/** The user says how many megabytes of events come, or that they come at a pace, each with the time at which it was sent. */
 function serveUpstream() {
   return createServer((asked, response) => {
     const chunks = [];
@@ -75,6 +78,20 @@ function serveUpstream() {
         return;
       }
       response.setHeader('Content-Type', 'text/event-stream');
+      if (user === 'paced') {
+        let count = 0;
+        const timer = setInterval(() => {
+          count += 1;
+          const content = `${performance.timeOrigin + performance.now()} `;
+          if (count <= PACED_EVENTS)
+            response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`);
+          else {
+            clearInterval(timer);
+            response.end(LAST);
+          }
+        }, PACE_MS);
+        return;
+      }
       const block = Buffer.from(PIECE.repeat(Math.ceil(65_536 / PIECE.length)));
       let left = Number(user) * 1_048_576;
       const next = () => {
@@ -171,7 +188,7 @@ if (values.role !== undefined) {
 
 async function measure(plain, guarded) {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  const call = (url, stream, megabytes = 0) =>
+  const call = (url, stream, megabytes = 0, onData = () => undefined) =>
     new Promise((resolve, reject) => {
       const began = performance.now();
       let first;
@@ -184,6 +201,7 @@ async function measure(plain, guarded) {
           answer.on('data', (chunk) => {
             first ??= performance.now() - began;
             bytes += chunk.length;
+            onData(chunk);
           });
           answer.on('end', () => resolve({ first, bytes, ms: performance.now() - began }));
           answer.on('error', reject);
@@ -204,15 +222,20 @@ async function measure(plain, guarded) {
   const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
   for (const stream of [false, true]) {
     const times = { plain: [], guarded: [] };
+    const wholes = { plain: [], guarded: [] };
     for (let n = 0; n < Number(values.calls) + 20; n += 1)
       for (const [name, { url }] of Object.entries({ plain, guarded })) {
-        const { first } = await call(url, stream);
-        if (n >= 20) times[name].push(first);
+        const { first, ms } = await call(url, stream);
+        if (n < 20) continue;
+        times[name].push(first);
+        wholes[name].push(ms);
       }
-    const [a, b] = [median(times.plain), median(times.guarded)];
-    console.log(
-      `first byte, ${stream ? 'streamed' : 'whole'}: plain ${a.toFixed(2)} ms, guarded ${b.toFixed(2)} ms, +${(b - a).toFixed(2)} ms`,
-    );
+    for (const [what, found] of Object.entries({ first: times, last: wholes })) {
+      const [a, b] = [median(found.plain), median(found.guarded)];
+      console.log(
+        `${what} byte, ${stream ? 'streamed' : 'whole'}: plain ${a.toFixed(2)} ms, guarded ${b.toFixed(2)} ms, +${(b - a).toFixed(2)} ms`,
+      );
+    }
   }
   const rates = { plain: [], guarded: [] };
   for (let round = 0; round < 3; round += 1)
@@ -225,6 +248,18 @@ async function measure(plain, guarded) {
   const [p, g] = [Math.max(...rates.plain), Math.max(...rates.guarded)];
   console.log(
     `${values.streams} streams: plain ${p.toFixed(0)} MB/s, guarded ${g.toFixed(0)} MB/s, ${(g / p).toFixed(2)} times`,
+  );
+  const delays = { plain: [], guarded: [] };
+  for (const [name, { url }] of Object.entries({ plain, guarded })) {
+    const onData = (chunk) => {
+      const now = performance.timeOrigin + performance.now();
+      for (const [, sent] of String(chunk).matchAll(/"content":"([\d.]+) "/g)) delays[name].push(now - sent);
+    };
+    await Promise.all(Array.from({ length: Number(values.streams) }, () => call(url, true, 'paced', onData)));
+  }
+  const of = (list, q) => list.sort((a, b) => a - b)[Math.floor(q * list.length)].toFixed(1);
+  console.log(
+    `${values.streams} streams of ${1_000 / PACE_MS} events a second: an event takes ${of(delays.plain, 0.5)} ms plain (p99 ${of(delays.plain, 0.99)}), ${of(delays.guarded, 0.5)} ms guarded (p99 ${of(delays.guarded, 0.99)})`,
   );
   const before = await rssOf(guarded.child);
   const { bytes, ms } = await call(guarded.url, true, Number(values.megabytes));

@@ -21,9 +21,9 @@ import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 import { findKernelOption, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
-import { aborted } from './serving.js';
+import { aborted, type SettleAfterChoice, settleAfterOptions, withSettleAfter } from './serving.js';
 
-interface McpCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice {
+interface McpCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice, SettleAfterChoice {
   readonly server?: string;
   readonly gate?: boolean;
   readonly serveTools?: boolean;
@@ -114,7 +114,7 @@ export function addMcp(program: Command, run: Run): void {
     )
     .addHelpText('after', NOTES);
   withKernel(command, 'with --serve-tools: ');
-  withDeciding(withAdvisers(command)).action(
+  withDeciding(withSettleAfter(withAdvisers(command))).action(
     (ledger: string, server: readonly string[], options: McpCommandOptions) =>
       run((context) => {
         refuseStray(options);
@@ -379,6 +379,9 @@ async function openGate(
     honourImported: options.honourImported,
     advisers: await advisersOf(options),
     coverage,
+    ...settleAfterOptions(options, ({ tool }) =>
+      terminal.say(`northroot: how ${printable(tool, 128)} ended was not seen: settled as unknown`),
+    ),
     principalId: options.principal,
     ...defined({ trust, attach: options.attach, shadow: options.shadow, ttlMs: options.ttl }),
   });

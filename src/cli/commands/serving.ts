@@ -15,31 +15,42 @@ export const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
 
 /** What becomes of calls that killed processes began. */
-export interface SettlingChoice {
+export interface SettleAfterChoice {
   readonly settleAfter?: number;
+}
+
+export interface SettlingChoice extends SettleAfterChoice {
   readonly log: boolean;
 }
 
-/** Adds the option of {@link SettlingChoice}, and that of the log. */
-export function withSettling(command: Command): Command {
-  return command
-    .option(
-      '--settle-after <span>',
-      'when calls that killed processes began are settled as unknown: so long after their end, or never (default: 1h)',
-      spanOrNever,
-    )
-    .option('--no-log', 'write no line per request');
+/** Adds the option of {@link SettleAfterChoice}. */
+export function withSettleAfter(command: Command): Command {
+  return command.option(
+    '--settle-after <span>',
+    'when calls that killed processes began are settled as unknown: so long after their end, or never (default: 1h)',
+    spanOrNever,
+  );
 }
 
+/** Adds the options of {@link SettlingChoice}. */
+export function withSettling(command: Command): Command {
+  return withSettleAfter(command).option('--no-log', 'write no line per request');
+}
+
+type Settling = Pick<GateOptions, 'settleAfterMs' | 'onOverdue'>;
+
 /** For `Gate.open`. */
-export function settlingOptions(
-  terminal: Terminal,
-  { settleAfter = DEFAULT_SETTLE_AFTER_MS, log }: SettlingChoice,
-): Pick<GateOptions, 'settleAfterMs' | 'onOverdue'> {
-  return {
-    settleAfterMs: settleAfter,
-    onOverdue: log ? (call) => logEvent(terminal, overdueEvent(call)) : undefined,
-  };
+export function settleAfterOptions(
+  { settleAfter = DEFAULT_SETTLE_AFTER_MS }: SettleAfterChoice,
+  onOverdue: Settling['onOverdue'],
+): Settling {
+  return { settleAfterMs: settleAfter, onOverdue };
+}
+
+/** Likewise, with a line of the log for each. */
+export function settlingOptions(terminal: Terminal, choice: SettlingChoice): Settling {
+  const log = (call: OverdueCall): void => logEvent(terminal, overdueEvent(call));
+  return settleAfterOptions(choice, choice.log ? log : undefined);
 }
 
 function overdueEvent({ recorded, principal, tool, authorization, expires }: OverdueCall): object {

@@ -3,6 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import type { ModelRequest } from './model-api.js';
 import type { Picks } from './json-picker.js';
+import type { TextPath } from './piece-template.js';
 
 /** How the answers of an API are read. */
 export interface AnswerForm {
@@ -14,6 +15,11 @@ export interface AnswerForm {
   readonly eventPicks: Picks;
   /** An event of an answer in pieces; `data` is undefined for `[DONE]`. */
   readonly onEvent: (notes: AnswerNotes, event: string, data: JsonObject | undefined) => void;
+  /**
+   * Where the text is of an event that does nothing but add text: to take it in again, with another text, adds that text and changes nothing
+   * else. Undefined for all other events.
+   */
+  readonly textOf?: ((data: JsonObject) => TextPath | undefined) | undefined;
 }
 
 /** Collected while an answer passes. */

@@ -52,7 +52,15 @@ export const MESSAGES_ANSWER: AnswerForm = {
       default:
     }
   },
+  textOf: (data) => {
+    const delta = memberOf(data, 'delta');
+    if (memberOf(data, 'type') !== 'content_block_delta' || !isJsonObject(delta)) return undefined;
+    const name = DELTA_TEXTS.find((each) => typeof memberOf(delta, each) === 'string');
+    return name === undefined ? undefined : ['delta', name];
+  },
 };
+
+const DELTA_TEXTS = ['text', 'thinking', 'partial_json'];
 
 function setUsage(notes: AnswerNotes, usage: unknown): void {
   notes.addUsage(usage);

@@ -35,7 +35,23 @@ export const CHAT_ANSWER: AnswerForm = {
       if (notes.finishedChoices.size >= notes.request.choices) notes.isEnded = true;
     }
   },
+  textOf: (data) => {
+    const choices = memberOf(data, 'choices');
+    const [choice, ...others] = Array.isArray(choices) ? choices : [];
+    // Usage that comes twice is told of; an end is the end of one choice.
+    const isMore = memberOf(data, 'usage') !== undefined || memberOf(data, 'error') !== undefined;
+    if (isMore || others.length > 0 || choice === undefined || !isJsonObject(choice)) return undefined;
+    if (memberOf(choice, 'finish_reason') !== undefined) return undefined;
+    const delta = memberOf(choice, 'delta');
+    if (delta === undefined)
+      return typeof memberOf(choice, 'text') === 'string' ? ['choices', 0, 'text'] : undefined;
+    if (!isJsonObject(delta)) return undefined;
+    const name = DELTA_TEXTS.find((each) => typeof memberOf(delta, each) === 'string');
+    return name === undefined ? undefined : ['choices', 0, 'delta', name];
+  },
 };
+
+const DELTA_TEXTS = ['content', 'reasoning_content', 'reasoning', 'refusal'];
 
 export const EMBEDDINGS_ANSWER: AnswerForm = {
   picks: { values: COMMON },
@@ -96,6 +112,11 @@ export const RESPONSES_ANSWER: AnswerForm = {
     notes.isEnded = true;
     const output = memberOf(response, 'output');
     if (Array.isArray(output)) recountItems(notes, output.filter(isJsonObject));
+  },
+  textOf: (data) => {
+    const [type, delta] = [memberOf(data, 'type'), memberOf(data, 'delta')];
+    const isPiece = typeof type === 'string' && type.endsWith('.delta') && typeof delta === 'string';
+    return isPiece && memberOf(data, 'response') === undefined ? ['delta'] : undefined;
   },
 };
 

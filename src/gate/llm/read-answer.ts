@@ -21,6 +21,7 @@ import {
   STORED_ANSWER,
 } from './openai-answers.js';
 import { memberOf } from './content.js';
+import { PieceTemplates } from './piece-template.js';
 
 const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
   'openai-chat': CHAT_ANSWER,
@@ -47,6 +48,9 @@ const MAX_PARSED_BYTES = 256 * 1024;
 /** An answer in one piece of fewer bytes may have no text in it. */
 const MAX_EMPTY_BYTES = 1_024;
 
+/** How events mostly end. Where others do, several are read at once. */
+const EVENT_ENDS = ['\n\n', '\n\r\n'];
+
 /** APIs whose answers may be other than JSON and events. */
 const ANY_CONTENT: ReadonlySet<ModelApi> = new Set(['openai-audio', 'openai-batches', 'openai-files']);
 
@@ -59,24 +63,68 @@ export class AnswerReader {
   readonly #notes: AnswerNotes;
   readonly #events: EventStreamReader | undefined;
   readonly #json: JsonPicker | undefined;
+  readonly #pieces: PieceTemplates | undefined;
   #isUnread = false;
   #arePicksRead = false;
 
-  /** @param contentType - Of the answer's head; decides how it is read, whatever was asked for */
-  constructor(request: ModelRequest, status: number, contentType: string | undefined) {
+  /**
+   * @param contentType - Of the answer's head; decides how it is read, whatever was asked for
+   * @param isFast - False reads each event in full, which finds the same
+   */
+  constructor(request: ModelRequest, status: number, contentType: string | undefined, isFast = true) {
     this.#status = status;
     this.#form = FORMS[request.api];
     this.#notes = new AnswerNotes(request);
     const [type = ''] = (contentType ?? '').split(';', 1);
     const essence = type.trim().toLowerCase();
-    if (essence === 'text/event-stream') this.#events = new EventStreamReader();
-    else if (/^application\/(?:[^;]+\+)?json$/.test(essence)) this.#json = new JsonPicker(this.#form.picks);
+    const { textOf } = this.#form;
+    if (essence === 'text/event-stream') {
+      this.#events = new EventStreamReader();
+      if (isFast && textOf !== undefined) this.#pieces = new PieceTemplates(textOf);
+    }
+    if (/^application\/(?:[^;]+\+)?json$/.test(essence)) this.#json = new JsonPicker(this.#form.picks);
   }
 
   push(chunk: Uint8Array): void {
     this.#json?.push(chunk);
     if (this.#json?.isWhole === true) this.#takePicks();
-    for (const event of this.#events?.push(chunk) ?? []) this.#readEvent(event);
+    if (this.#events !== undefined && this.#pieces !== undefined)
+      this.#readPieces(this.#events, this.#pieces, chunk);
+    else for (const event of this.#events?.push(chunk) ?? []) this.#readEvent(event);
+  }
+
+  /** Events that are like those before are not read. */
+  #readPieces(events: EventStreamReader, pieces: PieceTemplates, chunk: Uint8Array): void {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
+    const notes = this.#notes;
+    let at = 0;
+    const ends = EVENT_ENDS.map((text) => ({ text, at: -1 }));
+    while (at < bytes.length) {
+      const isBetween = events.isBetween;
+      const found = isBetween ? pieces.match(bytes, at) : undefined;
+      if (found !== undefined) {
+        notes.addOutputBytes(found.output);
+        at = found.end;
+        continue;
+      }
+      // One at a time, to learn from it.
+      let end = bytes.length;
+      for (const each of ends) {
+        if (each.at < at) {
+          const place = bytes.indexOf(each.text, at);
+          each.at = place < 0 ? Infinity : place;
+        }
+        end = Math.min(end, each.at + each.text.length);
+      }
+      const before = notes.outputBytes;
+      const raw = bytes.subarray(at, end);
+      const [event, ...others] = events.push(raw);
+      if (event !== undefined) this.#readEvent(event);
+      for (const other of others) this.#readEvent(other);
+      const isAlone = event !== undefined && others.length === 0 && isBetween && events.isBetween;
+      if (isAlone) pieces.learn(raw, event, notes.outputBytes - before);
+      at = end;
+    }
   }
 
   /**

@@ -46,6 +46,12 @@ export class EventStreamReader {
     return this.#skipped;
   }
 
+  /** Whether the last byte ended an event, so that the next one begins another line of the stream. */
+  get isBetween(): boolean {
+    const isFresh = !this.#isFirstLine && !this.#isAfterReturn && !this.#isTooLong;
+    return isFresh && this.#line.length === 0 && this.#size() === 0;
+  }
+
   /** The events that end within this chunk, in order. */
   push(chunk: Uint8Array): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];

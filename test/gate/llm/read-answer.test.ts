@@ -42,8 +42,18 @@ function read(request: ModelRequest, text: string, given: Given = {}): ModelAnsw
     sizes = [],
     isBroken = false,
   } = given;
+  const fast = readBy(new AnswerReader(request, status, type), text, sizes, isBroken);
+  expect(readBy(new AnswerReader(request, status, type, false), text, sizes, isBroken)).toEqual(fast);
+  return fast;
+}
+
+function readBy(
+  reader: AnswerReader,
+  text: string,
+  sizes: readonly number[],
+  isBroken: boolean,
+): ModelAnswer {
   const bytes = Buffer.from(text);
-  const reader = new AnswerReader(request, status, type);
   for (let at = 0, n = 0; at < bytes.length; n += 1) {
     const size = sizes.length === 0 ? bytes.length : (sizes[n % sizes.length] ?? 1);
     const chunk = Buffer.from(bytes.subarray(at, at + size));

@@ -281,6 +281,23 @@ describe('northroot mcp', () => {
     await end(other, 0);
   });
 
+  it('settles the calls of a killed one as unknown, after their end', async () => {
+    const ledger = makeLedger();
+    const killed = start(ledger, ['--ttl', '1s']);
+    await killed.say(call(1, 'hold'));
+    await expect.poll(seen, WAIT).toContain('tools/call hold');
+    killed.running.kill('SIGKILL');
+    await killed.running.end();
+    const other = start(ledger, ['--settle-after', '1s']);
+    await other.say(call(1, 'echo'));
+    await other.answer(1);
+    await expect.poll(() => story(ledger), WAIT).toContain('unknown');
+    await end(other, 0);
+    expect(other.running.stderr).toContain('mcp.s.hold');
+    expect(story(ledger).sort()).toEqual(['allow', 'allow', 'success', 'unknown']);
+    expect(shop.run(['mcp', ledger, '--server', 's', '--settle-after', 'soon', '--', 'true']).status).toBe(2);
+  });
+
   it('denies every call where there is no ledger, or forwards them where it is told to', async () => {
     const closed = start('none.jsonl');
     await closed.say({ jsonrpc: '2.0', id: 0, method: 'ping' }, call(1, 'echo'));
