@@ -180,8 +180,13 @@ describe('imports', () => {
     const folders = readdirSync(new URL('../../src/hosts/', import.meta.url), { withFileTypes: true });
     const hosts = folders.filter((entry) => entry.isDirectory() && entry.name !== 'shared');
     expect(hosts.length).toBeGreaterThan(0);
+    const registered = importsOf('hosts/shared/registry.ts').map(({ to }) => to);
     for (const { name } of hosts) {
-      expect(importsOf('hosts/shared/registry.ts').map(({ to }) => to)).toContain(`hosts/${name}/index.ts`);
+      const index = `hosts/${name}/index.ts`;
+      // What only stands live in a host's path is no part of the registry.
+      const own = [index, `hosts/${name}/${name}.ts`].filter((file) => registered.includes(file));
+      expect(own, name).toHaveLength(1);
+      expect([index, ...importsOf(index).map(({ to }) => to)]).toContain(own[0]);
     }
   });
 
