@@ -183,7 +183,7 @@ describe('imports', () => {
     const registered = importsOf('hosts/shared/registry.ts').map(({ to }) => to);
     for (const { name } of hosts) {
       const index = `hosts/${name}/index.ts`;
-      // What only stands live in a host's path is no part of the registry.
+      // The codec alone is registered where `index.ts` has more.
       const own = [index, `hosts/${name}/${name}.ts`].filter((file) => registered.includes(file));
       expect(own, name).toHaveLength(1);
       expect([index, ...importsOf(index).map(({ to }) => to)]).toContain(own[0]);
