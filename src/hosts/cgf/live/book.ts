@@ -143,6 +143,7 @@ export class Book {
   /** Keys by authorization. */
   readonly #keys = new Map<string, string>();
   readonly #closing = new AbortController();
+  #hasFailed = false;
 
   /** @param isPlain - As the face: what a DEFER is answered as */
   constructor(ledger: LiveLedger, isPlain: boolean) {
@@ -150,11 +151,16 @@ export class Book {
     this.#isPlain = isPlain;
     void this.#follow();
     this.ready = this.#readBack();
-    this.ready.catch(() => undefined);
+    this.ready.catch(() => (this.#hasFailed = true));
   }
 
   close(): void {
     this.#closing.abort();
+  }
+
+  /** Whether the ledger could not be read: another one has to try again. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   get size(): number {

@@ -74,9 +74,9 @@ export class Desk {
     this.#contents = options.attach && ledger.isInFiles ? new ContentFolder(ledger.path) : undefined;
   }
 
-  /** Whether it is of this gate. */
+  /** Whether it is of this gate, and can go on. */
   isOf(gate: Gate): boolean {
-    return this.#gate === gate;
+    return this.#gate === gate && !this.book.hasFailed;
   }
 
   /**
