@@ -54,6 +54,19 @@ describe('an adviser', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('of one call is asked after those of the gate, about that call alone', async () => {
+    const place = memoryPlace();
+    const { gate } = await openGate(place, BOUNDS, { advisers: [says({ effect: 'permit' })] });
+    const own = [says({ effect: 'deny', code: 'NOT_NOW' }, 'own')];
+    expect(await gate.decide({ ...READ, advisers: own })).toMatchObject({ effect: 'deny', code: 'NOT_NOW' });
+    expect(decisionOf(place.events().at(-1)).checks.slice(1, 3)).toEqual([
+      { check: 'adviser:one', result: 'pass', code: 'PERMITTED' },
+      { check: 'adviser:own', result: 'fail', code: 'NOT_NOW' },
+    ]);
+    expect((await gate.decide({ ...READ, ref: 'c2' })).effect).toBe('allow');
+    await expect(gate.decide({ ...READ, ref: 'c3', advisers: [says({})] })).rejects.toThrow(RangeError);
+  });
+
   it('that rewrites decides which parameters are allowed, and what was asked for is recorded', async () => {
     const place = memoryPlace();
     const seen: unknown[] = [];

@@ -143,6 +143,7 @@ export class Book {
   /** Keys by authorization. */
   readonly #keys = new Map<string, string>();
   readonly #closing = new AbortController();
+  #hasFailed = false;
 
   /** @param isPlain - As the face: what a DEFER is answered as */
   constructor(ledger: LiveLedger, isPlain: boolean) {
@@ -150,27 +151,42 @@ export class Book {
     this.#isPlain = isPlain;
     void this.#follow();
     this.ready = this.#readBack();
-    this.ready.catch(() => undefined);
+    this.ready.catch(() => (this.#hasFailed = true));
   }
 
   close(): void {
     this.#closing.abort();
   }
 
+  /** Whether the ledger could not be read: another one has to try again. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
   get size(): number {
     return this.#known.size;
   }
 
+  /** What is in memory of a proposal. */
+  peek(proposalId: string): Known | undefined {
+    return this.#known.get(keyOfCall(undefined, proposalId));
+  }
+
+  /** The same, with what the ledger has read of other writers. */
+  async hear(proposalId: string): Promise<Known | undefined> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.peek(proposalId);
+  }
+
   /** What is known of a proposal, by other writers too. @param principal - Whose it would be */
   async find(proposalId: string, principal: string | undefined): Promise<Known | undefined> {
-    const key = keyOfCall(undefined, proposalId);
-    const found = this.#known.get(key);
+    const found = this.peek(proposalId);
     if (found !== undefined) return found;
+    const key = keyOfCall(undefined, proposalId);
     // It reads what others have appended, too.
     const { open, spent, released } =
       principal === undefined ? {} : await this.ledger.findCall(principal, key);
-    await new Promise((resolve) => setImmediate(resolve));
-    const told = this.#known.get(key);
+    const told = await this.hear(proposalId);
     const id = open?.authorizationId ?? spent ?? released;
     if (told !== undefined || id === undefined || !this.ledger.isInFiles) return told;
     return this.#readOld(id);
