@@ -218,14 +218,19 @@ async function delegateTo(
     .filter((pattern) => isToolPattern(pattern) && coversPattern(parent.tools, pattern));
   const tools = [...new Set([EXECUTION_TOOL, ...names, ...below])];
   const caps = { [USD]: maxCost, [STEPS]: maxSteps };
-  const { intent } = request;
+  const { executionId, requestHash, intent } = request;
   const { eventId } = await gate.ledger.delegate({
     to: adapter.principal,
     parent: parent.id,
     caps,
     tools,
     expires,
-    ...(intent === undefined ? {} : { intent }),
+    // Without its own name in it, it would be the same event as that of another execution of this moment.
+    intent: {
+      execution_id: executionId,
+      request_hash: requestHash,
+      ...(intent === undefined ? {} : { intent }),
+    },
   });
   const grant: KnownGrant = {
     id: eventId,
