@@ -13,6 +13,7 @@ const RUN = [
   'budget.md',
   'cgf.md',
   'ci.md',
+  'clasper.md',
   'coding-agents.md',
   'find-a-break.md',
   'gate.md',

@@ -77,16 +77,16 @@ export class HttpReader {
       ['POST', /^\/ops\/api\/adapters\/telemetry-key(?:\/[\w-]+)?$/, (call) => this.#telemetryKey(call)],
       ['POST', /^\/ops\/api\/policies(?:\/.*)?$/, (call) => this.#policy(call)],
       ['POST', /^\/api\/execution\/request$/, (call) => this.#request(call)],
-      ['GET', /^\/(?:ops\/)?api\/decisions\/([^/]+)$/, (call, match) => this.#poll(call, match[1]!)],
+      ['GET', /^\/(?:ops\/)?api\/decisions\/([^/]+)$/, (call, match) => this.#poll(call, idIn(match))],
       [
         'POST',
         /^\/(?:ops\/)?api\/decisions\/([^/]+)\/resolve$/,
-        (call, match) => this.#resolve(call, match[1]!),
+        (call, match) => this.#resolve(call, idIn(match)),
       ],
       [
         'POST',
         /^\/(?:ops\/)?api\/decisions\/([^/]+)\/consume$/,
-        (call, match) => this.#consume(call, match[1]!),
+        (call, match) => this.#consume(call, idIn(match)),
       ],
       ['POST', /^\/api\/governance\/tool\/authorize$/, (call) => this.#tool(call)],
       [
@@ -758,6 +758,15 @@ export class HttpReader {
       status,
       token,
     });
+  }
+}
+
+/** The id in a path, which may be written in percent signs. */
+function idIn([, part = '']: RegExpExecArray): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 

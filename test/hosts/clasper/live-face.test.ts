@@ -1,13 +1,18 @@
 /** The live face: what an adapter is told, and what the ledger then says. */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { formatQuantity } from '../../../src/base/value/quantity.js';
+import { serveGate } from '../../../src/gate/service/serve-gate.js';
+import { clasperFace } from '../../../src/hosts/clasper/index.js';
 import { stepHash } from '../../../src/hosts/clasper/steps.js';
 import {
   ADAPTER,
   authorize,
+  BOUNDS,
   claimsOf,
   COST,
   envelope,
+  executionRequest,
   HOST,
   type Json,
   live,
@@ -160,6 +165,14 @@ describe('an execution', () => {
       body: { allowed: true },
     });
     expect(await served.verdict()).toBe('ok');
+  });
+
+  it('is its own, however many are asked for at the same moment', async () => {
+    const moment = new Date().toISOString();
+    const { ask, verdict } = await live({}, BOUNDS, () => moment);
+    const ends = await Promise.all(Array.from({ length: 20 }, (_, n) => ask({ execution_id: `e${n}` })));
+    expect(ends.map(({ body }) => body['allowed'])).toEqual(Array<boolean>(20).fill(true));
+    expect(await verdict()).toBe('ok');
   });
 
   it('counts once against a limit of concurrency, and ends with its cost', async () => {
@@ -400,6 +413,28 @@ describe('telemetry that lies', () => {
   });
 });
 
+describe('what is reported late', () => {
+  it('is kept, and refunds nothing', async () => {
+    const served = await live();
+    await register(served.send);
+    await served.ask();
+    const jti = await jtiOf(served);
+    const open = served.gate.listOpen('exec1');
+    expect(open.map(({ tool }) => tool)).toEqual(['clasper.execution', 'filesystem.read']);
+    // As the gate does with what took longer than it may.
+    for (const { authorization, start } of open)
+      await served.gate.ledger.abandon(authorization, { start: start! });
+    expect(await report(served, 'cost', COST)).toMatchObject(OK);
+    expect(await report(served, 'cost', COST)).toMatchObject(DUPLICATE);
+    expect(await report(served, 'cost', { ...COST, cost_usd: 0.1 })).toMatchObject(refused(409, 'conflict'));
+    expect(await report(served, 'trace', trace(jti))).toMatchObject(OK);
+    expect(served.events().map(({ event_type: type }) => type)).toContain('x.clasper.late_report');
+    const { balances } = await served.gate.ledger.budget(served.grantId);
+    expect(balances.map(({ unit, left }) => [unit, formatQuantity(left)])).toEqual([['usd', '9.5']]);
+    expect(await served.verdict()).toBe('ok');
+  });
+});
+
 describe('hostile requests', () => {
   it.each([
     ['', 'invalid_json'],
@@ -429,12 +464,72 @@ describe('hostile requests', () => {
     expect(JSON.stringify(body)).not.toContain('SECRET');
   });
 
-  it('for keys and approvals need the service, not an adapter', async () => {
+  it('with any member something else are answered, and the ledger stays whole', async () => {
+    const served = await live({ signatures: 'warn' });
+    await register(served.send);
+    await served.ask();
+    const { payload } = envelope('cost', COST) as Json;
+    const bodies: Readonly<Record<string, object>> = {
+      '/adapters/register': { adapter_id: 'openclaw', display_name: 'O', risk_class: 'low', version: '1' },
+      '/api/execution/request': executionRequest(),
+      '/api/governance/tool/authorize': {
+        execution_id: 'exec1',
+        adapter_id: 'openclaw',
+        tool: 'filesystem.read',
+        requested_scope: {},
+      },
+      '/api/ingest/cost': payload,
+      '/api/ingest/metrics': envelope('metrics', METRICS),
+      '/api/ingest/trace': (envelope('trace', trace('x')) as Json)['payload'],
+    };
+    const odd = [
+      'null',
+      '-1',
+      '1e400',
+      '0.1234567890123456789',
+      '""',
+      '"\\ud800"',
+      '[[]]',
+      '{"a":1e999}',
+      '"\\u0000/:%"',
+    ];
+    for (const [path, body] of Object.entries(bodies))
+      for (const name of Object.keys(body))
+        for (const value of odd) {
+          const rest = JSON.stringify({ ...body, [name]: undefined }).slice(1);
+          const text = `{"${name}":${value},${rest}`;
+          const { status } = await served.send('POST', path, text);
+          expect(status, `${path} ${text}`).toBeLessThan(500);
+        }
+    expect(await served.verdict()).toBe('ok');
+  });
+
+  it('for keys and approvals are the service’s to allow, not an adapter’s', async () => {
+    const served = await live({ approveCapabilities: ['shell.*'] });
+    const { body } = await served.ask({ requested_capabilities: ['shell.exec'] });
+    const server = await serveGate({
+      gate: served.gate,
+      listen: { port: 0 },
+      faces: [clasperFace({ secrets: SECRETS })],
+    });
+    onTestFinished(() => server.close());
+    const ask = (path: string, what: object): Promise<number> =>
+      fetch(`${server.urls[0]}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-adapter-token': token() },
+        body: JSON.stringify(what),
+      }).then(({ status }) => status);
+    const resolve = `/api/decisions/${encodeURIComponent(body['decision_id'])}/resolve`;
+    expect(await ask(resolve, { action: 'approve', justification: 'because I say so' })).toBe(401);
+    expect(await ask('/ops/api/adapters/telemetry-key', { adapter_id: 'openclaw' })).toBe(401);
+    expect(await ask('/api/execution/request', executionRequest())).toBe(200);
+  });
+
+  it('cannot have the tool of executions authorized', async () => {
     const served = await live();
-    const { server } = served;
-    expect(server.urls).toHaveLength(1);
-    expect(await served.send('POST', '/ops/api/adapters/telemetry-key', { adapter_id: 'x' })).toMatchObject({
-      status: 400,
+    await served.ask();
+    expect(await authorize(served.send, { tool: 'clasper.execution' })).toMatchObject({
+      body: { decision: 'deny', reason: 'policy_denied' },
     });
   });
 });

@@ -46,8 +46,15 @@ function ask({ socket }: Service, path: string, body: object): Promise<Reply | u
 
 const request = (service: Service, more: object = {}): Promise<Reply | undefined> =>
   ask(service, '/api/execution/request', executionRequest(more));
-const reportCost = (service: Service): Promise<Reply | undefined> =>
-  ask(service, '/api/ingest/cost', REPORT);
+const reportCost = (service: Service): Promise<Reply | undefined> => ask(service, '/api/ingest/cost', REPORT);
+
+const authorizeTool = (service: Service, scope = '/x'): Promise<Reply | undefined> =>
+  ask(service, '/api/governance/tool/authorize', {
+    execution_id: 'exec1',
+    adapter_id: 'openclaw',
+    tool: 'filesystem.read',
+    requested_scope: { path: scope },
+  });
 
 /** The verdict, and what the tenant's grant has used and holds. */
 function accountOf(ledger: string): readonly string[] {
@@ -78,9 +85,22 @@ it('one execution that two services are asked for at once is one', async () => {
   const services = [await start(ledger), await start(ledger, ['--socket', 'both.sock'])];
   const ends = await Promise.all([...services, ...services].map((service) => request(service)));
   expect(ends.map((end) => end?.body['allowed'])).toContain(true);
+  for (const service of services)
+    expect(await authorizeTool(service)).toMatchObject({ body: { decision: 'allow' } });
   const reports = await Promise.all([...services, ...services].map(reportCost));
-  expect(reports.map((end) => end?.body['status']).sort()).toEqual(['duplicate', 'duplicate', 'duplicate', 'ok']);
+  expect(reports.map((end) => end?.body['status']).sort()).toEqual([
+    'duplicate',
+    'duplicate',
+    'duplicate',
+    'ok',
+  ]);
   for (const service of services) await service.stop();
+  const grants = eventsIn(shop, ledger, 'authorization').flatMap(({ decision, authorization }) =>
+    decision === 'allow' ? [(authorization as { grant_event_id?: { b64: string } }).grant_event_id?.b64] : [],
+  );
+  // The execution and both calls of tools are under one grant.
+  const counts = grants.map((id) => grants.filter((each) => each === id).length);
+  expect(Math.max(...counts)).toBeGreaterThanOrEqual(3);
   expect(accountOf(ledger)).toEqual(['ok', '0.25', '0']);
 });
 
@@ -133,12 +153,7 @@ it('secrets are in no log, no error and no record, and a recording has no signat
   const service = await start(ledger, ['--clasper-record', 'http.jsonl']);
   await request(service);
   await reportCost(service);
-  await ask(service, '/api/governance/tool/authorize', {
-    execution_id: 'exec1',
-    adapter_id: 'openclaw',
-    tool: 'filesystem.read',
-    requested_scope: { path: 'CONTENT' },
-  });
+  await authorizeTool(service, 'CONTENT');
   const { stderr, stdout } = await service.stop();
   const recording = shop.read('http.jsonl');
   const own = `${stderr}${stdout}${shop.read(ledger)}`;

@@ -3,6 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { stepHash } from '../../../src/hosts/clasper/steps.js';
+import { encodeUtf8 } from '../../../src/base/bytes/text.js';
+import { clasper, type Exchange, writeExchange } from '../../../src/hosts/clasper/index.js';
+import { reconcileLedger } from '../../../src/hosts/shared/reconcile.js';
+import { readSource } from '../../../src/hosts/shared/reconcile-sources.js';
+import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
+import { ledgerOf } from './kit.js';
 import { hasRecordings, recordedText } from '../recorded.js';
 import { claimsOf, type Json, live, resign, source } from './live-kit.js';
 
@@ -32,28 +38,34 @@ function comparable(status: number, body: Json | null): string {
   return [String(status), ...said].join(' ');
 }
 
-/** A trace with other tokens, its steps and its envelope hashed and signed again. */
-function withTokens(request: object | null, jtis: ReadonlyMap<string, string>, isTampered: boolean): object {
-  let text = JSON.stringify(request);
-  for (const [before, after] of jtis) text = text.replaceAll(before, after);
-  const edited = JSON.parse(text) as { readonly payload: { readonly trace: { readonly steps?: Step[] } } };
-  let before: string | null = null;
-  for (const step of isTampered ? [] : (edited.payload.trace.steps ?? [])) {
-    step.prev_step_hash = before;
+/** A request with other tokens and the time of the recording, hashed and signed again. */
+function rewritten(request: object | null, jtis: ReadonlyMap<string, string>, isTampered: boolean): unknown {
+  const before = JSON.stringify(request);
+  // The recorded adapter's clock was months behind.
+  let text = before.replaceAll('2026-02-06T14:12', '2026-11-21T20:07');
+  for (const [theirs, ours] of jtis) text = text.replaceAll(theirs, ours);
+  if (text === before) return request ?? undefined;
+  const edited = JSON.parse(text) as { readonly payload?: { readonly trace?: { readonly steps?: Step[] } } };
+  let last: string | null = null;
+  for (const step of isTampered ? [] : (edited.payload?.trace?.steps ?? [])) {
+    step.prev_step_hash = last;
     delete step.step_hash;
-    step.step_hash = before = stepHash(source(step), true);
+    step.step_hash = last = stepHash(source(step), true);
   }
-  return resign(edited as unknown as Json);
+  return edited.payload === undefined ? edited : resign(edited as unknown as Json);
 }
 
 /** `N: recorded -> answered` of each recorded request that is answered otherwise. */
-async function differences(compatible: boolean): Promise<string[]> {
+async function differences(
+  compatible: boolean,
+  onExchange: (exchange: Exchange) => Promise<void> = () => Promise.resolve(),
+): Promise<{ readonly found: string[]; readonly path: string }> {
   const lines = recordedText('clasper/run/http.jsonl').trimEnd().split('\n');
   expect(lines).toHaveLength(49);
   let ms = Date.parse('2026-11-21T20:07:19.800Z');
   const now = (): string => new Date((ms += 2)).toISOString();
-  const { send } = await live(
-    { signatures: 'warn', approveCapabilities: ['shell.exec'], compatible },
+  const { send, path: ledger } = await live(
+    { signatures: 'warn', approveCapabilities: ['shell.exec'], compatible, onExchange },
     {
       allowedTools: ['clasper.execution', 'filesystem.read', 'shell.exec', 'browser'],
       meterCaps: { usd: '100' },
@@ -73,9 +85,7 @@ async function differences(compatible: boolean): Promise<string[]> {
     const { 'x-decision-token': given, 'x-adapter-token': adapter = '' } = headers;
     const [mine = ''] = tokens.values();
     const decision = given === undefined || tokens.has(given) ? mine : `${mine.slice(0, -4)}AAAA`;
-    const isTrace = path === '/api/ingest/trace';
-    const body = isTrace ? withTokens(request, jtis, n === 44) : (request ?? undefined);
-    const reply = await send(method, own, body, {
+    const reply = await send(method, own, rewritten(request, jtis, n === 44), {
       'x-adapter-token': adapter,
       ...(given === undefined ? {} : { 'x-decision-token': decision }),
     });
@@ -86,7 +96,7 @@ async function differences(compatible: boolean): Promise<string[]> {
     const [theirs, ours] = [comparable(status, response), comparable(reply.status, reply.body)];
     if (theirs !== ours) found.push(`${n}: ${theirs} -> ${ours}`);
   }
-  return found;
+  return { found, path: ledger };
 }
 
 /** The rows of the table: numbers, what was recorded, what is answered. */
@@ -105,11 +115,31 @@ describe.skipIf(!hasRecordings)('the recorded requests', () => {
   it('are answered as the server did, but for the documented differences', async () => {
     const rows = documented();
     expect(rows).not.toHaveLength(0);
-    expect(await differences(false)).toEqual(rows);
+    expect((await differences(false)).found).toEqual(rows);
   });
 
   it('are answered as duplicates where conflicts are to be', async () => {
     const rows = documented().filter((row) => !row.includes('200 duplicate -> 409'));
-    expect(await differences(true)).toEqual(rows);
+    expect((await differences(true)).found).toEqual(rows);
+  });
+
+  it('leave a ledger with the verdict of an import of their recording, and reconcile finds both alike', async () => {
+    const lines: string[] = [];
+    const { path } = await differences(false, async (exchange) => {
+      lines.push(`${writeExchange(exchange)}\n`);
+      return Promise.resolve();
+    });
+    const recording = [{ name: 'http.jsonl', bytes: encodeUtf8(lines.join('')) }];
+    const reading = clasper.read(recording);
+    expect(reading.findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+    const { verdict } = await verifyLedger(path);
+    expect([verdict, (await ledgerOf(reading)).verdict]).toEqual(['ok', 'ok']);
+    const report = await reconcileLedger(path, [readSource(clasper, recording)]);
+    expect(report.verdict).toBe('ok');
+    expect(report.by_code).toEqual({ NOT_IN_SOURCES: expect.any(Number) as number });
+    // What a recording states as a grant: requests that were denied, that wait, or that reported nothing of themselves.
+    const alone = report.listed.filter(({ state }) => state === 'ledger_only');
+    expect(new Set(alone.map(({ tool }) => tool))).toEqual(new Set(['clasper.execution']));
+    expect(report.listed.filter(({ state }) => state === 'corroborated').length).toBeGreaterThan(3);
   });
 });

@@ -143,10 +143,13 @@ async function decideRequest(asked: Asked, request: Request): Promise<object> {
     }
     const asks = asksApproval(asked, request.capabilities);
     const grant = await delegateTo(asked, parent, request, limits, asks);
-    const decision = await decideUnder(asked, grant, request, asks);
-    if (isAllow(decision)) return toAllowed(request, grant);
+    const decision = await decideFirst(asked, grant, request, asks);
+    const own = book.execution(adapter.principal, costKeyOf(request.executionId))?.grantId ?? grant.id;
+    // Somebody else, asked at the same time, was first: what was delegated here is not needed.
+    if (own !== grant.id) await withdraw(asked, grant);
+    if (isAllow(decision)) return toAllowed(request, book.grant(own) ?? grant);
     if (isAsk(decision)) return waitFor(asked, request, grant, decision, asks);
-    await withdraw(asked, grant);
+    if (own === grant.id) await withdraw(asked, grant);
     return toDenied(request, decision.code, decision.reason ?? decision.code, parent);
   }
   const { parent, code, reason } = denied;
@@ -215,14 +218,19 @@ async function delegateTo(
     .filter((pattern) => isToolPattern(pattern) && coversPattern(parent.tools, pattern));
   const tools = [...new Set([EXECUTION_TOOL, ...names, ...below])];
   const caps = { [USD]: maxCost, [STEPS]: maxSteps };
-  const { intent } = request;
+  const { executionId, requestHash, intent } = request;
   const { eventId } = await gate.ledger.delegate({
     to: adapter.principal,
     parent: parent.id,
     caps,
     tools,
     expires,
-    ...(intent === undefined ? {} : { intent }),
+    // Without its own name in it, it would be the same event as that of another execution of this moment.
+    intent: {
+      execution_id: executionId,
+      request_hash: requestHash,
+      ...(intent === undefined ? {} : { intent }),
+    },
   });
   const grant: KnownGrant = {
     id: eventId,
@@ -234,6 +242,24 @@ async function delegateTo(
   };
   book.noteGrant(grant);
   return grant;
+}
+
+/** Decides on an execution that nobody knew of before. */
+async function decideFirst(
+  asked: Asked,
+  grant: KnownGrant,
+  request: Named,
+  asks: boolean,
+): Promise<GateDecision> {
+  try {
+    const decision = await decideUnder(asked, grant, request, asks);
+    if (decision.isRepeated) await asked.book.sync();
+    return decision;
+  } catch (error) {
+    if (!(error instanceof NorthrootError) || error.code !== 'REQUEST_CONFLICT') throw error;
+    await withdraw(asked, grant);
+    throw otherScope();
+  }
 }
 
 /** Reserves what the execution may cost, and begins it; of steps too where the tenant's grant bounds them. */
@@ -262,6 +288,7 @@ async function decideUnder(
       return steps;
     }
   }
+  if (decision.isRepeated) return decision;
   book.noteExecution(adapter.principal, costKeyOf(request.executionId), {
     grantId: grant.id,
     authorization: decision.authorization,
@@ -328,10 +355,13 @@ async function repeatAllowed(asked: Asked, request: Request, grantId: string): P
     const parent = asked.book.grant(grant.parentId ?? '');
     return toDenied(request, decision.code, decision.reason ?? decision.code, parent);
   } catch (error) {
-    if (error instanceof NorthrootError && error.code === 'REQUEST_CONFLICT')
-      throw new Refusal(409, 'Execution already requested with another scope', 'execution_conflict');
+    if (error instanceof NorthrootError && error.code === 'REQUEST_CONFLICT') throw otherScope();
     throw error;
   }
+}
+
+function otherScope(): Refusal {
+  return new Refusal(409, 'Execution already requested with another scope', 'execution_conflict');
 }
 
 /** What was delegated for an execution that may not run holds nothing; nobody is to act under it. */
@@ -482,10 +512,20 @@ async function stateOf(
 ): Promise<DecisionState> {
   const { gate, book } = own;
   const principal = adapterPrincipal(decision.tenant, decision.adapterId);
-  const execution = book.execution(principal, costKeyOf(decision.executionId));
-  if (execution?.grantId === decision.grantId)
+  const begun = (): DecisionState | undefined => {
+    const execution = book.execution(principal, costKeyOf(decision.executionId));
+    if (execution?.grantId !== decision.grantId) return undefined;
     return { status: 'approved', resolution: { action: 'approve' }, usedAt: execution.at };
+  };
+  const before = begun();
+  if (before !== undefined) return before;
   const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === decision.id);
+  if (request === undefined) {
+    // Another process may have begun it meanwhile.
+    await book.sync();
+    const meanwhile = begun();
+    if (meanwhile !== undefined) return meanwhile;
+  }
   if (request?.status === 'rejected')
     return { status: 'denied', resolution: { action: 'deny' }, usedAt: null };
   const isOver = compareTimestamps(gate.ledger.now(), decision.expiresAt) >= 0;

@@ -17,11 +17,12 @@ import { textAt } from '../../shared/values.js';
 import { readAdapter } from './adapters.js';
 import { Book } from './book.js';
 import { consumeDecision, pollDecision, requestExecution, resolveDecision } from './executions.js';
-import { ingest, type ReportType } from './ingest.js';
+import { ingest } from './ingest.js';
 import { type Asked, secondsOf, type Settings } from './office.js';
 import { type Exchange, toExchange } from './recording.js';
 import { readObject, Refusal } from './refusal.js';
 import { registerAdapter, setTelemetryKey } from './registry.js';
+import type { ReportType } from './report.js';
 import { authorizeTool } from './tools.js';
 
 /** What the face is made of. */

@@ -23,22 +23,8 @@ import { decideSteps } from './executions.js';
 import { appendEvidence, type Asked, COST, costKeyOf, METRICS, sourceOf } from './office.js';
 import { checkFields, type Fields, Refusal } from './refusal.js';
 import { telemetryKeyOf } from './registry.js';
+import type { Report, ReportType } from './report.js';
 import { checkTrace, checkTraceForm, settleCalls, type TracedCall } from './traces.js';
-
-/** A report whose sender is known. */
-export interface Report {
-  readonly type: ReportType;
-  readonly payload: SourceObject;
-  readonly executionId: string;
-  readonly traceId: string;
-  /** Of the payload, `sha256:…`. */
-  readonly hash: string;
-  readonly isSigned: boolean;
-  /** What was sent. */
-  readonly bytes: Uint8Array;
-}
-
-export type ReportType = 'trace' | 'audit' | 'cost' | 'metrics' | 'violations';
 
 const ZERO: Quantity = { t: 'int', v: '0' };
 const MAX_FACT_LENGTH = 256;

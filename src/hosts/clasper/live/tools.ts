@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../base/json/value.js';
 import { stableHash } from '../../shared/forms/stable.js';
 import { toolOf } from '../../shared/names.js';
 import { objectAt, plainJson, textAt } from '../../shared/values.js';
+import { EXECUTION_TOOL } from '../scope.js';
 import { assertOf } from './adapters.js';
 import { isAllow, isAsk } from './executions.js';
 import { signJwt } from './jwt.js';
@@ -45,9 +46,11 @@ export async function authorizeTool(asked: Asked, body: SourceObject): Promise<o
   const grant = book.grant(known?.grantId ?? '');
   const { open } =
     known === undefined ? {} : await gate.ledger.findCall(adapter.principal, costKeyOf(executionId));
-  if (grant === undefined || open === undefined) {
-    const [code, reason] =
-      grant === undefined
+  const isOwn = toolOf(tool) === EXECUTION_TOOL;
+  if (grant === undefined || open === undefined || isOwn) {
+    const [code, reason] = isOwn
+      ? ['TOOL_NOT_ALLOWED', 'it stands for executions']
+      : grant === undefined
         ? ['EXECUTION_NOT_ALLOWED', 'the execution was not allowed']
         : ['EXECUTION_ENDED', 'the execution has reported its cost'];
     await recordDenial(asked, params, code, reason, { tool: toolOf(tool) });

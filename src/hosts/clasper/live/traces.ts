@@ -18,9 +18,9 @@ import {
 } from '../../shared/values.js';
 import { checkSteps } from '../steps.js';
 import type { KnownGrant } from './book.js';
-import type { Report } from './ingest.js';
 import { after, type Asked, sourceOf } from './office.js';
 import { checkFields, Refusal } from './refusal.js';
+import type { Report } from './report.js';
 import { TOOL_TOKEN_SECONDS } from './tools.js';
 
 /** A call of a tool, as a trace tells of it. */
