@@ -145,7 +145,7 @@ describe('a proposal', () => {
           }
         : null,
     );
-    expect(codes(place.eventsOf('authorization')[1] as Json)).toEqual(recorded);
+    expect(codes(place.eventsOf('authorization')[1])).toEqual(recorded);
     expect(await judge(place.path)).toMatchObject({ verdict: 'ok' });
   });
 
@@ -176,7 +176,7 @@ describe('a proposal', () => {
     const adapter = await server.register();
     expect(await server.decide(adapter, toolCall('p1', 'to_defer'))).toMatchObject({ decision: 'DEFER' });
     const [request] = await server.gate.ledger.requests();
-    await server.gate.ledger.approve(request?.eventId as string, { principalId: 'human:olga' });
+    await server.gate.ledger.approve(request?.eventId, { principalId: 'human:olga' });
     expect(await server.decide(adapter, toolCall('p1', 'to_defer'))).toMatchObject({ decision: 'DEFER' });
     expect(await server.decide(adapter, toolCall('p2', 'to_defer'))).toMatchObject({ decision: 'ALLOW' });
     expect(await server.decide(adapter, toolCall('p3', 'to_defer'))).toMatchObject({ decision: 'DEFER' });

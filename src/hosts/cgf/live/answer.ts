@@ -3,7 +3,8 @@
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { fromDigestText } from '../../../base/value/digest.js';
 import type { Decision } from '../vocabulary.js';
-import { SCHEMA_VERSION } from './events.js';
+
+export const SCHEMA_VERSION = '0.3.0';
 
 /** One decision about one proposal. */
 export interface Answer {

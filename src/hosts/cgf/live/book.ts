@@ -161,16 +161,26 @@ export class Book {
     return this.#known.size;
   }
 
+  /** What is in memory of a proposal. */
+  peek(proposalId: string): Known | undefined {
+    return this.#known.get(keyOfCall(undefined, proposalId));
+  }
+
+  /** The same, with what the ledger has read of other writers. */
+  async hear(proposalId: string): Promise<Known | undefined> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.peek(proposalId);
+  }
+
   /** What is known of a proposal, by other writers too. @param principal - Whose it would be */
   async find(proposalId: string, principal: string | undefined): Promise<Known | undefined> {
-    const key = keyOfCall(undefined, proposalId);
-    const found = this.#known.get(key);
+    const found = this.peek(proposalId);
     if (found !== undefined) return found;
+    const key = keyOfCall(undefined, proposalId);
     // It reads what others have appended, too.
     const { open, spent, released } =
       principal === undefined ? {} : await this.ledger.findCall(principal, key);
-    await new Promise((resolve) => setImmediate(resolve));
-    const told = this.#known.get(key);
+    const told = await this.hear(proposalId);
     const id = open?.authorizationId ?? spent ?? released;
     if (told !== undefined || id === undefined || !this.ledger.isInFiles) return told;
     return this.#readOld(id);

@@ -124,7 +124,8 @@ export class Desk {
     const principal = await this.#assertAdapter(asker, proposal.adapterId);
     if (!asker.mayCall(proposal.tool)) throw new Blocked(403, 'Forbidden', 'TOOL_NOT_ALLOWED');
     return this.#turns.take(proposal.id, async () => {
-      const known = await this.book.find(proposal.id, principal);
+      // What is older than memory is found by its request key, when it is decided.
+      const known = this.book.peek(proposal.id);
       return known === undefined
         ? this.#decide(proposal, principal, signal)
         : this.#repeat(known, proposal, signal);
@@ -140,6 +141,13 @@ export class Desk {
       // Another process has decided on it meanwhile, or something else has its key.
       const told = await this.book.find(proposal.id, principal);
       if (told === undefined) throw conflict();
+      return this.#repeat(told, proposal, signal);
+    }
+    const told = await this.book.hear(proposal.id);
+    if (told !== undefined) {
+      // Another process denied it just before.
+      if (decision.effect === 'allow' || decision.effect === 'rewrite')
+        await this.#gate.release({ ref: proposal.id, principal });
       return this.#repeat(told, proposal, signal);
     }
     const facts = this.#factsOf(proposal, verdict);

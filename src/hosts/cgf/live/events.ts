@@ -5,11 +5,10 @@ import type { JsonValue } from '../../../base/json/value.js';
 import { pythonSha256 } from '../../shared/forms/python.js';
 import { objectAt } from '../../shared/values.js';
 import type { Decision } from '../vocabulary.js';
-import type { Answer } from './answer.js';
+import { type Answer, SCHEMA_VERSION } from './answer.js';
 import type { OutcomeReport } from './outcome.js';
 import type { Proposal } from './proposal.js';
 
-export const SCHEMA_VERSION = '0.3.0';
 /** How long an adapter may hold what was deferred before it asks anew, in seconds. */
 const DEFERRED_S = 300;
 const HASH_LENGTH = 16;

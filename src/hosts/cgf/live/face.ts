@@ -17,7 +17,7 @@ import { pythonSha256 } from '../../shared/forms/python.js';
 import { objectAt, textAt } from '../../shared/values.js';
 import type { PolicyBundle } from '../policy.js';
 import { ACTION_TYPES, RISK_TIERS } from '../vocabulary.js';
-import { blockedAnswer, GRANTS_VERSION, writeAnswer } from './answer.js';
+import { blockedAnswer, GRANTS_VERSION, SCHEMA_VERSION, writeAnswer } from './answer.js';
 import { type Asker, Blocked, Desk } from './desk.js';
 import {
   type CgfEvent,
@@ -25,7 +25,6 @@ import {
   outcomeEvents,
   paramsHashOf,
   registeredEvent,
-  SCHEMA_VERSION,
   secondsOf,
 } from './events.js';
 import { readFields, Refusal } from './fields.js';

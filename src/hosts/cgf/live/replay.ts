@@ -5,9 +5,9 @@ import { decodeUtf8 } from '../../../base/bytes/text.js';
 import type { JsonValue } from '../../../base/json/value.js';
 import { digestFromBase64url } from '../../../base/value/digest.js';
 import { readContent } from '../../../log/contents/content-folder.js';
-import { type Answer, writeAnswer } from './answer.js';
+import { type Answer, SCHEMA_VERSION, writeAnswer } from './answer.js';
 import type { Ended, Known } from './book.js';
-import { type CgfEvent, decisionEvents, outcomeEvents, SCHEMA_VERSION, secondsOf } from './events.js';
+import { type CgfEvent, decisionEvents, outcomeEvents, secondsOf } from './events.js';
 
 /** A content that is kept beside a ledger, as text; undefined where it is not there, or another. */
 export async function contentText(ledger: string, b64: string | undefined): Promise<string | undefined> {
