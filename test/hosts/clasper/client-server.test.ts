@@ -94,7 +94,12 @@ it('an adapter and the face of Clasper agree on every call, by both ledgers', as
 
   expect(await place.verdict()).toBe('ok');
   expect(await server.place.verdict()).toBe('ok');
-  const files = [{ name: 'http.jsonl', bytes: Buffer.from(server.recording.join('')) }];
+  const files = [
+    {
+      name: 'http.jsonl',
+      bytes: Buffer.from(server.recording.map((line) => `${line.trimEnd()}\n`).join('')),
+    },
+  ];
   const reading = clasper.read(files);
   expect(reading.findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   const sources = [readSource(clasper, files)];

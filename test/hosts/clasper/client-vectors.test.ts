@@ -25,7 +25,7 @@ describe.skipIf(!hasRecordings)('envelopes', () => {
       format: 'pem',
       type: 'pkcs8',
     });
-    const signer = createSigner(parsePrivateKey(pem as string));
+    const signer = createSigner(parsePrivateKey(pem));
     const accepted = cases.filter(
       ({ peer_result: result, envelope: { signature } }) =>
         result === 'ok' && /^[\w-]{86}$/.test(signature ?? ''),
@@ -35,9 +35,7 @@ describe.skipIf(!hasRecordings)('envelopes', () => {
       const { adapter_id: adapterId, adapter_version: adapterVersion, issued_at: issuedAt } = envelope;
       const { execution_id: executionId, trace_id: traceId, payload_type: type } = envelope;
       const ids = { adapterId, adapterVersion, executionId, traceId } as Parameters<typeof signEnvelope>[1];
-      expect(signEnvelope(signer, ids, type as PayloadType, envelope.payload, issuedAt as string)).toEqual(
-        envelope,
-      );
+      expect(signEnvelope(signer, ids, type as PayloadType, envelope.payload, issuedAt)).toEqual(envelope);
     }
   });
 });
