@@ -325,7 +325,7 @@ describe('a store by another digest', () => {
     ]);
     expect(await store.get(found)).toEqual({ status: 'attached', bytes: Buffer.from(content) });
     expect(await store.get(digest)).toEqual({ status: 'missing' });
-    writeFileSync(join(path, readdirSync(path)[0]!), 'other');
+    writeFileSync(join(path, readdirSync(path)[0]), 'other');
     expect(await store.get(found)).toEqual({ status: 'mismatch' });
     // It is replaced by what agrees.
     await store.put(content);

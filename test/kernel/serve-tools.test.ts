@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type KernelEvent, serveKernelTools, type ServeKernelToolsOptions } from '../../src/api/gate.js';
 import type { Gate, GateOptions } from '../../src/gate/gate.js';
 import { AGENT, filePlace } from '../agent/support.js';
@@ -158,7 +158,7 @@ describe('a call', () => {
       approvals: [{ tools: ['exec'], approvers: ['human:olga'] }],
     });
     const [answer] = await say(call('exec', { argv: ['sh', '-c', 'echo x'] }));
-    expect(told(answer!)).toContain('approve sha-256:');
+    expect(told(answer)).toContain('approve sha-256:');
     expect(recorded(path)).toEqual(['exec APPROVAL_REQUIRED']);
   });
 
@@ -176,7 +176,7 @@ describe('a call', () => {
       ['b', 'RESOURCE_NOT_GRANTED'],
     ] as const) {
       const two = await open(BOUNDS, rewrite({ path }));
-      expect(told((await two.say(asked))[0]!)).toContain(code);
+      expect(told((await two.say(asked))[0])).toContain(code);
       expect(recorded(two.path)).toEqual(['fs.read ALLOW', `failure ${code}`]);
     }
   });
@@ -186,8 +186,8 @@ describe('a call', () => {
     writeFileSync(join(root, 'a'), 'hello');
     gate.settle = () => Promise.reject(new NorthrootError('LEDGER_FAILED', 'x'));
     const [answer] = await say(call('fs_read', { path: 'a' }));
-    expect(told(answer!)).toMatch(/^! .*LEDGER_FAILED/s);
-    expect(told(answer!)).not.toContain('hello');
+    expect(told(answer)).toMatch(/^! .*LEDGER_FAILED/s);
+    expect(told(answer)).not.toContain('hello');
     expect(events.at(-1)).toEqual({ event: 'unsettled', tool: 'fs.read', code: 'LEDGER_FAILED' });
   });
 
@@ -199,7 +199,7 @@ describe('a call', () => {
         open: () => Promise.reject(new NorthrootError('LEDGER_LOCKED', 'x')),
       },
     );
-    expect(told((await say(call('fs_write', { path: 'a', content: 'x' })))[0]!)).toContain('LEDGER_LOCKED');
+    expect(told((await say(call('fs_write', { path: 'a', content: 'x' })))[0])).toContain('LEDGER_LOCKED');
     expect(readdirSync(root)).toEqual([]);
   });
 
