@@ -230,10 +230,12 @@ export class ModelProxy {
       const isRecorded = decision?.start !== undefined;
       const remember = (named: NamedAnswer): void => this.#remember(principal, call, named);
       const maxOutput = call.maxOutput ?? plan.limit;
+      let endWatch = (): void => undefined;
       const settle = async (ended: Omit<EndedCall, 'reserve' | 'prices'>): Promise<void> => {
         const done = outcomeOf({ ...ended, reserve: plan.reserve, prices: this.#options.prices });
         facts.outcome = done.outcome;
         entered?.noteAnswered();
+        endWatch();
         const isUnserved = done.outcome === 'failure' && (ended.status === 0 || ended.status >= 400);
         if (isUnserved && key !== undefined) this.#noteFailure(key.name);
         try {
@@ -253,10 +255,14 @@ export class ModelProxy {
       const limited = plan.limit === undefined ? request.body : withMaxOutput(call, request.body, plan.limit);
       const body = this.#options.streamUsage === true ? withStreamUsage(call, limited) : limited;
       const authorization = decision?.authorization;
+      const stop = new AbortController();
+      if (isRecorded && this.#options.dryRun !== true)
+        endWatch = gate.ledger.watchStop(decision.authorization, (reason) => stop.abort(reason));
       return {
         ...this.#forwardOf(passing.family, request),
         body,
         observer,
+        stop: stop.signal,
         ...(authorization === undefined
           ? {}
           : { answerHeaders: { 'X-Northroot-Authorization': authorization } }),
@@ -571,7 +577,8 @@ class CallObserver implements AnswerObserver {
     const answer = this.#reader?.end(fault !== undefined);
     const problems = answer?.problems ?? [];
     if (problems.length > 0) facts.problems = problems;
-    if (fault !== undefined) facts.code = fault.code;
+    // What stops a call is that its grant is withdrawn.
+    if (fault !== undefined) facts.code = fault.code === 'STOPPED' ? 'GRANT_REVOKED' : fault.code;
     const outputDigest = digestFromBase64url(this.#hash.digest('base64url'));
     await this.#settle({ request, status: this.#status, answer, fault, outputDigest });
     finish(this.#status === 0 ? 502 : this.#status);

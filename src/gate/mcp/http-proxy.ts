@@ -509,6 +509,7 @@ const FAULTS: Readonly<Record<ProxyFault['code'], string>> = {
   UPSTREAM_REDIRECTED: 'the server redirects, which is not followed',
   CLIENT_LEFT: 'the client has gone',
   PROXY_CLOSED: 'the proxy was closed',
+  STOPPED: 'the call was stopped',
   ANSWER_UNREADABLE: 'the answer could not be read',
 };
 

@@ -17,6 +17,8 @@ export type ProxyFaultCode =
   | 'CLIENT_LEFT'
   /** The proxy was closed. */
   | 'PROXY_CLOSED'
+  /** It may not go on: what the handler gave to stop it was aborted. */
+  | 'STOPPED'
   /** It passed whole, and could not be read: an unknown compression, or more than is decompressed. */
   | 'ANSWER_UNREADABLE';
 

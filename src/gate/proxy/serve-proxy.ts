@@ -48,6 +48,8 @@ export interface ProxyForward {
   readonly observer?: AnswerObserver | undefined;
   /** Added to the answer, instead of those of the same name. */
   readonly answerHeaders?: Readonly<Record<string, string>> | undefined;
+  /** Aborting it breaks the answer off. */
+  readonly stop?: AbortSignal | undefined;
   /** How long the upstream may send nothing, in milliseconds, if not as the proxy's options say. */
   readonly idleTimeoutMs?: number | undefined;
   /** The answer where none came. Default: as the proxy's. */
@@ -268,10 +270,11 @@ class Proxy {
     response: ServerResponse,
     forward: ProxyForward,
     body: Uint8Array,
-    signal: AbortSignal,
+    left: AbortSignal,
   ): Promise<void> {
     const { method = '', url = '', rawHeaders } = request;
-    const { path = url, setHeaders, removeHeaders, observer, idleTimeoutMs } = forward;
+    const { path = url, setHeaders, removeHeaders, observer, idleTimeoutMs, stop } = forward;
+    const signal = stop === undefined ? left : AbortSignal.any([left, stop]);
     const watch = new Watch(observer);
     let answer: UpstreamAnswer;
     try {
@@ -280,7 +283,7 @@ class Proxy {
     } catch (error) {
       const fault: ProxyFault =
         error instanceof UpstreamError ? error.fault : { code: 'UPSTREAM_UNREACHABLE', wasSent: false };
-      return this.#fail(request, response, forward, watch, this.#named(fault));
+      return this.#fail(request, response, forward, watch, this.#named(fault, stop));
     }
     const { message } = answer;
     const status = message.statusCode ?? 502;
@@ -305,18 +308,18 @@ class Proxy {
     try {
       watch.head(status, message.headers);
       if (status < 400) begin();
-      const left = isFramed ? Number(length) : Infinity;
-      last = await this.#pass(response, answer, watch, { left, begin, signal });
+      const expected = isFramed ? Number(length) : Infinity;
+      last = await this.#pass(response, answer, watch, { left: expected, begin, signal });
     } catch (error) {
       const hasLeft = signal.aborted || error === TOO_SLOW;
-      fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf());
+      fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf(), stop);
       answer.abort(fault.code);
     }
     const { done } = await watch.end(fault);
     if (!response.headersSent) await done;
     if (!response.headersSent && !response.destroyed) begin();
     // The client has what came, and sees that it is not all.
-    const isCut = fault?.code === 'UPSTREAM_BROKE' || fault?.code === 'UPSTREAM_TIMEOUT';
+    const isCut = fault !== undefined && CUTS.has(fault.code);
     if (fault === undefined) await this.#finish(response, last);
     else if (isCut) this.#breakOff(response);
     else response.destroy();
@@ -367,15 +370,16 @@ class Proxy {
       await watch.end(fault)
     ).done;
     const { code } = fault;
-    const status = code === 'UPSTREAM_TIMEOUT' ? 504 : 502;
+    const status = code === 'UPSTREAM_TIMEOUT' ? 504 : code === 'STOPPED' ? 403 : 502;
     const refusal = { status, code, message: FAULTS[code] };
     await this.#reply(request, response, refuse?.(refusal) ?? this.#refuse(refusal));
   }
 
-  /** What looks as if the client had left may be the proxy's own closing. */
-  #named(fault: ProxyFault): ProxyFault {
-    const isOwn = fault.code === 'CLIENT_LEFT' && this.#closing.signal.aborted;
-    return isOwn ? { ...fault, code: 'PROXY_CLOSED' } : fault;
+  /** What looks as if the client had left may be the proxy's own closing, or a stop. */
+  #named(fault: ProxyFault, stop: AbortSignal | undefined): ProxyFault {
+    if (fault.code !== 'CLIENT_LEFT') return fault;
+    if (this.#closing.signal.aborted) return { ...fault, code: 'PROXY_CLOSED' };
+    return stop?.aborted === true ? { ...fault, code: 'STOPPED' } : fault;
   }
 
   #refuse(refusal: ProxyRefusal): ProxyReply {
@@ -441,6 +445,9 @@ class Proxy {
   }
 }
 
+/** Faults after which the client has what came, and is still there. */
+const CUTS: ReadonlySet<ProxyFault['code']> = new Set(['UPSTREAM_BROKE', 'UPSTREAM_TIMEOUT', 'STOPPED']);
+
 const TOO_SLOW = new Error('the client reads too slowly');
 
 const BUSY: ProxyRefusal = { status: 503, code: 'BUSY', message: 'too many requests at once' };
@@ -452,6 +459,7 @@ const FAULTS: Readonly<Record<ProxyFault['code'], string>> = {
   UPSTREAM_REDIRECTED: 'the upstream redirects, which is not followed',
   CLIENT_LEFT: 'the client has gone',
   PROXY_CLOSED: 'the proxy was closed',
+  STOPPED: 'the call was stopped',
   ANSWER_UNREADABLE: 'the answer could not be read',
 };
 

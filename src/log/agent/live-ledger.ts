@@ -248,6 +248,7 @@ export class LiveLedger {
   /** What {@link LiveLedger.as} has opened. */
   readonly #handles = new Set<LiveLedger>();
   readonly #guards = new Set<Guard<unknown>>();
+  readonly #watched = new Set<Stoppable>();
   /** Requests of more than one step, which closing waits for. */
   readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
@@ -638,23 +639,40 @@ export class LiveLedger {
     return this.#keep(withdrawGrants(this.#ledger, grants, draft, () => this.#now(), ask));
   }
 
-  /** While guards run, looks for a stop that meets them, other writers' included. */
+  /**
+   * Tells of a revocation that stops an action which has begun, other writers' included: about a second after it, once, with
+   * `GRANT_REVOKED`.
+   * @param authorizationId - `sha-256:…`
+   * @returns What ends the watch; it MUST be called
+   */
+  watchStop(authorizationId: string, onStop: (reason: NorthrootError) => void): () => void {
+    checkString('watchStop', 'authorizationId', authorizationId);
+    const watched = { running: authorizationId, abort: onStop };
+    this.#watched.add(watched);
+    this.#watchStops();
+    return () => void this.#watched.delete(watched);
+  }
+
+  /** While something runs, looks for a stop that meets it, other writers' included. */
   #watchStops(): void {
     if (this.#stopWatch !== undefined) return;
     const look = async (): Promise<void> => {
-      const running = [...this.#guards].filter((guard) => guard.running !== undefined);
-      if (this.#guards.size === 0) {
+      const all: readonly Stoppable[] = [...this.#guards, ...this.#watched];
+      const running = all.filter((each) => each.running !== undefined);
+      if (all.length === 0) {
         clearInterval(this.#stopWatch);
         this.#stopWatch = undefined;
       }
       if (running.length === 0) return;
       // A ledger that cannot be read is reported by what is asked of it.
       const stops = await this.#ledger
-        .inspect((_, deciding) => running.map((guard) => findStopOf(deciding, guard.running as string)))
+        .inspect((_, deciding) => running.map((each) => findStopOf(deciding, each.running as string)))
         .catch(() => []);
       for (const [index, stop] of stops.entries()) {
-        if (stop === undefined) continue;
-        running[index]?.abort(new NorthrootError('GRANT_REVOKED', `stopped by ${stop.eventId}`));
+        const met = running[index];
+        if (stop === undefined || met === undefined) continue;
+        this.#watched.delete(met);
+        met.abort(new NorthrootError('GRANT_REVOKED', `stopped by ${stop.eventId}`));
       }
     };
     this.#stopWatch = setInterval(() => void look(), STOP_POLL_MS);
@@ -792,6 +810,13 @@ export class LiveLedger {
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new TypeError('the ledger is closed');
   }
+}
+
+/** What a revocation may stop. */
+interface Stoppable {
+  /** The action, `sha-256:…`; undefined while there is none. */
+  readonly running: string | undefined;
+  abort(reason: NorthrootError): void;
 }
 
 /** The stop that has met an open action; undefined for none. */

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
 import { encodeUtf8 } from '../../../src/base/bytes/text.js';
 import { makeToken, Tokens } from '../../../src/gate/service/tokens.js';
-import { AGENT, type Event, filePlace, leftOf, memoryPlace, usedBy } from '../../agent/support.js';
+import { AGENT, type Event, filePlace, leftOf, openLive, memoryPlace, usedBy } from '../../agent/support.js';
 import { ask } from '../proxy/support.js';
 import { reopen } from '../support.js';
 import {
@@ -380,6 +380,32 @@ describe('an answer that is not as it should be', () => {
     const [execution] = executions(place.events());
     expect(execution?.outcome).toBe('unknown');
     expect(Number(usedBy(execution)['usd'])).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['within its answer', true],
+    ['before its answer', false],
+  ])('a grant that is withdrawn with a stop ends its calls, %s', async (_, isBegun) => {
+    const place = memoryPlace();
+    const [first = ''] = chatEvents(undefined);
+    const { url, grantId, events, over } = await openModels(place, (_request, response) => {
+      if (!isBegun) return;
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.write(first);
+    });
+    const answered = send(url, '/v1/chat/completions', chat(100, { stream: true }));
+    while (!place.events().some(({ event_type: type }) => type === 'x.northroot.start'))
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    const owner = await openLive(place, { principalId: 'human:owner' });
+    await owner.suspend(grantId, { reason: 'INCIDENT', inFlight: 'stop' });
+    const got = await answered;
+    expect([got.status, got.isWhole]).toEqual(isBegun ? [200, false] : [403, true]);
+    await over(1);
+    expect(events).toMatchObject([{ code: 'GRANT_REVOKED', outcome: 'unknown' }]);
+    const [execution] = executions(place.events());
+    expect(execution?.outcome).toBe('unknown');
+    expect(Number(usedBy(execution)['usd'])).toBeGreaterThan(0);
+    expect(await place.verdict()).toBe('ok');
   });
 
   it('a redirect is not followed, and not charged', async () => {
