@@ -205,6 +205,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot mcp ledger.jsonl --server search --http https://mcp.example/mcp --legacy',
     'northroot mcp ledger.jsonl --server search --http https://mcp.example/mcp --listen 127.0.0.1:9001 --allow-origin https://app.example',
     'northroot mcp ledger.jsonl --gate --principal agent:a1',
+    'northroot mcp ledger.jsonl --serve-tools --workspace work --program git --host api.example.com --isolation container',
   ],
   'gate status': [
     'northroot gate status ledger.jsonl -f',

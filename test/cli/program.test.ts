@@ -118,6 +118,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   list: 'resources,sampling',
   name: 'some-name',
   'name=path': 'some-aid=some.file',
+  'name=value': 'LANG=C',
   system: 'clasper',
   n: '1',
   note: 'some.note',

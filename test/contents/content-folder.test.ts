@@ -24,7 +24,11 @@ import {
   readContent,
   writeContent,
 } from '../../src/log/contents/content-folder.js';
-import { DEFAULT_MAX_CONTENTS_BYTES, MAX_CONTENT_BYTES } from '../../src/log/contents/content-store.js';
+import {
+  ContentStore,
+  DEFAULT_MAX_CONTENTS_BYTES,
+  MAX_CONTENT_BYTES,
+} from '../../src/log/contents/content-store.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { formatDigest, sha256Digest } from '../../src/base/value/digest.js';
 import { times } from '../slow.js';
@@ -306,5 +310,32 @@ describe('KeptContents', () => {
     const maxBytes = (many + 2) * 4_096;
     await writeContent(ledger, Buffer.from('one more'), { maxBytes });
     expect(await codeOf(writeContent(ledger, Buffer.from('and more'), { maxBytes }))).toBe('CONTENTS_FULL');
+  });
+});
+
+describe('a store by another digest', () => {
+  it('names contents by it, and gives back only what agrees', async () => {
+    const path = join(temporaryFolder(), 'results');
+    const reversed = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest().reverse();
+    const store = new ContentStore(path, { algorithm: { alg: 'blake3', hash: reversed } });
+    const found = await store.put(content);
+    expect([found.alg, readdirSync(path)]).toEqual([
+      'blake3',
+      [Buffer.from(reversed(content)).toString('hex')],
+    ]);
+    expect(await store.get(found)).toEqual({ status: 'attached', bytes: Buffer.from(content) });
+    expect(await store.get(digest)).toEqual({ status: 'missing' });
+    writeFileSync(join(path, readdirSync(path)[0]), 'other');
+    expect(await store.get(found)).toEqual({ status: 'mismatch' });
+    // It is replaced by what agrees.
+    await store.put(content);
+    expect((await store.get(found)).status).toBe('attached');
+  });
+
+  it('is bounded as any other', async () => {
+    const store = new ContentStore(join(temporaryFolder(), 'results'), { maxBytes: 4_096 });
+    await store.put(content);
+    expect(await codeOf(store.put(new Uint8Array(1)))).toBe('CONTENTS_FULL');
+    expect(await codeOf(store.put(new Uint8Array(MAX_CONTENT_BYTES + 1)))).toBe('CONTENT_TOO_LARGE');
   });
 });

@@ -18,6 +18,7 @@ const RUN = [
   'gate.md',
   'guard.md',
   'import.md',
+  'kernel-tools.md',
   'mcp.md',
   'models.md',
   'prices.md',

@@ -52,7 +52,7 @@ export interface KernelResult {
   readonly used: AmountsByUnit;
 }
 
-/** How what acts is kept apart from the rest of the machine; docs/guide/mcp.md says what each holds. */
+/** How what acts is kept apart from the rest of the machine; docs/guide/kernel-tools.md says what each holds. */
 export type IsolationLevel = 'none' | 'netns' | 'container';
 
 /** A tool as an agent is told of it. */

@@ -133,7 +133,7 @@ class KernelServer {
       return refused(decision.code, `it must be approved first${how}`);
     }
     if (decision.effect === 'deny') return refused(decision.code, decision.reason ?? 'it is denied');
-    if (decision.effect === 'rewrite') plan = tools.plan(tool, decision.params);
+    if (decision.effect === 'rewrite') plan = replan(plan, tools.plan(tool, decision.params));
     const result = isDenied(plan) ? toResult(plan) : await plan.run(signal);
     try {
       await this.#settle(gate, call, result);
@@ -175,6 +175,16 @@ function toCall(
   }
   const { reserve, resources } = plan;
   return { reserve, resources, ttlMs: Number(reserve['time.ms']) + SETTLING_MS, found: { checks } };
+}
+
+/** A rewritten call touches what was decided on: the grants did not judge anything else. */
+function replan(
+  asked: KernelPlan | KernelDenial,
+  plan: KernelPlan | KernelDenial,
+): KernelPlan | KernelDenial {
+  if (isDenied(asked) || isDenied(plan)) return plan;
+  if (JSON.stringify(asked.resources) === JSON.stringify(plan.resources)) return plan;
+  return { denied: 'RESOURCE_NOT_GRANTED', reason: 'the rewritten call touches something else' };
 }
 
 /** A call that was allowed and cannot be done. */
