@@ -94,6 +94,7 @@ export function profileWith(changes: Members = {}): Uint8Array {
 export function fakeTools(act?: (args: Members, signal?: AbortSignal) => Promise<Uint8Array>): KernelTools {
   return {
     names: ['fs.read'],
+    definitions: [],
     isolation: 'none',
     plan(tool, args) {
       if (tool !== 'fs.read') return { denied: 'TOOL_DISABLED', reason: 'it is off' };
