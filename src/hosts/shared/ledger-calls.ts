@@ -1,7 +1,6 @@
 /** What a ledger says of single calls, for `reconcile`: its records as far as they are about calls, and what of them is one call. */
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import { defined } from '../../base/defined.js';
 import { type Digest, formatDigest, isDigest, toDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { basisOf } from '../../format/event/meter-basis.js';

@@ -301,7 +301,7 @@ describe('an event log', () => {
     for (const decision of done.slice(0, 3)) await second.report(adapter, decision);
     await second.decide(adapter, toolCall('p-to_block', 'to_block'));
     await second.decide(adapter, toolCall('p-ls', 'rm'));
-    await second.report(adapter, { ...(done[0]), decision_id: 'dec-0' });
+    await second.report(adapter, { ...done[0], decision_id: 'dec-0' });
     await second.close();
     const bytes = readFileSync(events);
     const { findings, items } = cgf.read([{ name: 'events.jsonl', bytes }]);

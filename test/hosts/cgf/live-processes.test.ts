@@ -28,10 +28,7 @@ const effectOf = (answer: Answer | undefined): unknown => decisionOf(answer)['de
 
 it('two adapters that race for a cap of 7, by two services of the ledger, get exactly 7 allowed', async () => {
   const ledger = newLedger(shop, 'calls=7');
-  const services = [
-    await start(ledger),
-    await start(ledger, { args: ['--socket', 'second.sock'] }),
-  ] as const;
+  const services = [await start(ledger), await start(ledger, { args: ['--socket', 'second.sock'] })] as const;
   const adapters = [await register(services[0]), await register(services[1])] as const;
   const answers = await Promise.all(
     Array.from({ length: 24 }, (_, n) =>

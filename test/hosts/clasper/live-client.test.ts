@@ -48,9 +48,11 @@ it('asks, waits for an approval, uses tools and reports', async () => {
   const reading = await client.begin({ capabilities: ['filesystem.read'], toolCount: 1, maxCost: 0.5 });
   expect(await reading.guard('filesystem.read', { path: '/x' }, () => 'text')).toBe('text');
   await reading.end();
-  await expect(client.begin({ capabilities: ['db.drop'], toolCount: 1, maxCost: 0.5 })).rejects.toMatchObject({
-    code: 'POLICY_DENIED',
-  });
+  await expect(client.begin({ capabilities: ['db.drop'], toolCount: 1, maxCost: 0.5 })).rejects.toMatchObject(
+    {
+      code: 'POLICY_DENIED',
+    },
+  );
   const making = await client.begin(
     { capabilities: ['shell.exec'], toolCount: 1, maxCost: 0.5 },
     { onPending: (id) => void served.gate.ledger.approve(id, { principalId: 'human:olga' }) },
