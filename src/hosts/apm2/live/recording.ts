@@ -26,6 +26,7 @@ import {
   RECEIPT_SCHEMA,
   receiptSigningBytes,
   serdeBytes,
+  type ToolReceipt,
 } from '../receipt.js';
 import { frameOf } from '../tool-intent.js';
 
@@ -34,16 +35,17 @@ export type Plain =
   string | boolean | bigint | readonly Plain[] | { readonly [name: string]: Plain | undefined };
 
 /** An executed call, for its receipt. Hashes are 64 hexadecimal digits. */
-export interface ReceiptFacts {
-  readonly requestId: string;
-  readonly capabilityId: string;
-  readonly toolClass: string;
-  readonly argsHash: string;
-  readonly resultHash: string;
-  readonly timeEnvelopeRef: string;
-  readonly startedAtNs: bigint;
-  readonly durationNs: bigint;
-}
+export type ReceiptFacts = Pick<
+  ToolReceipt,
+  | 'requestId'
+  | 'capabilityId'
+  | 'toolClass'
+  | 'argsHash'
+  | 'resultHash'
+  | 'timeEnvelopeRef'
+  | 'startedAtNs'
+  | 'durationNs'
+>;
 
 export interface RecordingOptions {
   /** Of the agent's output besides frames, in bytes; of what is more, only the end is kept. */
