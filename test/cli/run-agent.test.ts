@@ -49,6 +49,17 @@ describe('run-agent', () => {
     expectOk(shop.run(['reconcile', 'good.jsonl', `apm2=${record}`]));
   });
 
+  it('tells episodes apart whose requests have the same ids', () => {
+    const args = prepare('twins', `${READ}; ${DONE}`);
+    const agent = ['--profile', 'local.json', '--', 'bash', shop.path('twins.sh')];
+    for (const episode of ['one', 'two']) expectOk(shop.run([...args, '--episode', episode, ...agent]));
+    for (const episode of ['one', 'two']) {
+      const source = `apm2=twins.jsonl.episodes/${episode}/record`;
+      const found = expectOk(shop.run(['reconcile', 'twins.jsonl', source, '--format', 'json']));
+      expect(JSON.parse(found)).toMatchObject({ calls: { corroborated: 1, ledger_only: 1, ambiguous: 0 } });
+    }
+  });
+
   it('finds a profile by its hash, and runs nothing of another', () => {
     const [hash] =
       /[0-9a-f]{64}/.exec(expectOk(shop.run(['check', '--as', 'adapter-profile', 'profiles/one.json']))) ??

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveHttp } from '../../src/base/platform/serve-http.js';
+import type { Adviser } from '../../src/gate/advisers/adviser.js';
 import type { Gate } from '../../src/gate/gate.js';
 import { serveGate, type ServeGateOptions } from '../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
@@ -240,4 +241,28 @@ describe('a client with a token', () => {
     expect(settled.filter(({ body }) => body['recorded'] !== null)).toHaveLength(1);
     expect(gate.openCalls).toBe(0);
   });
+});
+
+it('one that does not wait for its answer is no fault of the service', async () => {
+  let tell: (() => void) | undefined;
+  const asked = new Promise<void>((resolve) => (tell = resolve));
+  const slow: Adviser = {
+    name: 'slow',
+    timeoutMs: 60_000,
+    advise: () => {
+      tell?.();
+      return new Promise(() => undefined);
+    },
+  };
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 10 } }, { advisers: [slow] });
+  const socket = join(temporaryFolder(), 's.sock');
+  const events: object[] = [];
+  const server = await serveGate({ gate, socket, onEvent: (event) => events.push(event) });
+  onTestFinished(() => server.close());
+  const { connection } = await dial(socket, requestOf('/v1/decide', bodyOf(READ)));
+  await asked;
+  connection.destroy();
+  await expect
+    .poll(() => events)
+    .toMatchObject([{ route: 'POST /v1/decide', status: 499, code: 'CLIENT_GONE' }]);
 });

@@ -1,7 +1,15 @@
 /** Isolation: what a level claims is so, for programs of a kernel and for any command; and what is not to be had is refused. */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isolate, openKernelTools, probeIsolation } from '../../src/api/gate.js';
@@ -97,6 +105,28 @@ describe('a container', () => {
     writeFileSync(kept, 'SECRET');
     const { call } = await openKernel({ programs: ['/bin/cat'], isolation: 'container', keepOut: [kept] });
     expect((await call('exec', { argv: ['cat', kept] })).text).not.toContain('SECRET');
+  });
+
+  it.runIf(found.container)('does so where paths have links in them', async () => {
+    const outside = mkdtempSync('/var/tmp/northroot-');
+    const link = `${outside}-link`;
+    const below = mkdtempSync('/tmp/northroot-');
+    const belowLink = `${below}-link`;
+    onTestFinished(() => {
+      for (const each of [outside, link, below, belowLink]) rmSync(each, { recursive: true, force: true });
+    });
+    symlinkSync(outside, link);
+    symlinkSync(below, belowLink);
+    writeFileSync(join(outside, 'secret'), 'SECRET');
+    writeFileSync(join(below, 'given'), 'GIVEN');
+    const script = `cat ${link}/secret ${outside}/secret ${belowLink}/given; echo X > ${link}/new; true`;
+    const places = { hide: [join(link, 'secret')], readable: [belowLink] };
+    expect((await run('container', script, places)).trim()).toBe('GIVEN');
+    expect(existsSync(join(outside, 'new'))).toBe(false);
+    expect((await run('container', script, { ...places, writable: [link] })).trim()).toBe(
+      'SECRETSECRETGIVEN',
+    );
+    expect(readFileSync(join(outside, 'new'), 'utf8')).toBe('X\n');
   });
 
   it.runIf(found.container)('keeps a deadline', async () => {

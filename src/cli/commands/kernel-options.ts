@@ -8,7 +8,7 @@ import { findProgram } from '../../log/fs/program.js';
 import { contentsPath } from '../../log/contents/content-folder.js';
 import { usageError } from '../command-error.js';
 import { byteSize, repeatable, spanMs } from '../options.js';
-import { keyPathOf } from './ledger-key.js';
+import { keyNamed, keyPathOf } from './ledger-key.js';
 
 export interface KernelChoice {
   readonly workspace?: string;
@@ -72,6 +72,12 @@ export function findKernelOption(choice: KernelChoice): string | undefined {
   return given.find(([, value]) => value !== undefined)?.[0];
 }
 
+/** What of a ledger, and which further files, an agent is to have no part in. @param secrets - Such as keys */
+export function keptOut(ledger: string, secrets: readonly (string | undefined)[]): string[] {
+  const paths = [ledger, contentsPath(ledger), keyPathOf(ledger), keyNamed(undefined), ...secrets];
+  return paths.filter((each) => each !== undefined);
+}
+
 /**
  * Opens the tools that the options say, with all of a ledger kept out of their root.
  * @param secrets - Further files that must not lie within it, such as keys
@@ -85,9 +91,7 @@ export async function openKernel(
   const { openKernelTools } = await import('../../gate/kernel/kernel-tools.js');
   const { DEFAULT_ENV } = await import('../../gate/kernel/exec-tool.js');
   const options: KernelToolsOptions = {
-    keepOut: [ledger, contentsPath(ledger), keyPathOf(ledger), ...secrets].filter(
-      (each) => each !== undefined,
-    ),
+    keepOut: keptOut(ledger, secrets),
     ...defined({
       root: choice.workspace,
       programs: choice.program && (await Promise.all(choice.program.map(findPath))),

@@ -111,7 +111,8 @@ async function positionBesideKey(ledger: string, key: string | undefined): Promi
   return (await isWritableFolder(folder)) ? folder : undefined;
 }
 
-function keyNamed(key: string | undefined): string | undefined {
+/** The file that `--key` or NORTHROOT_KEY names. */
+export function keyNamed(key: string | undefined): string | undefined {
   return key ?? (process.env['NORTHROOT_KEY'] || undefined);
 }
 

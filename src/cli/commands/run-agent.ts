@@ -16,7 +16,7 @@ import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, spanMs, textOrJson } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
-import { type KernelChoice, openKernel, withKernel } from './kernel-options.js';
+import { keptOut, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
 interface RunAgentCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice {
@@ -107,10 +107,9 @@ async function runOne(
   const read = profile === undefined ? undefined : readLaunchProfile(profile);
   const launch = read !== undefined && 'launch' in read ? read.launch : undefined;
   const folder = resolve(options.folder ?? `${path.replace(/\/+$/, '')}.episodes`);
-  const tools = await openKernel({ ...limitsOf(launch?.bridge), ...defined({ ...options }) }, path, [
-    folder,
-    options.key,
-  ]);
+  const secrets = [folder, options.key];
+  const limits = limitsOf(launch?.bridge);
+  const tools = await openKernel({ ...limits, ...defined({ ...options }) }, path, secrets);
   let gate: Gate | undefined;
   // The agent has its own time to end, and what it did is to be recorded.
   context.endsInItsTime();
@@ -125,6 +124,7 @@ async function runOne(
       workspace,
       signal,
       isolation: tools.isolation,
+      hide: keptOut(path, secrets),
       resultDigest: options.resultDigest,
       ...defined({
         task,

@@ -9,7 +9,7 @@
 
 import { spawn } from 'node:child_process';
 import { NorthrootError } from '../../base/error.js';
-import { kindOfPath } from '../../log/fs/file-system.js';
+import { followLinks, kindOfPath } from '../../log/fs/file-system.js';
 import { findProgram } from '../../log/fs/program.js';
 import type { IsolationLevel } from './kernel-tool.js';
 
@@ -92,13 +92,24 @@ async function wrap(
   if (level === 'netns') return { command: program, args: [...UNSHARE, command, ...args] };
   const places = [
     ...(await Promise.all(hide.map(hiding))).flat(),
-    ...readable.flatMap((path) => ['--ro-bind', path, path]),
-    ...writable.flatMap((path) => ['--bind', path, path]),
+    ...(await Promise.all(readable.map((path) => binding('--ro-bind', path)))).flat(),
+    ...(await Promise.all(writable.map((path) => binding('--bind', path)))).flat(),
   ];
   return { command: program, args: [...BWRAP, ...places, '--', command, ...args] };
 }
 
-async function hiding(path: string): Promise<readonly string[]> {
+/** What is empty in a container: links in there do not lead anywhere. */
+const EMPTY = /^\/(?:tmp|run|dev)\//;
+
+/** Nothing can be put behind a link: it is put where the link leads, and by the given path too where the link is not seen. */
+async function binding(option: '--bind' | '--ro-bind', path: string): Promise<readonly string[]> {
+  const real = await followLinks(path);
+  const given = real !== path && EMPTY.test(path) ? [option, real, path] : [];
+  return [option, real, real, ...given];
+}
+
+async function hiding(given: string): Promise<readonly string[]> {
+  const path = await followLinks(given);
   const kind = await kindOfPath(path);
   if (kind === 'missing') return [];
   return kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path];

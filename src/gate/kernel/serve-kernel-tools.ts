@@ -18,6 +18,7 @@ import {
   type KernelToolName,
   type KernelTools,
 } from './kernel-tool.js';
+import { replan } from './replan.js';
 
 export interface ServeKernelToolsOptions extends ServeToolsOptions {
   readonly tools: KernelTools;
@@ -175,16 +176,6 @@ function toCall(
   }
   const { reserve, resources } = plan;
   return { reserve, resources, ttlMs: Number(reserve['time.ms']) + SETTLING_MS, found: { checks } };
-}
-
-/** A rewritten call touches what was decided on: the grants did not judge anything else. */
-function replan(
-  asked: KernelPlan | KernelDenial,
-  plan: KernelPlan | KernelDenial,
-): KernelPlan | KernelDenial {
-  if (isDenied(asked) || isDenied(plan)) return plan;
-  if (JSON.stringify(asked.resources) === JSON.stringify(plan.resources)) return plan;
-  return { denied: 'RESOURCE_NOT_GRANTED', reason: 'the rewritten call touches something else' };
 }
 
 /** A call that was allowed and cannot be done. */

@@ -107,6 +107,9 @@ const STATUSES: Readonly<Record<string, number>> = {
   BUSY: 503,
 };
 
+/** What logs and metrics have instead of a status for a client that did not wait. */
+const CLIENT_GONE = 499;
+
 /** Answers requests; see the head of this file. */
 export class GateService {
   readonly metrics = new Metrics();
@@ -204,6 +207,11 @@ export class GateService {
     } catch (error) {
       response = refuse(error);
       facts.code = codeOf(error);
+      // Nobody hears the answer: it is no fault of the service.
+      if (error === request.signal.reason) {
+        response = { ...response, status: CLIENT_GONE };
+        facts.code = 'CLIENT_GONE';
+      }
       if (facts.code === 'LEDGER_FAILED') this.#noteFailure();
     }
     const ms = Math.round((performance.now() - began) * 1_000) / 1_000;

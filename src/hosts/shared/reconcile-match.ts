@@ -70,10 +70,16 @@ export class Matcher {
 class SourceMatcher {
   readonly #source: IndexedSource;
   readonly #window: bigint;
-  readonly #byId: { readonly held: Held; readonly by: FoundBy; readonly at: readonly number[] }[] = [];
-  /** How many calls each observation may be, by the first that a call was found at. */
-  readonly #load = new Map<number, number>();
-  readonly #crowded = new Set<number>();
+  readonly #byId: {
+    readonly held: Held;
+    readonly by: FoundBy;
+    readonly rank: number;
+    readonly at: readonly number[];
+  }[] = [];
+  /** How many calls each observation may be, by the rank of their names and the first that a call was found at. */
+  readonly #load = new Map<string, number>();
+  /** Observations of too many calls: the best rank of names that so many have. */
+  readonly #crowded = new Map<number, number>();
   readonly #byContent = new Map<
     string,
     { readonly at: readonly number[]; readonly held: Held[]; isFull: boolean }
@@ -89,14 +95,15 @@ class SourceMatcher {
     const { call } = held;
     const hit = this.#source.find(call);
     if (hit !== undefined) {
-      const [first = -1] = hit.at;
-      const load = (this.#load.get(first) ?? 0) + 1;
-      this.#load.set(first, load);
+      const { by, rank, at } = hit;
+      const place = `${rank} ${at[0] ?? -1}`;
+      const load = (this.#load.get(place) ?? 0) + 1;
+      this.#load.set(place, load);
       if (!hit.isMany && load <= MAX_CALLS_PER_ID) {
-        this.#byId.push({ held, by: hit.by, at: hit.at });
+        this.#byId.push({ held, by, rank, at });
         return true;
       }
-      for (const each of hit.at) this.#crowded.add(each);
+      for (const each of at) this.#crowded.set(each, Math.min(rank, this.#crowded.get(each) ?? rank));
       held.found[index] = AMBIGUOUS;
       return false;
     }
@@ -119,7 +126,7 @@ class SourceMatcher {
 
   settle(index: number): Unclaimed[] {
     const claimed = new Set<number>();
-    const ambiguous = new Set<number>(this.#crowded);
+    const ambiguous = new Set<number>(this.#crowded.keys());
     this.#settleIds(index, claimed, ambiguous);
     for (const { at, held, isFull } of this.#byContent.values()) {
       const free = at.filter((each) => !claimed.has(each) && !ambiguous.has(each));
@@ -133,31 +140,31 @@ class SourceMatcher {
 
   #settleIds(index: number, claimed: Set<number>, ambiguous: Set<number>): void {
     const claims = new Map<number, Map<string, Claim>>();
-    const chosen: { held: Held; by: FoundBy; group: readonly Seen[] }[] = [];
-    for (const { held, by, at } of this.#byId) {
+    const chosen: { held: Held; by: FoundBy; rank: number; group: readonly Seen[] }[] = [];
+    for (const { held, by, rank, at } of this.#byId) {
       const group = this.#choose(held.call, at);
       if (group === undefined) {
         held.found[index] = AMBIGUOUS;
         for (const each of at) ambiguous.add(each);
         continue;
       }
-      chosen.push({ held, by, group });
+      chosen.push({ held, by, rank, group });
       for (const seen of group) {
         const systems = claims.get(seen.index) ?? new Map<string, Claim>();
         claims.set(seen.index, systems);
         const system = systemOf(held.call);
         const claim = systems.get(system) ?? new Claim();
         systems.set(system, claim);
-        claim.add(held.call, seen);
+        claim.add(held.call, seen, rank);
       }
     }
-    for (const { held, by, group } of chosen) {
+    for (const { held, by, rank, group } of chosen) {
       const { call } = held;
       const won: Seen[] = [];
       let isUnclear = false;
       for (const seen of group) {
         const winner = claims.get(seen.index)?.get(systemOf(call))?.winner;
-        if (this.#crowded.has(seen.index) || winner === undefined) isUnclear = true;
+        if ((this.#crowded.get(seen.index) ?? Infinity) <= rank || winner === undefined) isUnclear = true;
         else if (winner === call) won.push(seen);
       }
       if (isUnclear) {
@@ -217,14 +224,25 @@ class SourceMatcher {
   }
 }
 
-/** The calls of one system that may be an observation: as many as the ledger has, so that they are only counted. */
+/**
+ * The calls of one system that may be an observation: as many as the ledger has, so that they are only counted. Those that it has a better
+ * name for leave the others behind: `r1` of its own session is not `r1` of another.
+ */
 class Claim {
+  #rank = Infinity;
   #first: LedgerCall | undefined;
   #isRivalled = false;
   #fitting: LedgerCall | undefined;
   #fit = 0;
 
-  add(call: LedgerCall, seen: Seen): void {
+  add(call: LedgerCall, seen: Seen, rank: number): void {
+    if (rank > this.#rank) return;
+    if (rank < this.#rank) {
+      this.#rank = rank;
+      this.#first = undefined;
+      this.#isRivalled = false;
+      this.#fit = 0;
+    }
     if (this.#first === undefined) this.#first = call;
     else this.#isRivalled = true;
     if (!isCompatible(call, seen)) return;

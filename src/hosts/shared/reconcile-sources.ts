@@ -156,10 +156,17 @@ export class IndexedSource {
     return this.#evidence.get(index) ?? [];
   }
 
-  /** Where a call is found by what names it; `isMany` where there are too many to tell apart. */
-  find(
-    call: LedgerCall,
-  ): { readonly by: FoundBy; readonly at: readonly number[]; readonly isMany: boolean } | undefined {
+  /**
+   * Where a call is found by what names it: `rank` is 0 for the best of names, and `isMany` where there are too many to tell apart.
+   */
+  find(call: LedgerCall):
+    | {
+        readonly by: FoundBy;
+        readonly rank: number;
+        readonly at: readonly number[];
+        readonly isMany: boolean;
+      }
+    | undefined {
     const { system } = this.source;
     const ids = call.entries.flatMap(({ source }) => (source === undefined ? [] : idsIn(source.id)));
     const own = call.entries.flatMap(({ source }) => (source?.system === system ? [source.id] : []));
@@ -175,14 +182,14 @@ export class IndexedSource {
         call.entries.flatMap(({ source }) => (source === undefined ? [] : lastPartOf(source.id))),
       ],
     ] as const;
-    for (const [by, index, names] of tiers) {
+    for (const [rank, [by, index, names]] of tiers.entries()) {
       const found = new Set<number>();
       for (const name of names) {
         const list = index.get(name) ?? [];
-        if (list.length > MAX_CANDIDATES) return { by, at: [], isMany: true };
+        if (list.length > MAX_CANDIDATES) return { by, rank, at: [], isMany: true };
         for (const each of list) found.add(each);
       }
-      if (found.size > 0) return { by, at: [...found].sort((a, b) => a - b), isMany: false };
+      if (found.size > 0) return { by, rank, at: [...found].sort((a, b) => a - b), isMany: false };
     }
     return undefined;
   }

@@ -86,7 +86,7 @@ export interface DoneExecution extends ExecutionOutcome {
 /** How to settle a start whose end was never recorded. */
 export interface AbandonOptions extends AskOptions, ExecutionDetails {
   /** An id or a prefix. Default: the only open start. */
-  readonly start?: string;
+  readonly start?: string | undefined;
   readonly meterUsed?: MeterVector;
 }
 

@@ -424,13 +424,18 @@ export async function replaceFile(
   await (options.fileSystem ?? nodeFileSystem).syncFolderOf(path);
 }
 
+/** Where a path leads; itself where that is nowhere. */
+export async function followLinks(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}
+
 /**
  * Writes a file of somebody's, such as settings: where it is a link, to what it leads to; with the permissions that it had. Its folder is
  * made.
  */
 export async function rewriteFile(path: string, bytes: Uint8Array): Promise<void> {
   await nodeFileSystem.makeFolder(dirname(path));
-  const own = await realpath(path).catch(() => path);
+  const own = await followLinks(path);
   const permissions = await stat(own).then(
     ({ mode }) => mode & 0o777,
     () => undefined,

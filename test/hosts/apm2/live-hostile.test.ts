@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NorthrootError } from '../../../src/base/error.js';
+import { sha256Digest } from '../../../src/base/value/digest.js';
 import { type FileSystem, nodeFileSystem } from '../../../src/log/fs/file-system.js';
 import { runAgent } from '../../../src/hosts/apm2/index.js';
 import { recordedText, hasRecordings } from '../recorded.js';
@@ -377,5 +378,42 @@ describe('what cannot be kept', () => {
     await expect(runScript(`${READ}; ${DONE}`, { gate, episodeId: 'e1' }, folder)).rejects.toMatchObject({
       code: 'FILE_EXISTS',
     });
+  });
+});
+
+describe('a request that a policy rewrites', () => {
+  const rewritten = async (from: string, to: object) => {
+    const folder = makeFolder();
+    const advisers = [{ name: 'policy', advise: () => ({ effect: 'rewrite' as const, params: to }) }];
+    const gate = await openGate(folder, { advisers });
+    const acted: object[] = [];
+    const tools = fakeTools((args) => {
+      acted.push(args);
+      return Promise.resolve(Buffer.from('done'));
+    });
+    const ran = await runScript(`ask r1 fs.read '${from}'; ${DONE}`, { gate, tools }, folder);
+    expect((await verify(ran.ledger)).verdict).toBe('ok');
+    return { ...ran, acted };
+  };
+
+  it('is done as it was rewritten', async () => {
+    const to = { path: 'notes.txt', limit: 1 };
+    const { acted, log, ledger } = await rewritten('{"path":"notes.txt"}', to);
+    expect(acted).toEqual([to]);
+    expect(answersIn(log)).toEqual(['r1 ok']);
+    const digest = sha256Digest(Buffer.from('{"limit":1,"path":"notes.txt"}'));
+    const [execution] = (await eventsOf(ledger)).filter((event) => event['event_type'] === 'execution');
+    expect(execution).toMatchObject({ outcome: 'success', tool_params_digest: { ...digest } });
+  });
+
+  it.each([
+    ['something else', { path: 'other.txt' }, 'RESOURCE_NOT_GRANTED'],
+    ['what is no call', { path: 1 }, 'INVALID_ARGUMENTS'],
+  ])('to %s is not done at all', async (_, to, code) => {
+    const { acted, log, ledger } = await rewritten('{"path":"notes.txt"}', to);
+    expect(acted).toEqual([]);
+    expect(answersIn(log)).toEqual(['r1 ok']);
+    const [execution] = (await eventsOf(ledger)).filter((event) => event['event_type'] === 'execution');
+    expect(execution).toMatchObject({ outcome: 'failure', error_code: code });
   });
 });

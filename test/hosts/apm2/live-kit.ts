@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { generatePrivateKey } from '../../../src/format/key/private-key.js';
 import { createSigner } from '../../../src/format/signature/signer.js';
-import { Gate } from '../../../src/gate/gate.js';
+import { Gate, type GateOptions } from '../../../src/gate/gate.js';
 import type { KernelTools } from '../../../src/gate/kernel/kernel-tool.js';
 import {
   apm2,
@@ -20,7 +20,6 @@ import { reportImport } from '../../../src/hosts/shared/import-report.js';
 import { Ledger } from '../../../src/log/writer/ledger.js';
 import { readHost } from '../../../src/hosts/shared/read-host.js';
 import type { HostFile, HostFinding } from '../../../src/hosts/shared/host.js';
-import type { LiveLedgerOptions } from '../../../src/log/agent/live-ledger.js';
 import { readRecords } from '../../../src/log/read/read-records.js';
 import { verifyLedger } from '../../../src/log/read/verify-ledger.js';
 import type { Report } from '../../../src/rules/report/report.js';
@@ -96,6 +95,7 @@ export function fakeTools(act?: (args: Members, signal?: AbortSignal) => Promise
     names: ['fs.read'],
     definitions: [],
     isolation: 'none',
+    definitions: [],
     plan(tool, args) {
       if (tool !== 'fs.read') return { denied: 'TOOL_DISABLED', reason: 'it is off' };
       const { path } = args as { path?: unknown };
@@ -141,7 +141,7 @@ export function makeFolder(): string {
 }
 
 /** Opens a gate over a new ledger of the folder. */
-export async function openGate(folder: string, options: LiveLedgerOptions = {}): Promise<Gate> {
+export async function openGate(folder: string, options: GateOptions = {}): Promise<Gate> {
   const gate = await Gate.open(join(folder, 'ledger.jsonl'), {
     create: { origin: 'example.com/kernel' },
     signer: createSigner(generatePrivateKey()),

@@ -55,6 +55,44 @@ it('two adapters that race for a cap of 7, by two services of the ledger, get ex
   });
 });
 
+it('an outcome that is told to two services of the ledger is recorded once, and another one refused', async () => {
+  const ledger = newLedger(shop, 'calls=7');
+  const services = [await start(ledger), await start(ledger, { args: ['--socket', 'twin.sock'] })] as const;
+  const adapter = await register(services[0]);
+  const tell = (n: number, decision: Json, more: Json = {}): Promise<Answer> =>
+    services[n % 2 === 0 ? 0 : 1].ask('/v1/outcomes/report', outcomeOf(adapter, decision, more));
+  // Both know of it before it ends.
+  const decide = async (id: string): Promise<Json> => {
+    const asked = evaluation(adapter, toolCall(id, TOOL));
+    const first = decisionOf(await services[0].ask('/v1/evaluate', asked));
+    expect(decisionOf(await services[1].ask('/v1/evaluate', asked))['decision_id']).toBe(
+      first['decision_id'],
+    );
+    return first;
+  };
+  const one = await decide('one');
+  expect((await tell(0, one)).status).toBe(200);
+  expect((await tell(1, one)).status).toBe(200);
+  const two = await decide('two');
+  expect((await tell(0, two)).status).toBe(200);
+  expect((await tell(1, two, { success: false })).status).toBe(409);
+  const kept = { executed: false, success: false };
+  const three = await decide('three');
+  expect((await tell(0, three)).status).toBe(200);
+  expect((await tell(1, three, kept)).status).toBe(409);
+  const four = await decide('four');
+  expect((await tell(0, four, kept)).status).toBe(200);
+  expect((await tell(1, four, kept)).status).toBe(200);
+  const five = await decide('five');
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => tell(n, five, { duration_ms: n + 1 })),
+  );
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  for (const service of services) expect((await service.stop()).status).toBe(0);
+  expect(eventsIn(shop, ledger, 'execution')).toHaveLength(5);
+  expect(shop.run(['verify', ledger]).status).toBe(0);
+});
+
 /** The first write of the service is the registration, the second a decision, the third an execution. */
 const MOMENTS: readonly (readonly [string, Omit<Fault, 'file'>])[] = [
   ['before the decision is written', { at: 2, manner: 'before' }],

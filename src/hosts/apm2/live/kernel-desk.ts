@@ -12,10 +12,12 @@ import type { Check } from '../../../format/schema/generated/types.js';
 import type { Gate, GateDecision } from '../../../gate/gate.js';
 import {
   isDenied,
+  type KernelDenial,
   type KernelPlan,
   type KernelResult,
   type KernelTools,
 } from '../../../gate/kernel/kernel-tool.js';
+import { replan } from '../../../gate/kernel/replan.js';
 import { contentName, type ContentStore } from '../../../log/contents/content-store.js';
 import { blake3Hex } from '../../shared/forms/cac.js';
 import { codeOf, toolOf } from '../../shared/names.js';
@@ -179,7 +181,10 @@ export class KernelDesk {
     });
     if (!isAllowed || isDenied(plan)) return this.#deny(requestId, code);
     this.counts.allowed += 1;
-    return this.#execute(request, kernelClass ?? toolName, plan, reserve, bridge, argsHash);
+    const toolClass = kernelClass ?? toolName;
+    const decided =
+      decision.effect === 'rewrite' ? replan(plan, tools.plan(toolClass, decision.params)) : plan;
+    return this.#execute(request, toolClass, decided, reserve, bridge, argsHash);
   }
 
   /** Undefined where the episode was stopped meanwhile. */
@@ -225,7 +230,7 @@ export class KernelDesk {
   async #execute(
     request: FrameRequest,
     toolClass: string,
-    plan: KernelPlan,
+    plan: KernelPlan | KernelDenial,
     reserve: AmountsByUnit,
     bridge: ToolBridge,
     argsHash: string,
@@ -294,7 +299,7 @@ export class KernelDesk {
   }
 
   async #run(
-    plan: KernelPlan,
+    plan: KernelPlan | KernelDenial,
     { toolTimeoutMs, maxResultSize }: ToolBridge,
     maxEvidenceBytes: number,
   ): Promise<{
@@ -306,19 +311,21 @@ export class KernelDesk {
   }> {
     const limit = AbortSignal.timeout(toolTimeoutMs);
     const since = performance.now();
-    const result = await plan.run(AbortSignal.any([limit, this.#options.signal]));
-    const measured = result.used['time.ms'];
-    const ms = Math.max(0, Math.ceil(measured === undefined ? performance.now() - since : Number(measured)));
-    const failed = (errorCode: string, outcome: 'failure' | 'unknown' = 'failure') => ({
-      outcome,
+    const failed = (errorCode: string, ms: number) => ({
+      outcome: 'failure' as const,
       errorCode,
       output: encodeUtf8(JSON.stringify({ error: errorCode })),
       evidenceBytes: 0,
       ms,
     });
+    // It was allowed, and cannot be done as it was rewritten.
+    if (isDenied(plan)) return failed(codeOf(plan.denied), 0);
+    const result = await plan.run(AbortSignal.any([limit, this.#options.signal]));
+    const measured = result.used['time.ms'];
+    const ms = Math.max(0, Math.ceil(measured === undefined ? performance.now() - since : Number(measured)));
     const { outcome, errorCode, output } = result;
-    if (outcome !== 'success' && limit.aborted) return failed('TIMEOUT');
-    if (output.length > Math.min(maxResultSize, maxEvidenceBytes)) return failed('RESULT_TOO_LARGE');
+    if (outcome !== 'success' && limit.aborted) return failed('TIMEOUT', ms);
+    if (output.length > Math.min(maxResultSize, maxEvidenceBytes)) return failed('RESULT_TOO_LARGE', ms);
     const code = outcome === 'failure' ? (errorCode ?? 'ERROR') : errorCode;
     return { outcome, errorCode: code, output, evidenceBytes: output.length, ms };
   }

@@ -61,6 +61,8 @@ export interface RunAgentOptions {
   readonly workspace?: string | undefined;
   /** How the agent is kept apart. Default `none`. */
   readonly isolation?: IsolationLevel | undefined;
+  /** For `container`: files and folders that the agent is not to see, such as the ledger and its key. */
+  readonly hide?: readonly string[] | undefined;
   /** What results are named by. Default `blake3`, as apm2 does. */
   readonly resultDigest?: 'blake3' | 'sha-256' | undefined;
   /** The most bytes of a result that are given as a line after the answer. Default 0: none. At most 65,536. */
@@ -109,6 +111,7 @@ const OPTION_TYPES: OptionTypes<RunAgentOptions> = {
   folder: 'string',
   workspace: 'string',
   isolation: 'string',
+  hide: 'array',
   resultDigest: 'string',
   excerptBytes: 'number',
   waitMs: 'number',
@@ -472,7 +475,8 @@ class Episode {
     if (args.some((arg) => encodeUtf8(arg).length > MAX_ARGUMENT_BYTES))
       this.#end({ reason: 'ADAPTER_MISCONFIGURED', detail: 'PROMPT_TOO_LONG' });
     const readable = inputMode === 'file' ? [results, file] : [results];
-    return isolate(this.#isolation, command, args, { writable: [cwd], readable });
+    const hide = (this.#options.hide ?? []).map((path) => resolve(path));
+    return isolate(this.#isolation, command, args, { writable: [cwd], readable, hide });
   }
 
   /** Ends the episode, by the first reason there is. */

@@ -231,10 +231,17 @@ export class Book {
     return (await new LedgerView(this.ledger.path).findRecord(authorization)).event;
   }
 
+  /** How a proposal ended, by what the ledger has of it. */
+  async readEnd({ authorization, key }: Known): Promise<Ended | undefined> {
+    if (!this.ledger.isInFiles) return this.#known.get(key)?.ended;
+    return (await this.#readOld(authorization))?.ended;
+  }
+
   async #readOld(id: string): Promise<Known | undefined> {
     const { event, executions } = await new LedgerView(this.ledger.path).explainEvent(id);
     const known = readKnown(event, id, this.#isPlain);
-    const [execution] = executions;
+    // The last: what was given back may have run all the same.
+    const execution = executions.at(-1);
     const ended = execution && endOf(execution.event);
     return known && { ...known, ended };
   }

@@ -246,13 +246,13 @@ export class Desk {
         known.adapterId === outcome.adapterId &&
         asker.mayBe(known.principal);
       if (!isOwn) throw new Refusal(404, 'Decision not found');
-      const { ended } = known;
-      if (ended !== undefined && !isLate(ended, outcome)) {
-        if (isSame(ended, outcome)) return undefined;
-        throw new Refusal(409, 'Another outcome was reported');
-      }
+      if (isReported(known.ended, outcome)) return undefined;
       await this.#contents?.write(outcome.content);
-      await this.#record(asker, known, outcome, signal);
+      if (!(await this.#settle(asker, known, outcome, signal))) {
+        // Another service of the ledger may have recorded it, or given it back.
+        if (isReported(await this.book.readEnd(known), outcome)) return undefined;
+        if (outcome.executed) await this.#recordUnallowed(known, outcome, signal);
+      }
       const at = this.#gate.ledger.now();
       this.book.end(known.authorization, {
         executed: outcome.executed,
@@ -265,30 +265,27 @@ export class Desk {
     });
   }
 
-  async #record(asker: Asker, known: Known, outcome: OutcomeReport, signal: AbortSignal): Promise<void> {
+  /** Ends a reservation. @returns False where there is none */
+  async #settle(asker: Asker, known: Known, outcome: OutcomeReport, signal: AbortSignal): Promise<boolean> {
+    if (!known.isAllowed) return false;
     const call = { ref: outcome.proposalId, principal: known.principal };
     const ending = { signal, mayEnd: asker.mayCall };
-    if (!outcome.executed) {
-      if (known.isAllowed) await this.#gate.release(call, ending);
-      return;
-    }
-    if (known.isAllowed) {
-      const { recorded } = await this.#gate.settle(
-        call,
-        {
-          outcome: outcome.success ? 'success' : 'failure',
-          used: outcome.used,
-          // Below what is reported, so that this is taken as it is written.
-          durationMs: Math.floor(Number(outcome.durationMs)),
-          meterBasis: 'reported',
-          outputDigest: outcome.digest,
-          ...(outcome.success ? {} : { errorCode: EXEC_ERROR }),
-        },
-        ending,
-      );
-      if (recorded !== undefined) return;
-    }
-    await this.#recordUnallowed(known, outcome, signal);
+    const { recorded } = outcome.executed
+      ? await this.#gate.settle(
+          call,
+          {
+            outcome: outcome.success ? 'success' : 'failure',
+            used: outcome.used,
+            // Below what is reported, so that this is taken as it is written.
+            durationMs: Math.floor(Number(outcome.durationMs)),
+            meterBasis: 'reported',
+            outputDigest: outcome.digest,
+            ...(outcome.success ? {} : { errorCode: EXEC_ERROR }),
+          },
+          ending,
+        )
+      : await this.#gate.release(call, ending);
+    return recorded !== undefined;
   }
 
   /** What ran under a denial, or after its reservation was given back, is recorded as that: a violation. */
@@ -397,6 +394,13 @@ function whoOf({ principal, mayBe }: Asker, adapterId: string): string {
 
 function conflict(): Blocked {
   return new Blocked(409, 'The proposal_id is that of another proposal', CONFLICT);
+}
+
+/** Whether this very outcome is known. @throws Refusal 409 where another is */
+function isReported(ended: Ended | undefined, outcome: OutcomeReport): boolean {
+  if (ended === undefined || isLate(ended, outcome)) return false;
+  if (isSame(ended, outcome)) return true;
+  throw new Refusal(409, 'Another outcome was reported');
 }
 
 /** What was given back, and ran all the same. */
