@@ -5,6 +5,7 @@
 
 import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../../base/bytes/encoding.js';
 import { encodeUtf8 } from '../../../base/bytes/text.js';
+import { abortCode, startDeadline } from '../../../base/deadline.js';
 import { NorthrootError } from '../../../base/error.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
 import type { Digest } from '../../../base/value/digest.js';
@@ -304,9 +305,9 @@ export class KernelDesk {
     readonly evidenceBytes: number;
     readonly ms: number;
   }> {
-    const limit = AbortSignal.timeout(toolTimeoutMs);
+    const limit = startDeadline(toolTimeoutMs, [this.#options.signal]);
     const since = performance.now();
-    const result = await plan.run(AbortSignal.any([limit, this.#options.signal]));
+    const result = await plan.run(limit.signal).finally(limit.clear);
     const measured = result.used['time.ms'];
     const ms = Math.max(0, Math.ceil(measured === undefined ? performance.now() - since : Number(measured)));
     const failed = (errorCode: string, outcome: 'failure' | 'unknown' = 'failure') => ({
@@ -317,7 +318,7 @@ export class KernelDesk {
       ms,
     });
     const { outcome, errorCode, output } = result;
-    if (outcome !== 'success' && limit.aborted) return failed('TIMEOUT');
+    if (outcome !== 'success' && abortCode(limit.signal) === 'TIMEOUT') return failed('TIMEOUT');
     if (output.length > Math.min(maxResultSize, maxEvidenceBytes)) return failed('RESULT_TOO_LARGE');
     const code = outcome === 'failure' ? (errorCode ?? 'ERROR') : errorCode;
     return { outcome, errorCode: code, output, evidenceBytes: output.length, ms };
