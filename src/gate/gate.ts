@@ -6,6 +6,7 @@
 
 import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
+import { joinSignals } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
 import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
 import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
@@ -348,15 +349,18 @@ export class Gate {
     const principal = this.#principalOf(call);
     const digest = sha256Digest(canonicalBytesWithout(call.params));
     const asked = `${call.tool} ${digest.b64}`;
-    if (call.ref === undefined) return this.#decideInOrder(call, principal, digest, options);
-    const requestKey = keyOfCall(call.session, call.ref);
+    const { ref } = call;
+    if (ref === undefined) return this.#decideInOrder(call, principal, digest, options);
+    const requestKey = keyOfCall(call.session, ref);
     const name = nameOf(principal, requestKey);
     const same = this.#deciding.get(name) ?? this.#denied.get(name);
     if (same !== undefined) {
-      if (same.asked !== asked) throw conflict(call.ref);
+      if (same.asked !== asked) throw conflict(ref);
       return { ...('decision' in same ? same.decision : await same.answer), isRepeated: true };
     }
-    const answer = this.#decide(call, principal, requestKey, call.ref, this.#untilClosed(options));
+    const answer = this.#untilClosed(options, (until) =>
+      this.#decide(call, principal, requestKey, ref, until),
+    );
     this.#deciding.set(name, { asked, answer });
     try {
       const decision = await answer;
@@ -501,10 +505,10 @@ export class Gate {
   }
 
   /** Closing ends the wait for approvals. */
-  #untilClosed(options: WaitOptions): WaitOptions {
-    if (!(options.waitMs !== undefined && options.waitMs > 0)) return options;
-    const signals = options.signal === undefined ? [] : [options.signal];
-    return { ...options, signal: AbortSignal.any([...signals, this.#closing.signal]) };
+  async #untilClosed<T>(options: WaitOptions, decide: (options: WaitOptions) => Promise<T>): Promise<T> {
+    if (!(options.waitMs !== undefined && options.waitMs > 0)) return decide(options);
+    const { signal, clear } = joinSignals([options.signal, this.#closing.signal]);
+    return decide({ ...options, signal }).finally(clear);
   }
 
   /** Calls without an id have one by their order among the same ones. */
@@ -519,7 +523,7 @@ export class Gate {
       const ref = keyOfOrder(base, order);
       const name = nameOf(principal, ref);
       if (this.#deciding.has(name)) continue;
-      const answer = this.#decide(call, principal, ref, ref, this.#untilClosed(options), 1);
+      const answer = this.#untilClosed(options, (until) => this.#decide(call, principal, ref, ref, until, 1));
       this.#deciding.set(name, { asked: '', answer });
       try {
         const decision = await answer;

@@ -1,5 +1,6 @@
 /** A guarded call whose result comes in pieces: the caller reads them while the call runs, and what it used is recorded at its end. */
 
+import { joinSignals } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
 import { describeValue } from '../base/options.js';
 import type { GuardContext, GuardOptions } from '../log/agent/guard.js';
@@ -42,17 +43,21 @@ export function guardStream<T>(
   return readGuarded(ledger, toolName, params, run, options);
 }
 
-async function* readGuarded<T>(
+/**
+ * As {@link guardStream}, of arguments that are sound.
+ * @param broken - Aborted where a piece says that the call has failed
+ */
+export async function* readGuarded<T>(
   ledger: Pick<LiveLedger, 'guard'>,
   toolName: string,
   params: unknown,
   run: StreamFunction<T>,
   options: GuardOptions,
+  broken?: AbortSignal,
 ): AsyncGenerator<T, void, void> {
   const left = new NorthrootError('STREAM_LEFT', 'the reader left before the end');
   const leave = new AbortController();
-  const signal =
-    options.signal === undefined ? leave.signal : AbortSignal.any([options.signal, leave.signal]);
+  const { signal, clear } = joinSignals([options.signal, leave.signal, broken]);
   const handover = new Handover<T>();
   const guarded = ledger.guard(toolName, params, (context) => feed(run, context, handover), {
     ...options,
@@ -63,6 +68,7 @@ async function* readGuarded<T>(
     () => handover.finish({ isEnd: true }),
     (error: unknown) => handover.finish({ isEnd: true, error }),
   );
+  void guarded.finally(clear).catch(() => undefined);
   let isEnd = false;
   try {
     for (;;) {

@@ -11,11 +11,19 @@ import { keyOfOrder, refOfKey } from './request-key.js';
 
 /** The most open calls that are looked at: each record is read again. */
 const MAX_LOOKED_AT = 256;
+const PASSED_OVER: ReadonlySet<string> = new Set(['CALL_NOT_FOUND', 'NOT_ALLOWED']);
 
 export interface ReleaseSessionOptions {
   readonly signal: AbortSignal;
   /** Whose calls are released. Default: everybody's. */
   readonly mayRelease?: ((principalId: string) => boolean) | undefined;
+  /** Whether calls of this tool are released. Default: of any. */
+  readonly mayEnd?: ((toolName: string) => boolean) | undefined;
+}
+
+interface Limits {
+  readonly mayRelease: (principalId: string) => boolean;
+  readonly mayEnd: (toolName: string) => boolean;
 }
 
 /**
@@ -26,22 +34,22 @@ export interface ReleaseSessionOptions {
 export async function releaseSession(
   gate: Gate,
   session: string,
-  { signal, mayRelease = () => true }: ReleaseSessionOptions,
+  { signal, mayRelease = () => true, mayEnd = () => true }: ReleaseSessionOptions,
 ): Promise<number> {
   let released = 0;
-  for (const { ref, principal } of gate.listOpen(session)) {
-    if (!mayRelease(principal)) continue;
+  for (const { ref, principal, tool } of gate.listOpen(session)) {
+    if (!mayRelease(principal) || !mayEnd(tool)) continue;
     const { recorded } = await gate.release({ ref, session, principal }, { signal });
     if (recorded !== undefined) released += 1;
   }
-  return released + (await releaseOthers(gate, session, signal, mayRelease));
+  return released + (await releaseOthers(gate, session, signal, { mayRelease, mayEnd }));
 }
 
 async function releaseOthers(
   gate: Gate,
   session: string,
   signal: AbortSignal,
-  mayRelease: (principalId: string) => boolean,
+  { mayRelease, mayEnd }: Limits,
 ): Promise<number> {
   const { ledger } = gate;
   // Only records of files can be read again.
@@ -59,11 +67,11 @@ async function releaseOthers(
     const ref = refWithin(event, session);
     if (ref === undefined) continue;
     try {
-      const { recorded } = await gate.release({ ...ref, principal: principalId }, { signal });
+      const { recorded } = await gate.release({ ...ref, principal: principalId }, { signal, mayEnd });
       if (recorded !== undefined) count += 1;
     } catch (error) {
-      // Another process has ended it.
-      if (!(error instanceof NorthrootError && error.code === 'CALL_NOT_FOUND')) throw error;
+      // Another process has ended it, or it is of a tool whose calls stay.
+      if (!(error instanceof NorthrootError && PASSED_OVER.has(error.code))) throw error;
     }
   }
   return count;

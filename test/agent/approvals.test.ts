@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordedDecision } from '../../src/log/policy/authorize.js';
 import { draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
-import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import type { LiveLedger, LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { codeOf } from '../writer/support.js';
@@ -24,6 +24,7 @@ const RULE = { tools: ['deploy'], approvers: ['human:*'], above: { usd: '100' } 
 async function open(
   place: Place,
   options: Partial<GrantOptions> = {},
+  agents: LiveLedgerOptions = {},
 ): Promise<{ agent: LiveLedger; owner: LiveLedger; ownerKey: LiveLedger; grantId: string }> {
   const [own, agentKey, approver] = [0, 1, 2].map(() => createSigner(generatePrivateKey()));
   const keys = [
@@ -44,7 +45,7 @@ async function open(
     ...options,
   });
   const { eventId: grantId } = await owner.append({ event });
-  const agent = await openLive(place, { signer: agentKey, principalId: AGENT });
+  const agent = await openLive(place, { signer: agentKey, principalId: AGENT, ...agents });
   const ownerKey = await openLive(place, { signer: approver, principalId: 'human:olga' });
   return { agent, owner, ownerKey, grantId };
 }
@@ -178,6 +179,16 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     await owner.revoke(grantId, { reason: 'INCIDENT', inFlight: 'stop' });
     expect(await codeOf(run)).toBe('GRANT_REVOKED');
     expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', outcome: 'unknown' });
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('each part is a grant of its own, also in one moment and with the same words', async () => {
+    const place = makePlace();
+    const { agent, grantId } = await open(place, {}, { now: () => '2999-01-01T00:00:00.000Z' });
+    const part = { to: 'agent:sub', parent: grantId, caps: { usd: '5' } };
+    const parts = await Promise.all([agent.delegate(part), agent.delegate(part), agent.delegate(part)]);
+    expect(new Set(parts.map(({ eventId }) => eventId)).size).toBe(3);
+    for (const { eventId } of parts) expect(await leftOf(agent, eventId, 'usd')).toBe('5');
     expect(await place.verdict()).toBe('ok');
   });
 

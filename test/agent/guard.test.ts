@@ -354,6 +354,27 @@ describe('guard', () => {
     expect(await leftOf(ledger, other, 'usd')).toBe('0.01');
   });
 
+  it('dates records in the order of the ledger, however many run at once', async () => {
+    const place = memoryPlace();
+    let ms = Date.now();
+    // Each look at the clock is later than the one before.
+    const now = (): string => new Date((ms += 10)).toISOString();
+    const ledger = await openLive(place, { now, ticks: ticker() });
+    await grant(ledger, { meterCaps: { calls: 20 } });
+    const findings: string[] = [];
+    const onRecorded = (recorded: Appended): void =>
+      void findings.push(...recorded.findings.map(({ code }) => code));
+    const call = (n: number): Promise<number> => ledger.guard('fs.read', { n }, () => n, { onRecorded });
+    const run = async (n: number): Promise<void> => {
+      for (let turn = 0; turn < 3; turn += 1) await call(10 * n + turn);
+    };
+    await Promise.all([1, 2, 3, 4].map(run));
+    const dates = place.events().map((event) => (event as unknown as { occurred_at: string }).occurred_at);
+    expect(dates).toEqual(dates.toSorted());
+    expect(findings).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('tells of a bound that its execution breaks, and keeps the result', async () => {
     const ledger = await openLive(memoryPlace());
     await grant(ledger, { meterCaps: { calls: 10, usd: 1 } });

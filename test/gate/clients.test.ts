@@ -8,10 +8,10 @@ import type { Adviser } from '../../src/gate/advisers/adviser.js';
 import type { Gate } from '../../src/gate/gate.js';
 import { serveGate, type ServeGateOptions } from '../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
-import { memoryPlace } from '../agent/support.js';
+import { filePlace, memoryPlace } from '../agent/support.js';
 import { temporaryFolder } from '../writer/support.js';
 import { send } from './service-process.js';
-import { openGate } from './support.js';
+import { openGate, reopen } from './support.js';
 
 const READ = { ref: 'c1', session: 's', tool: 'fs.read', params: { path: '/x' } };
 /** As src/base/platform/serve-http.ts has it. */
@@ -208,6 +208,33 @@ describe('a client with a token', () => {
     expect(gate.openCalls).toBe(1);
     await gate.release(named);
     expect(await codeOf('/v1/settle', { ...named, outcome: 'success' })).toBe('NOT_ALLOWED');
+  });
+
+  it.each([
+    ['this service has', false],
+    ['another process has', true],
+  ])('ends a session only for the tools that it may call: calls that %s allowed', async (_, isOthers) => {
+    const place = filePlace();
+    const { gate: first } = await openGate(place);
+    for (const tool of ['fs.read', 'fs.stat']) await first.decide({ ...READ, ref: tool, tool, start: false });
+    await first.decide({ tool: 'fs.read', params: {}, session: 's', start: false });
+    if (isOthers) await first.close();
+    const gate = isOthers ? await reopen(place) : first;
+    const stat = makeToken({ name: 'stat', principals: ['agent:a1'], tools: ['fs.stat'] });
+    const socket = join(temporaryFolder(), 's.sock');
+    const server = await serveGate({
+      gate,
+      socket,
+      tokens: Tokens.parse(Buffer.from(JSON.stringify({ tokens: [stat.entry] }))),
+    });
+    onTestFinished(() => server.close());
+    const { body } = await send(socket, '/v1/release', { session: 's' }, stat.token);
+    expect(body).toEqual({ released: 1 });
+    const [{ unstarted } = { unstarted: [] }] = await gate.ledger.budget();
+    expect(unstarted).toHaveLength(2);
+    await gate.release({ ref: 'fs.read', session: 's' });
+    const [left] = await gate.ledger.budget();
+    expect(left?.unstarted).toHaveLength(1);
   });
 
   it.each([

@@ -6,7 +6,8 @@ import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { type Digest, sha256Digest } from '../../src/base/value/digest.js';
 import type { GateCall } from '../../src/gate/gate.js';
 import { AGENT, filePlace, leftOf, memoryPlace, usedBy } from '../agent/support.js';
-import { codeOf } from '../writer/support.js';
+import { collectingGarbage } from '../collect-garbage.js';
+import { codeOf, errorOf } from '../writer/support.js';
 import { openGate, reopen } from './support.js';
 
 const READ: GateCall = { ref: 'c1', tool: 'fs.read', params: { path: '/x' } };
@@ -282,6 +283,13 @@ describe.each([
     await gate.close();
     expect(await ended).toBe('GATE_CLOSED');
   });
+});
+
+it("ends a wait by the caller's time, which nobody else holds on to", async () => {
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 9 }, approvals: [rule] });
+  const ended = errorOf(gate.decide(READ, { waitMs: 10_000, signal: AbortSignal.timeout(300) }));
+  expect(await collectingGarbage(ended)).toMatchObject({ name: 'TimeoutError' });
 });
 
 it('keeps the parameters beside the ledger where asked to', async () => {

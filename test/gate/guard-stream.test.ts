@@ -6,6 +6,7 @@ import type { GuardContext, GuardOptions } from '../../src/log/agent/guard.js';
 import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
 import { DeniedError } from '../../src/log/agent/errors.js';
 import { grant, leftOf, memoryPlace, openLive, type Place, usedBy } from '../agent/support.js';
+import { collectingGarbage } from '../collect-garbage.js';
 import { codeOf, errorOf } from '../writer/support.js';
 import { imported, LITELLM } from './samples.js';
 
@@ -45,6 +46,14 @@ describe('a guarded stream', () => {
     expect(usedBy(event)).toMatchObject({ usd: '0.0045', 'tokens.output': '100', calls: '1' });
     expect(await left()).toBe('0.9955');
     expect(await place.verdict()).toBe('ok');
+  });
+
+  it("ends by the caller's time, which nobody else holds on to", async () => {
+    const { place, ledger } = await open();
+    const begin = (): Promise<unknown> =>
+      guardStream(ledger, 'fs.read', {}, () => FOREVER, { signal: AbortSignal.timeout(300) }).next();
+    expect(await collectingGarbage(errorOf(begin()))).toMatchObject({ name: 'TimeoutError' });
+    expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', outcome: 'unknown' });
   });
 
   it('takes pieces of any async iterable, returned now or later, undefined ones too', async () => {

@@ -13,6 +13,7 @@ import {
   verifyCosignatures,
   type Collected,
 } from '../../src/proof/witness/witness-client.js';
+import { collectingGarbage } from '../collect-garbage.js';
 import { valueOf } from '../value-of.js';
 import {
   NOW,
@@ -184,7 +185,8 @@ describe('collectCosignatures', () => {
     ],
   ])('does not wait for one that %s', async (_what, handler) => {
     const { url } = await hostile(handler);
-    const { error } = await collectOne(url, { timeoutMs: 300 });
+    const stop = new AbortController();
+    const { error } = await collectingGarbage(collectOne(url, { timeoutMs: 300, signal: stop.signal }));
     expect([error?.code, error?.message]).toEqual([
       'WITNESS_UNREACHABLE',
       expect.stringContaining('in time'),

@@ -3,6 +3,7 @@
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { abortCode, startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
 import { findProgram, linksOf, resolveProgram } from '../../log/fs/program.js';
 import type { RootedFolder } from '../../log/fs/rooted-folder.js';
@@ -11,7 +12,6 @@ import { ArgumentFault, readArguments } from './arguments.js';
 import { readPath } from './file-tools.js';
 import { isolate } from './isolation.js';
 import type { IsolationLevel } from './kernel-tool.js';
-import { abortCode, startDeadline } from './deadline.js';
 import { carriedBytes, carryingOutput, failure } from './output.js';
 import { type ProgramEnd, runProgram } from './run-program.js';
 

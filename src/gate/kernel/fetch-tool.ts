@@ -15,10 +15,10 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
+import { abortCode } from '../../base/deadline.js';
 import type { Act, Done } from './act.js';
 import { ArgumentFault, readArguments } from './arguments.js';
 import { type HostRule, isListed, isReachable, type Target, targetOf, tryUrl } from './host-rules.js';
-import { abortCode } from './deadline.js';
 import { carriedBytes, carryingOutput, failure } from './output.js';
 
 const MAX_URL = 4_096;

@@ -2,13 +2,13 @@
 
 import { basename, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { printable } from '../../base/bytes/printable.js';
 import { RootedFolder } from '../../log/fs/rooted-folder.js';
 import type { Act, Done } from './act.js';
 import { ArgumentFault } from './arguments.js';
-import { startDeadline } from './deadline.js';
 import { defineTool } from './definitions.js';
 import { DEFAULT_ENV, findLimiters, planExec, resolvePrograms } from './exec-tool.js';
 import { checkMethods, planFetch } from './fetch-tool.js';

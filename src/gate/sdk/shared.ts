@@ -12,7 +12,7 @@ import { escapeToolName } from '../../base/value/tool.js';
 import { DeniedError } from '../../log/agent/errors.js';
 import type { GuardContext, GuardOptions } from '../../log/agent/guard.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
-import { guardStream } from '../guard-stream.js';
+import { readGuarded } from '../guard-stream.js';
 
 /** How calls are guarded: as {@link GuardOptions}, for every call of a kit. */
 export type CallGuardOptions = Omit<GuardOptions, 'signal' | 'intent' | 'intentDigest' | 'contextDigest'>;
@@ -123,7 +123,7 @@ export async function guardPieces<H, P>(
   options: CallGuardOptions,
 ): Promise<{ readonly head: H; readonly pieces: AsyncGenerator<P, void, void> }> {
   const broken = new AbortController();
-  const stream = guardStream<Streamed<H, P>['head'] | P>(
+  const stream = readGuarded<Streamed<H, P>['head'] | P>(
     ledger,
     escapeToolName(tool),
     toJson(params),
@@ -143,10 +143,8 @@ export async function guardPieces<H, P>(
         throw error;
       }
     },
-    {
-      ...options,
-      signal: signal === undefined ? broken.signal : AbortSignal.any([broken.signal, signal]),
-    },
+    { ...options, signal },
+    broken.signal,
   );
   const first = await stream.next();
   return { head: first.value as H, pieces: hideFaults(stream as AsyncGenerator<P, void, void>) };

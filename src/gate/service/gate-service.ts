@@ -312,7 +312,7 @@ export class GateService {
     if (name.session === undefined || name.ref !== undefined || name.tool !== undefined)
       return writeSettled(await gate.release({ ...name, principal }, { signal, mayEnd: bearer.mayCall }));
     const mayRelease = (who: string): boolean => bearer.mayBe(who);
-    const released = await releaseSession(gate, name.session, { signal, mayRelease });
+    const released = await releaseSession(gate, name.session, { signal, mayRelease, mayEnd: bearer.mayCall });
     return { released };
   }
 

@@ -2,6 +2,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
 import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
 import { checkOptions, checkString, describeValue, type OptionTypes } from '../../base/options.js';
 import { type Digest, isDigest, sha256Digest } from '../../base/value/digest.js';
@@ -20,6 +21,7 @@ import type {
 import {
   ABORTED,
   checkDetails,
+  dateExecution,
   DETAIL_TYPES,
   draftExecution,
   draftRelease,
@@ -132,6 +134,11 @@ interface GuardParts {
   readonly prices: CallPricing | undefined;
   readonly now: () => string;
   readonly ticks: () => number;
+}
+
+/** An execution, as it may be in the ledger. */
+interface Written {
+  event: object;
 }
 
 interface GuardedCall<T> {
@@ -253,11 +260,12 @@ export class Guard<T> {
     if (options.onStop !== 'finish') this.running = decision.recorded.eventId;
     const { outcome, event } = await this.#run(decision, claim);
     this.running = undefined;
+    const written: Written = { event };
     let recorded: Appended;
     try {
-      recorded = await this.#parts.ledger.append({ event });
+      recorded = await this.#record(written);
     } catch (error) {
-      throw new UnrecordedExecutionError(claim.recorded.eventId, event, outcome, error);
+      throw new UnrecordedExecutionError(claim.recorded.eventId, written.event, outcome, error);
     }
     const { onRecorded } = options;
     // A listener's errors must not reach the guard.
@@ -316,8 +324,23 @@ export class Guard<T> {
     const { permission, startedAt } = claim;
     const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABORTED } as const;
     const event = draftExecution(permission, { startedAt, endedAt: startedAt, ...nothing });
-    await ledger.append({ event }).catch(() => undefined);
+    await this.#record({ event }).catch(() => undefined);
     throw signal.reason;
+  }
+
+  /** Dates it when it is recorded, after what other calls recorded meanwhile. */
+  async #record(written: Written): Promise<Appended> {
+    const { ledger, now } = this.#parts;
+    try {
+      return await ledger.decide(() => {
+        written.event = dateExecution(written.event, now());
+        return { event: written.event };
+      });
+    } catch (error) {
+      if (!(error instanceof NorthrootError && error.code === 'LEDGER_INVALID')) throw error;
+    }
+    // Nothing is decided by it: what was done is recorded also where nothing more may be.
+    return ledger.append({ event: written.event });
   }
 
   /** Releases a reservation that has not begun. If that fails, it stays reserved, so it is never spent twice. */

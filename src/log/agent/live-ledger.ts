@@ -681,13 +681,17 @@ export class LiveLedger {
 
   /**
    * Hands a part of a grant on: its grantee spends it in its own name, and it counts under the parent too. The ledger's signer signs it.
+   * Each call makes a grant of its own, with caps of its own.
    * @throws NorthrootError, OptionsError as `draftDelegation`; as {@link LiveLedger.append}
    */
   async delegate(options: DelegateOptions, ask: AskOptions = {}): Promise<Appended> {
     this.#assertOpen();
     checkOptions('delegate', options, DELEGATE_TYPES);
     checkOptions('delegate: options', ask, ASK_TYPES);
-    const makes = (state: VerifyState): Entry => ({ event: draftDelegation(state, options, this.#now()) });
+    const makes = (state: VerifyState): Entry => ({
+      event: draftDelegation(state, options, this.#now()),
+      isAnew: true,
+    });
     return this.#keep(this.#ledger.decide(makes, ask));
   }
 

@@ -225,11 +225,10 @@ export function draftExecution(
   const { startedAt, endedAt, errorCode, outputDigest } = outcome;
   if (compareTimestamps(endedAt, startedAt) < 0)
     throw new RangeError('expected endedAt not before startedAt');
-  return {
+  const event = {
     event_type: 'execution',
     principal_id: permission.principalId,
-    occurred_at:
-      recordedAt !== undefined && compareTimestamps(recordedAt, endedAt) > 0 ? recordedAt : endedAt,
+    occurred_at: endedAt,
     ...(permission.startId === undefined ? {} : { prev_event_id: parseDigest(permission.startId) }),
     intents: { intent_digest: permission.intentDigest },
     auth_event_id: parseDigest(permission.authorizationId),
@@ -245,6 +244,13 @@ export function draftExecution(
     outcome: outcome.outcome,
     ...detailMembers(outcome),
   };
+  return recordedAt === undefined ? event : dateExecution(event, recordedAt);
+}
+
+/** A drafted execution, dated when it is recorded, if that is after its own date. */
+export function dateExecution(event: object, recordedAt: string): object {
+  const { occurred_at: own } = event as { readonly occurred_at: string };
+  return compareTimestamps(recordedAt, own) > 0 ? { ...event, occurred_at: recordedAt } : event;
 }
 
 /** An unmetered reservation is charged as estimated use, or released by stating 0. */

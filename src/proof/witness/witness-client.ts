@@ -4,6 +4,7 @@
  */
 
 import { printable } from '../../base/bytes/printable.js';
+import { startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
 import { parseCheckpoint } from '../../format/note/checkpoint.js';
 import {
@@ -73,13 +74,16 @@ export async function collectCosignatures(options: CollectOptions): Promise<Coll
   const { checkpoint } = parseCheckpoint(Buffer.from(options.note));
   return Promise.all(
     options.urls.map(async (url) => {
-      const result = await collectFrom(url, checkpoint.size, options).then(
-        (lines): Collected => ({ url, lines }),
-        (error: unknown): Collected => {
-          if (error instanceof NorthrootError) return { url, lines: [], error };
-          throw error;
-        },
-      );
+      const { signal, clear } = startDeadline(options.timeoutMs, [options.signal]);
+      const result = await collectFrom(url, checkpoint.size, options, signal)
+        .then(
+          (lines): Collected => ({ url, lines }),
+          (error: unknown): Collected => {
+            if (error instanceof NorthrootError) return { url, lines: [], error };
+            throw error;
+          },
+        )
+        .finally(clear);
       options.onProgress?.(result);
       return result;
     }),
@@ -111,10 +115,13 @@ export function verifyCosignatures(
   return { valid, invalid, unknown };
 }
 
-async function collectFrom(url: string, size: number, options: CollectOptions): Promise<NoteSignature[]> {
+async function collectFrom(
+  url: string,
+  size: number,
+  options: CollectOptions,
+  signal: AbortSignal,
+): Promise<NoteSignature[]> {
   const target = submissionUrl(url);
-  const timeout = AbortSignal.timeout(options.timeoutMs);
-  const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
   let oldSize = options.oldSizes?.get(url) ?? 0;
   for (let attempt = 1; ; attempt += 1) {
     if (oldSize > size) {

@@ -5,6 +5,7 @@
 
 import { encodeBase64url, encodeHex, tryDecodeBase64url } from '../../../base/bytes/encoding.js';
 import { encodeUtf8 } from '../../../base/bytes/text.js';
+import { abortCode, startDeadline } from '../../../base/deadline.js';
 import { NorthrootError } from '../../../base/error.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
 import type { Digest } from '../../../base/value/digest.js';
@@ -309,7 +310,6 @@ export class KernelDesk {
     readonly evidenceBytes: number;
     readonly ms: number;
   }> {
-    const limit = AbortSignal.timeout(toolTimeoutMs);
     const since = performance.now();
     const failed = (errorCode: string, ms: number) => ({
       outcome: 'failure' as const,
@@ -320,11 +320,12 @@ export class KernelDesk {
     });
     // It was allowed, and cannot be done as it was rewritten.
     if (isDenied(plan)) return failed(codeOf(plan.denied), 0);
-    const result = await plan.run(AbortSignal.any([limit, this.#options.signal]));
+    const limit = startDeadline(toolTimeoutMs, [this.#options.signal]);
+    const result = await plan.run(limit.signal).finally(limit.clear);
     const measured = result.used['time.ms'];
     const ms = Math.max(0, Math.ceil(measured === undefined ? performance.now() - since : Number(measured)));
     const { outcome, errorCode, output } = result;
-    if (outcome !== 'success' && limit.aborted) return failed('TIMEOUT', ms);
+    if (outcome !== 'success' && abortCode(limit.signal) === 'TIMEOUT') return failed('TIMEOUT', ms);
     if (output.length > Math.min(maxResultSize, maxEvidenceBytes)) return failed('RESULT_TOO_LARGE', ms);
     const code = outcome === 'failure' ? (errorCode ?? 'ERROR') : errorCode;
     return { outcome, errorCode: code, output, evidenceBytes: output.length, ms };

@@ -1,0 +1,52 @@
+/**
+ * Signals made of others. They hold on to all that they need: what `AbortSignal.any` and `AbortSignal.timeout` make together may be
+ * collected, and then never aborts (Node.js 20).
+ */
+
+/** A signal for work that ends. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** To be called when the work has ended. */
+  readonly clear: () => void;
+}
+
+type Given = readonly (AbortSignal | undefined)[];
+
+/** A signal that is aborted with any of the others, for its reason. */
+export function joinSignals(others: Given): Deadline {
+  const own = new AbortController();
+  return { signal: own.signal, clear: follow(own, others, ({ reason }): unknown => reason) };
+}
+
+/** A signal that is aborted after `ms`, with a `TimeoutError`, or with any of the others, with an `AbortError`. */
+export function startDeadline(ms: number, others: Given = []): Deadline {
+  const own = new AbortController();
+  const timer = setTimeout(() => own.abort(new DOMException('the time is over', 'TimeoutError')), ms);
+  const leave = follow(own, others, () => new DOMException('it is cancelled', 'AbortError'));
+  return {
+    signal: own.signal,
+    clear: () => {
+      clearTimeout(timer);
+      leave();
+    },
+  };
+}
+
+/** Why work ended whose signal is aborted. */
+export function abortCode(signal: AbortSignal): 'TIMEOUT' | 'CANCELLED' {
+  return (signal.reason as Error | undefined)?.name === 'TimeoutError' ? 'TIMEOUT' : 'CANCELLED';
+}
+
+/** @returns What ends it */
+function follow(own: AbortController, others: Given, reasonOf: (from: AbortSignal) => unknown): () => void {
+  const ends = others.flatMap((each) => {
+    if (each === undefined) return [];
+    const stop = (): void => own.abort(reasonOf(each));
+    each.addEventListener('abort', stop, { once: true });
+    if (each.aborted) stop();
+    return [(): void => each.removeEventListener('abort', stop)];
+  });
+  return () => {
+    for (const end of ends) end();
+  };
+}
