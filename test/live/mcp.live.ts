@@ -229,6 +229,7 @@ describe.skipIf(obstacle !== undefined)('over HTTP', () => {
       const ask = (url: string): Promise<unknown> => peers.run('conformance.js', url, revision);
       const direct = await ask(upstream);
       expect(await ask(await proxyOf('live', upstream))).toEqual(direct);
+      await stopAll();
       expect(ledger.verify()).toMatch(/^ok /);
     },
   );
