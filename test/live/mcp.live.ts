@@ -202,6 +202,8 @@ describe.skipIf(obstacle !== undefined)('over HTTP', () => {
     const url = await proxyOf('live', await start('server-v2.js', 'http'));
     const told = await peers.run('client-v2.js', 'modern', url);
     expectV2(told, '2026-07-28');
+    // Answers pass while their calls are settled: all are when there is no proxy.
+    await stopAll();
     expectElicited(told, 'http');
   });
 
@@ -210,6 +212,7 @@ describe.skipIf(obstacle !== undefined)('over HTTP', () => {
     const url = await proxyOf('live', await start('server-v2.js', 'http'));
     const told = await peers.run('client-v2.js', 'legacy', url);
     expectV2(told, '2025-11-25');
+    await stopAll();
     // The SDK cannot ask back without a session.
     const events = eventsOfV2('http').map((each) =>
       each.replace('deploy success', 'deploy failure MCP_TOOL_ERROR'),
@@ -226,6 +229,7 @@ describe.skipIf(obstacle !== undefined)('over HTTP', () => {
       const ask = (url: string): Promise<unknown> => peers.run('conformance.js', url, revision);
       const direct = await ask(upstream);
       expect(await ask(await proxyOf('live', upstream))).toEqual(direct);
+      await stopAll();
       expect(ledger.verify()).toMatch(/^ok /);
     },
   );

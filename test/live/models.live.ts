@@ -53,15 +53,19 @@ async function start(...args: readonly string[]): Promise<Served> {
   return served;
 }
 
-/** The proxy before the upstream. */
-const proxy = (...more: readonly string[]): Promise<Served> =>
-  start(
-    ...[CLI, 'llm', ledger.path, '--upstream', upstream.url, '--prices', prices],
-    ...['--principal', 'agent:a1', '--listen', '127.0.0.1:0', ...more],
-  );
-
 const ask = async (client: string, part: string, base: string): Promise<AllTold> =>
   (await peers.run('clients.js', client, part, base, upstream.url)) as AllTold;
+
+/** Asks through a proxy before the upstream. Answers pass while their calls are settled: all are when it has stopped. */
+async function askByProxy(client: string, part: string): Promise<AllTold> {
+  const proxy = await start(
+    ...[CLI, 'llm', ledger.path, '--upstream', upstream.url, '--prices', prices],
+    ...['--principal', 'agent:a1', '--listen', '127.0.0.1:0'],
+  );
+  const all = await ask(client, part, proxy.url);
+  await proxy.stop();
+  return all;
+}
 
 const told = async (): Promise<Upstream> => (await (await fetch(`${upstream.url}/told`)).json()) as Upstream;
 
@@ -111,8 +115,7 @@ describe.skipIf(obstacle !== undefined)('clients of models', () => {
       const direct = await ask(client, 'all', upstream.url);
       // The upstream counts tries: another one has none.
       upstream = await start('upstream.js');
-      const { url } = await proxy();
-      const { 'chat, unknown model': unknown, ...all } = await ask(client, 'all', url);
+      const { 'chat, unknown model': unknown, ...all } = await askByProxy(client, 'all');
       expect({ ...withoutWords(direct), ...withoutWords(all) }).toEqual(withoutWords(direct));
       if (unknown !== undefined) expect(unknown).toMatchObject({ asked: 0 });
       const { cost, calls } = await told();
@@ -136,8 +139,7 @@ describe.skipIf(obstacle !== undefined)('clients of models', () => {
       ledger.grant('llm.*', '--cap', 'usd=10');
       const direct = await ask(client, 'broken', upstream.url);
       const { cost } = await told();
-      const { url } = await proxy();
-      const all = await ask(client, 'broken', url);
+      const all = await askByProxy(client, 'broken');
       expect(Object.keys(all)).toEqual(Object.keys(direct));
       for (const [name, { text, asked }] of Object.entries(all))
         expect({ name, text, asked }).toEqual({ name, text: direct[name]?.text, asked: direct[name]?.asked });
@@ -152,8 +154,7 @@ describe.skipIf(obstacle !== undefined)('clients of models', () => {
     '%s: the third call is denied, and not tried again',
     async (client) => {
       ledger.grant('llm.*', '--cap', 'usd=10', '--cap', 'calls=2');
-      const { url } = await proxy();
-      const all = Object.values(await ask(client, 'budget', url));
+      const all = Object.values(await askByProxy(client, 'budget'));
       expect(all.slice(0, 2)).toEqual([
         { text: 'Hello, world', asked: 1 },
         { text: 'Hello, world', asked: 1 },
