@@ -95,7 +95,6 @@ export function fakeTools(act?: (args: Members, signal?: AbortSignal) => Promise
     names: ['fs.read'],
     definitions: [],
     isolation: 'none',
-    definitions: [],
     plan(tool, args) {
       if (tool !== 'fs.read') return { denied: 'TOOL_DISABLED', reason: 'it is off' };
       const { path } = args as { path?: unknown };
