@@ -1,13 +1,23 @@
 /** `northroot run-agent`: by the command line, and what is left when it is killed. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { probeIsolation } from '../../src/api/gate.js';
 import { PROFILE, profileWith, SHELL } from '../hosts/apm2/live-kit.js';
 import { expectError, expectOk, parseLines, Workshop } from './runner.js';
 
 const shop = new Workshop();
+const isolation = await probeIsolation();
 const MOCK = fileURLToPath(new URL('../../../shared/live/mocks/agent-tool-intent.sh', import.meta.url));
 const READ = 'ask r1 fs.read \'{"path":"notes.txt"}\'';
 const DONE = 'echo \'{"done":true}\'';
@@ -58,6 +68,27 @@ describe('run-agent', () => {
       const found = expectOk(shop.run(['reconcile', 'twins.jsonl', source, '--format', 'json']));
       expect(JSON.parse(found)).toMatchObject({ calls: { corroborated: 1, ledger_only: 1, ambiguous: 0 } });
     }
+  });
+
+  it.runIf(isolation.container)('shows an agent in a container neither ledger nor keys', () => {
+    // Below /tmp nothing is seen in any case.
+    const folder = mkdtempSync('/var/tmp/northroot-');
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const ledger = join(folder, 'hidden.jsonl');
+    expectOk(shop.run(['init', ledger]));
+    mkdirSync(join(folder, 'work'));
+    const agent = join(folder, 'agent.sh');
+    const looks = `cat ${ledger} ${ledger}.key | wc -c; ls ${ledger}.episodes`;
+    writeFileSync(agent, `${SHELL}${looks}\n${READ}\ncat "$TI_CAS/\${answer##* }"\n${DONE}\n`);
+    writeFileSync(join(folder, 'work/notes.txt'), 'hello\n');
+    const place = ['--workspace', join(folder, 'work'), '--isolation', 'container', '--episode', 'e1'];
+    // The probe may be the agent itself.
+    const probe = { command: `stat -c %F,1.0 ${ledger}.key`, regex: '^character special file,1\\.0$' };
+    shop.write('probing.json', profileWith({ version_probe: probe }));
+    expectOk(shop.run(['run-agent', ledger, '--profile', 'probing.json', ...place, '--', 'bash', agent]));
+    const log = readFileSync(join(`${ledger}.episodes`, 'e1/record/log.txt'), 'utf8');
+    expect(log.split('\n').slice(0, 2)).toEqual(['0', 'e1']);
+    expect(log).toContain('\nhello\n');
   });
 
   it('finds a profile by its hash, and runs nothing of another', () => {

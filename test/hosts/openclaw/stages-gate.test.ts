@@ -8,6 +8,7 @@ import {
   type GateStagesOptions,
   type PipelineOptions,
 } from '../../../src/hosts/openclaw/index.js';
+import { formatQuantity } from '../../../src/base/value/quantity.js';
 import { sha256Digest } from '../../../src/base/value/digest.js';
 import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { AGENT, filePlace, memoryPlace, type Place, usedBy } from '../../agent/support.js';
@@ -192,6 +193,29 @@ describe.each([
     expect(findingsOf(lines)).toEqual([]);
     expect(await place.verdict()).toBe('ok');
   });
+});
+
+it('counts each call of an id that models use again', async () => {
+  const place = memoryPlace();
+  const { pipeline, gate, grantId } = await gated(place);
+  const run = () => pipeline.run(CALLING, { working: { command: 'ls' } });
+  const left = async () =>
+    (await gate.ledger.budget(grantId)).balances
+      .filter(({ unit }) => unit === 'calls')
+      .map(({ used, reserved }) => [formatQuantity(used), formatQuantity(reserved)]);
+  const outcomes = await Promise.all([run(), run(), run()]);
+  expect(outcomes.map(({ decision }) => decision)).toEqual(['allow', 'allow', 'allow']);
+  expect(await left()).toEqual([['0', '3']]);
+  const payload = { toolName: 'exec', toolCallId: 'c1', params: { command: 'ls' }, result: { text: '' } };
+  const end = () => pipeline.run({ ...CALL, family: 'agent.tool.called', payload });
+  await end();
+  await end();
+  expect(await left()).toEqual([['2', '1']]);
+  await end();
+  await end();
+  expect(await left()).toEqual([['3', '0']]);
+  expect(place.events().filter(({ event_type: type }) => type === 'execution')).toHaveLength(3);
+  expect(await place.verdict()).toBe('ok');
 });
 
 it('lets nothing run where the gate cannot decide', async () => {

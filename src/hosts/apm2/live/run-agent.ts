@@ -32,7 +32,7 @@ import { type AgentExit, AgentProcess } from './agent-process.js';
 import { type Conversation, converseByLines, converseByMessages, converseByProcesses } from './converse.js';
 import { type DeskCounts, KernelDesk, MAX_REQUESTS, type Stop } from './kernel-desk.js';
 import { type LaunchProfile, readLaunchProfile } from './launch-profile.js';
-import { probeVersion } from './probe-version.js';
+import { type ProbeFault, probeVersion } from './probe-version.js';
 import { makePrompt } from './prompt.js';
 import { type EpisodeNames, Recording } from './recording.js';
 import { Watch } from './watch.js';
@@ -268,11 +268,7 @@ class Episode {
     if (env === undefined) return undefined;
     const { command = [] } = this.#options;
     const probe = launch.probe.command.split(' ').flatMap((word) => expand(word, command));
-    const fault = await probeVersion(probe, launch.probe.regex, {
-      env,
-      cwd,
-      ...defined({ timeoutMs: launch.startupTimeoutMs || undefined }),
-    });
+    const fault = await this.#probe(launch, probe, env, cwd);
     if (fault !== undefined) return this.#end({ reason: 'ADAPTER_MISCONFIGURED', detail: fault });
     const words = [launch.command, ...launch.args].flatMap((word) => expand(word, command));
     const flags = launch.permissionFlags.get(this.#options.tier ?? '') ?? [];
@@ -387,6 +383,27 @@ class Episode {
     return converseByLines(agent, talk, inputMode === 'stdin' ? prompt : undefined);
   }
 
+  /** It may be the agent that is asked for its version: it is kept apart in the same way. */
+  async #probe(
+    { probe: { regex }, startupTimeoutMs }: LaunchProfile,
+    [name = '', ...rest]: readonly string[],
+    env: Readonly<Record<string, string>>,
+    cwd: string,
+  ): Promise<ProbeFault | undefined> {
+    const program = await findIn(name, env['PATH'] ?? PATH, cwd);
+    if (program === undefined) return 'PROBE_NOT_STARTED';
+    const { command, args } = await isolate(this.#isolation, program, rest, {
+      writable: [cwd],
+      hide: this.#hidden,
+    });
+    const timeoutMs = startupTimeoutMs || undefined;
+    return probeVersion([command, ...args], regex, { env, cwd, ...defined({ timeoutMs }) });
+  }
+
+  get #hidden(): readonly string[] {
+    return (this.#options.hide ?? []).map((path) => resolve(path));
+  }
+
   /** The budget as a grant of the same names and units that an import of the record has. */
   async #grant({ profile }: LaunchProfile, wallClockMs: number | undefined): Promise<string> {
     const { ledger } = this.#options.gate;
@@ -475,8 +492,7 @@ class Episode {
     if (args.some((arg) => encodeUtf8(arg).length > MAX_ARGUMENT_BYTES))
       this.#end({ reason: 'ADAPTER_MISCONFIGURED', detail: 'PROMPT_TOO_LONG' });
     const readable = inputMode === 'file' ? [results, file] : [results];
-    const hide = (this.#options.hide ?? []).map((path) => resolve(path));
-    return isolate(this.#isolation, command, args, { writable: [cwd], readable, hide });
+    return isolate(this.#isolation, command, args, { writable: [cwd], readable, hide: this.#hidden });
   }
 
   /** Ends the episode, by the first reason there is. */

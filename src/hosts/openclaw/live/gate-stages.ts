@@ -10,7 +10,7 @@ import { decodeSourceJson, SourceObject, type SourceValue } from '../../../base/
 import { checkOptions, describeValue, type OptionTypes } from '../../../base/options.js';
 import { sha256Digest } from '../../../base/value/digest.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
-import type { CallName, CallOutcome, Gate, GateCall } from '../../../gate/gate.js';
+import type { CallName, CallOutcome, Gate, GateCall, GateDecision } from '../../../gate/gate.js';
 import type { DelegateOptions } from '../../../log/policy/delegate.js';
 import { codeOf, factText, principalOf, toolOf } from '../../shared/names.js';
 import { objectAt, textAt, valueAt } from '../../shared/values.js';
@@ -176,11 +176,13 @@ class GateStages implements StageGate {
   #decider(read: Read): StageHandler {
     return async (event, working, { signal }) => {
       const call = this.#callOf(event, read, working);
-      const { waitMs, delegate } = this.#options;
-      const decision = await this.#gate.decide(call, { signal, ...(waitMs === undefined ? {} : { waitMs }) });
+      const { delegate } = this.#options;
+      const decision = await this.#decideAnew(call, signal);
       const isAllowed = decision.effect === 'allow';
       if (!isAllowed && decision.effect !== 'rewrite')
         return { decision: 'cancel', reason: reasonOf(decision.code, decision.reason) };
+      if (decision.isRepeated)
+        return { decision: 'cancel', reason: 'CALL_REPEATED: too many calls of this id have not ended' };
       // Decided too late, or for other parameters than what would run: it does not run.
       if (!isAllowed || signal.aborted) {
         await this.#release(call, decision.ref);
@@ -201,6 +203,36 @@ class GateStages implements StageGate {
     };
   }
 
+  /** A decision is for one run: a call under the id of one that has not ended is another, and has a name of its own. */
+  async #decideAnew(call: GateCall, signal: AbortSignal): Promise<GateDecision> {
+    const { waitMs } = this.#options;
+    for (let count = 0; ; count += 1) {
+      const ref = nameAgain(call.ref, count);
+      const asked = { ...call, ...defined({ ref }) };
+      const decision = await this.#gate.decide(asked, { signal, ...defined({ waitMs }) });
+      const isAllowed = decision.effect === 'allow' || decision.effect === 'rewrite';
+      if (!isAllowed || !decision.isRepeated || ref === undefined || count === MAX_SAME_ID) return decision;
+    }
+  }
+
+  /** Settles the first call of an id that has not ended. */
+  async #settleNext(name: CallName, done: CallOutcome): Promise<void> {
+    const { ref } = name as { readonly ref?: string };
+    for (let count = 0; count <= MAX_SAME_ID; count += 1) {
+      const again = nameAgain(ref, count);
+      try {
+        const { recorded } = await this.#gate.settle(
+          again === undefined ? name : { ...name, ref: again },
+          done,
+        );
+        if (recorded !== undefined || ref === undefined) return;
+      } catch (error) {
+        if (count > 0 && error instanceof NorthrootError && error.code === 'CALL_NOT_FOUND') return;
+        throw error;
+      }
+    }
+  }
+
   async #release({ session, principal }: GateCall, ref: string): Promise<void> {
     await this.#gate.release({ ref, ...defined({ session, principal }) });
   }
@@ -215,7 +247,7 @@ class GateStages implements StageGate {
       const paramsDigest = ran === undefined ? {} : { paramsDigest: sha256Digest(canonicalBytes(ran)) };
       const done = family === 'egress.failed' ? SEND_FAILED : outcomeOfEvent(event);
       try {
-        await this.#gate.settle(name, { ...done, ...paramsDigest });
+        await this.#settleNext(name, { ...done, ...paramsDigest });
       } catch (error) {
         if (!(error instanceof NorthrootError) || error.code !== 'CALL_NOT_FOUND') throw error;
         this.#problem(event, 'CALL_NOT_ALLOWED', error);
@@ -306,6 +338,14 @@ class GateStages implements StageGate {
     const contribution = { extensionId: GATE_EXTENSION, contributionId: 'record' };
     this.onProblem?.({ code, stage: family, eventId, contribution, cause });
   }
+}
+
+/** Calls of one id that have not ended, besides the first. */
+const MAX_SAME_ID = 16;
+
+/** The name of the call that has an id for the `count`th time, from 0. */
+function nameAgain(ref: string | undefined, count: number): string | undefined {
+  return ref === undefined || count === 0 ? ref : `${ref}+${count}`;
 }
 
 const SEND_FAILED: CallOutcome = { outcome: 'failure', errorCode: 'SEND_FAILED' };
