@@ -314,7 +314,6 @@ export class Guard<T> {
     claim: StartedExecution | undefined,
     refusal: unknown,
   ): Promise<StartedExecution> {
-    const { ledger } = this.#parts;
     const { signal } = this.#abort;
     if (claim === undefined) {
       await this.#release(recorded.eventId);
