@@ -31,6 +31,9 @@ const QUIET = {
   GEMINI_CLI_TRUST_WORKSPACE: 'true',
 };
 
+/** Claude Code asks its model before its servers are ready, unless it is told to wait. */
+const WAITS = { MCP_CONNECTION_NONBLOCKING: '0', MCP_CONNECT_TIMEOUT_MS: '120000' };
+
 /** What the model was sent: its tools, and its last message. */
 interface Asked {
   readonly tools: readonly string[];
@@ -228,7 +231,7 @@ describe.skipIf(obstacle !== undefined)('agents without tools', () => {
     const server = await serveModel(model, asked);
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      const env = { ...process.env, ...QUIET, HOME: folder, ...AGENTS[host](url).env };
+      const env = { ...process.env, ...QUIET, ...WAITS, HOME: folder, ...AGENTS[host](url).env };
       const [command, ...args] = makeCommand(url);
       const child = spawn(command, args, { cwd: at('work'), env, stdio: ['ignore', 'pipe', 'pipe'] });
       const { status, said } = await ended(child);
@@ -316,36 +319,44 @@ describe.skipIf(obstacle !== undefined)('agents without tools', () => {
     expectRead();
   });
 
-  it('Claude Code acts through the tools that are served alone', async () => {
+  /** Grants three calls of tools, and gives them to Claude Code. */
+  function grantTools(): void {
     const cap = 'calls=3,bytes.evidence=10000000';
     const tools = ['--tool', 'fs.*', '--tool', 'exec'];
     northroot('grant', at('ledger.jsonl'), '--to', 'agent:mcp', ...tools, '--cap', cap, '--expires', '1h');
     const served = ['--serve-tools', '--workspace', at('work'), '--program', 'cat'];
     const server = { command: process.execPath, args: [CLI, 'mcp', at('ledger.jsonl'), ...served] };
     writeFileSync(at('tools.json'), JSON.stringify({ mcpServers: { act: server } }));
-    const write = (name: string): ToolUse => ({
-      tool: 'mcp__act__fs_write',
-      input: { path: `${name}.txt`, content: name },
-    });
-    const asked = await runWith(
+  }
+
+  const runClient = (steps: readonly ToolUse[]): Promise<readonly Asked[]> =>
+    runWith(
       'claude-code',
-      callFirst(
-        [
-          write('one'),
-          { tool: 'mcp__act__exec', input: { argv: ['cat', 'one.txt', 'notes.txt'] } },
-          { tool: 'mcp__act__fs_read', input: { path: '../ledger.jsonl.key' } },
-          { tool: 'Bash', input: { command: 'touch own.txt', description: 'make' } },
-          { tool: 'mcp__act__exec', input: { argv: ['touch', 'program.txt'] } },
-          write('two'),
-          write('three'),
-        ],
-        () => 'done',
-      ),
+      callFirst(steps, () => 'done'),
       () => [
         ...([CLAUDE, '-p', 'go', '--tools', '', '--model', 'claude-sonnet-4-5'] as const),
         ...['--mcp-config', at('tools.json'), '--strict-mcp-config', '--allowedTools', 'mcp__act'],
       ],
     );
+  const write = (name: string): ToolUse => ({
+    tool: 'mcp__act__fs_write',
+    input: { path: `${name}.txt`, content: name },
+  });
+  /** Each denial and each end of a call. */
+  const ends = (): string[] =>
+    northroot('log', at('ledger.jsonl')).match(/(?:deny action \S+ \S+|\S+ success\b)/g) ?? [];
+
+  it('Claude Code acts through the tools that are served alone', async () => {
+    grantTools();
+    const asked = await runClient([
+      write('one'),
+      { tool: 'mcp__act__exec', input: { argv: ['cat', 'one.txt', 'notes.txt'] } },
+      { tool: 'mcp__act__fs_read', input: { path: '../ledger.jsonl.key' } },
+      { tool: 'Bash', input: { command: 'touch own.txt', description: 'make' } },
+      { tool: 'mcp__act__exec', input: { argv: ['touch', 'program.txt'] } },
+      write('two'),
+      write('three'),
+    ]);
     const offered = asked.map(({ tools }) => tools.map((name) => name.replace('mcp__act__', '')));
     expect(new Set(offered.map(String))).toEqual(new Set(['exec,fs_list,fs_read,fs_write']));
     expect(readdirSync(at('work')).sort()).toEqual(['notes.txt', 'one.txt', 'two.txt']);
@@ -358,9 +369,7 @@ describe.skipIf(obstacle !== undefined)('agents without tools', () => {
     ]);
     expect(own).toContain('No such tool');
     expect(northroot('verify', at('ledger.jsonl'))).toMatch(/^ok /);
-    const told = northroot('log', at('ledger.jsonl'));
-    const ends = /(?:deny action \S+ \S+|\S+ success\b)/g;
-    expect(told.match(ends)).toEqual([
+    expect(ends()).toEqual([
       'fs.write success',
       'exec success',
       'deny action fs.read PATH_OUTSIDE_ROOT',
@@ -368,5 +377,20 @@ describe.skipIf(obstacle !== undefined)('agents without tools', () => {
       'fs.write success',
       'deny action fs.write RESERVATION_OVER_CAP',
     ]);
+  });
+
+  it('Claude Code shares one budget between two sessions', async () => {
+    grantTools();
+    await Promise.all(
+      [
+        ['a1', 'a2', 'a3'],
+        ['b1', 'b2', 'b3'],
+      ].map((names) => runClient(names.map(write))),
+    );
+    expect(readdirSync(at('work'))).toHaveLength(1 + 3);
+    const counted = (end: string): number => ends().filter((each) => each === end).length;
+    expect(counted('fs.write success')).toBe(3);
+    expect(counted('deny action fs.write RESERVATION_OVER_CAP')).toBe(3);
+    expect(northroot('verify', at('ledger.jsonl'))).toMatch(/^ok /);
   });
 });
