@@ -216,9 +216,12 @@ function idsIn(id: string): string[] {
   return colon < 0 ? [id] : [id, id.slice(colon + 1)];
 }
 
-/** The names that a request key is: a further try has a number behind it; a host may name a call `SESSION/CALL`. */
+/** What a gate puts behind a call's key: the number of a further try, or that it ran with other parameters. */
+const KEY_SUFFIX = /\/(?:\d{1,2}|ran)$/;
+
+/** The names that a request key is; a host may name a call `SESSION/CALL`. */
 function namesIn(requestKey = ''): string[] {
-  const key = requestKey.replace(/\/\d{1,2}$/, '');
+  const key = requestKey.replace(KEY_SUFFIX, '');
   const [, session, call] = /^([^:/]+):([^:/]+)$/.exec(key) ?? [];
   if (session === undefined) return key === '' ? [] : [key];
   return session === 'ref' || session === 'nth' ? [] : [key, `${session}/${call}`];
@@ -226,7 +229,7 @@ function namesIn(requestKey = ''): string[] {
 
 /** The call's own id in a request key, after that of its session. */
 function refsIn(requestKey = ''): string[] {
-  return requestKey === '' ? [] : idsIn(requestKey.replace(/\/\d{1,2}$/, ''));
+  return requestKey === '' ? [] : idsIn(requestKey.replace(KEY_SUFFIX, ''));
 }
 
 /** Of several ids with `/` between them the last, which is the call's. */

@@ -22,7 +22,10 @@ const returned = (kind: HandlerClass): fc.Arbitrary<unknown> => {
   const right = {
     observer: fc.constant(undefined),
     augmenter: fc.record({ add: fields }),
-    mutator: fc.record({ patch: fields }),
+    mutator: fc.oneof(
+      fc.record({ patch: fields }),
+      fc.record({ patch: fc.record({ systemPrompt: fc.string() }) }),
+    ),
     veto: fc.oneof(
       fc.record({ decision: fc.constantFrom('allow', 'cancel') }),
       fc.record({ decision: fc.constantFrom('allow', 'allow', 'cancel'), reason: fc.string() }),
