@@ -403,18 +403,7 @@ export class Gate {
     done: CallOutcome,
     { mayEnd, mayWait, ...options }: SettleOptions = {},
   ): Promise<Settled> {
-    checkOptions('settle', done, OUTCOME_TYPES);
-    const { outcome, outputDigest, paramsDigest, output, durationMs } = done;
-    if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'unknown')
-      throw new RangeError("settle: outcome: expected 'success', 'failure' or 'unknown'");
-    if (outputDigest !== undefined && output !== undefined)
-      throw new TypeError('settle: output and outputDigest exclude each other');
-    if (outputDigest !== undefined && !isDigest(outputDigest))
-      throw new TypeError('settle: outputDigest: expected a digest');
-    if (paramsDigest !== undefined && !isDigest(paramsDigest))
-      throw new TypeError('settle: paramsDigest: expected a digest');
-    if (durationMs !== undefined && !(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER))
-      throw new RangeError('settle: durationMs: expected milliseconds, at least 0');
+    checkOutcome(done);
     const said = meters(done.used ?? {});
     const found = await this.#find(call, options);
     if (found === undefined) return { authorization: undefined, recorded: undefined };
@@ -424,24 +413,22 @@ export class Gate {
     }
     const { kept } = found;
     assertMayEnd(kept, mayEnd);
-    const { authorization } = kept;
-    const outcomeOf = (each: CallOutcome): ExecutionOutcome =>
-      draftOutcome(kept, each, said, this.ledger.now());
-    if (paramsDigest === undefined || formatDigest(paramsDigest) === kept.paramsDigest) {
-      const recorded = await this.#record(kept, outcomeOf(done), options, mayWait);
-      this.#forget(kept);
-      return { authorization, recorded };
-    }
-    const { requestKey } = kept;
-    const replaced = { ...done, outcome: 'unknown', errorCode: OTHER_PARAMS, output: undefined } as const;
-    const settled = await this.#record(
-      kept,
-      outcomeOf({ ...replaced, outputDigest: undefined }),
-      options,
-      mayWait,
-    );
+    const { paramsDigest } = done;
+    const isOther = paramsDigest !== undefined && formatDigest(paramsDigest) !== kept.paramsDigest;
+    const ended = isOther
+      ? ({
+          ...done,
+          outcome: 'unknown',
+          errorCode: OTHER_PARAMS,
+          output: undefined,
+          outputDigest: undefined,
+        } as const)
+      : done;
+    const drafted = draftOutcome(kept, ended, said, this.ledger.now());
+    const recorded = await this.#record(kept, drafted, options, mayWait);
     this.#forget(kept);
-    if (settled === undefined) return { authorization, recorded: undefined };
+    const { authorization, requestKey } = kept;
+    if (!isOther || recorded === undefined) return { authorization, recorded };
     // What is used of the grant is charged by then.
     const ran = draftOutcome(kept, { ...done, used: undefined }, [], this.ledger.now());
     const other = { permission: toPermission(kept), requestKey, paramsDigest, outcome: ran };
@@ -981,6 +968,22 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'METER_CAP_EXCEEDED',
   'GRANT_UNSOUND',
 ]);
+
+/** @throws TypeError, RangeError for what is malformed */
+function checkOutcome(done: CallOutcome): void {
+  checkOptions('settle', done, OUTCOME_TYPES);
+  const { outcome, outputDigest, paramsDigest, output, durationMs } = done;
+  if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'unknown')
+    throw new RangeError("settle: outcome: expected 'success', 'failure' or 'unknown'");
+  if (outputDigest !== undefined && output !== undefined)
+    throw new TypeError('settle: output and outputDigest exclude each other');
+  if (outputDigest !== undefined && !isDigest(outputDigest))
+    throw new TypeError('settle: outputDigest: expected a digest');
+  if (paramsDigest !== undefined && !isDigest(paramsDigest))
+    throw new TypeError('settle: paramsDigest: expected a digest');
+  if (durationMs !== undefined && !(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER))
+    throw new RangeError('settle: durationMs: expected milliseconds, at least 0');
+}
 
 function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
