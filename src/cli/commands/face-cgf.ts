@@ -68,7 +68,8 @@ export async function makeCgfFace(
       events: cgfEvents,
       attach,
       expiresMs: cgfExpires,
-      onEventsFailed: ({ code, message }: NorthrootError) => logEvent(terminal, { events: 'failed', code, message }),
+      onEventsFailed: ({ code, message }: NorthrootError) =>
+        logEvent(terminal, { events: 'failed', code, message }),
     }),
   );
 }

@@ -257,7 +257,10 @@ export class FileStore implements LedgerStore {
           this.#lock = lock;
           this.#known = undefined;
           this.#torn = undefined;
-          return { release: () => this.#release(lock), isWanted: async () => (await lock.isLockWanted?.()) ?? false };
+          return {
+            release: () => this.#release(lock),
+            isWanted: async () => (await lock.isLockWanted?.()) ?? false,
+          };
         }
       } catch (error) {
         await lock.close().catch(() => undefined);
