@@ -209,7 +209,7 @@ describe('a request', () => {
 });
 
 describe('a redirect', () => {
-  it('is followed where it leads to what is listed, five times', async () => {
+  it('is followed within its host, five times', async () => {
     const served = await serve((request, response) => {
       const [, count = '0'] = /(\d+)$/.exec(request.url ?? '') ?? [];
       if (count === '0') return response.end('there');
@@ -240,6 +240,16 @@ describe('a redirect', () => {
       (await fetchWith({ hosts: [`http://127.0.0.1:${served.port}`] }, { url: local(served) })).code,
     ).toBe('HOST_NOT_ALLOWED');
     expect(served.seen).toHaveLength(1);
+  });
+
+  it('to another host that is listed is told, for another call to ask for', async () => {
+    const there = await serve((_, response) => response.end('there'));
+    const to = local(there, '/x');
+    const served = await serve((_, response) => response.writeHead(302, { location: to }).end());
+    const hosts = [served, there].map(({ port }) => `http://127.0.0.1:${port}`);
+    const { code, json } = await fetchWith({ hosts }, { url: local(served) });
+    expect([code, json]).toEqual(['REDIRECTED', { error: 'REDIRECTED', status: 302, location: to }]);
+    expect(there.seen).toEqual([]);
   });
 
   it('of what changes something is not', async () => {

@@ -1,6 +1,6 @@
 /**
- * `net.fetch`: HTTP to hosts of a list. A name is resolved once, its addresses are judged, and the connection is made to one of them. Each
- * redirect is judged as the first request. Nothing of this process goes along: no proxy, no cookie, no credential.
+ * `net.fetch`: HTTP to hosts of a list. A name is resolved once, its addresses are judged, and the connection is made to one of them. A
+ * redirect to another host is not followed. Nothing of this process goes along: no proxy, no cookie, no credential.
  */
 
 import type { LookupAddress } from 'node:dns';
@@ -80,7 +80,7 @@ export function planFetch(options: FetchOptions, args: unknown): Act {
     throw new ArgumentFault('CONTENT_TOO_LARGE', `body: expected at most ${MAX_BODY_BYTES} bytes`);
   return {
     resources: [{ kind: 'host', reference: originOf(target) }],
-    act: (signal) => follow(options, url, { method, accept, body, contentType }, signal),
+    act: (signal) => follow(options, url, target, { method, accept, body, contentType }, signal),
   };
 }
 
@@ -90,11 +90,15 @@ function originOf({ protocol, host, port }: Target): string {
   return `${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-async function follow(options: FetchOptions, first: URL, asked: Asked, signal: AbortSignal): Promise<Done> {
+async function follow(
+  options: FetchOptions,
+  first: URL,
+  target: Target,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<Done> {
   let url = first;
   for (let redirects = 0; ; redirects += 1) {
-    const target = targetOf(url);
-    if (target === undefined || !isListed(options.rules, target)) return toFailure('HOST_NOT_ALLOWED');
     const answer = await exchange(options, url, target, asked, signal);
     if (typeof answer === 'string') return toFailure(answer);
     const { status, headers, body, isCut } = answer;
@@ -102,7 +106,14 @@ async function follow(options: FetchOptions, first: URL, asked: Asked, signal: A
     if (typeof next === 'string') {
       if (redirects === MAX_REDIRECTS) return toFailure('TOO_MANY_REDIRECTS');
       const led = next.length > MAX_URL ? undefined : tryUrl(next, url.href);
-      if (led === undefined) return toFailure('HOST_NOT_ALLOWED');
+      const to = led && targetOf(led);
+      if (led === undefined || to === undefined || !isListed(options.rules, to))
+        return toFailure('HOST_NOT_ALLOWED');
+      // It was decided on this host. Another one is to be asked for.
+      if (originOf(to) !== originOf(target)) {
+        const value = { error: 'REDIRECTED', status, location: printable(led.href, MAX_HEADER) };
+        return { errorCode: value.error, output: encodeUtf8(JSON.stringify(value)) };
+      }
       url = led;
       continue;
     }
