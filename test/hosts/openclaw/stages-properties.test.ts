@@ -58,7 +58,18 @@ const returned = (kind: HandlerClass): fc.Arbitrary<unknown> => {
 
 const way = fc.constantFrom('returns', 'returns', 'returns', 'promises', 'throws', 'rejects', 'hangs');
 
-const contributions = fc.constantFrom(...STAGES).chain(({ stage, rule }) =>
+/** Of a stage where trust matters, mutators alone. */
+const PROMPT = STAGES.filter(({ stage }) => stage === 'agent.prompt.building').map(({ stage, rule }) => ({
+  stage,
+  rule: { ...rule, classes: ['mutator' as const] },
+}));
+
+const stages = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...STAGES) },
+  { weight: 1, arbitrary: fc.constantFrom(...PROMPT) },
+);
+
+const contributions = stages.chain(({ stage, rule }) =>
   fc.record({
     stage: fc.constant(stage),
     list: fc.array(

@@ -37,7 +37,11 @@ const MAX_PAUSE_MS = 30_000;
 export class Outbox {
   readonly #folder: QueueFolder;
   readonly #options: OutboxOptions;
+  /** How many entries there are, or a few more. */
   #count: number;
+  /** Entries that were to be kept, and those that were or failed. */
+  #begun = 0;
+  #ended = 0;
   /** How often the entry was failed at that is next. */
   #failed: { readonly name: string; readonly times: number } | undefined;
   #pauseMs = FIRST_PAUSE_MS;
@@ -77,14 +81,19 @@ export class Outbox {
     const { maxEntries = DEFAULT_MAX_ENTRIES } = this.#options;
     if (this.#count >= maxEntries) {
       // Another process may have sent some.
-      this.#count = (await this.#folder.list()).length;
+      await this.#list();
       if (this.#count >= maxEntries)
         throw new NorthrootError('OUTBOX_FULL', `${this.#count} entries wait to be sent`, {
           hint: 'make the other system reachable',
         });
     }
     this.#count += 1;
-    await this.#folder.add(bytes);
+    this.#begun += 1;
+    try {
+      await this.#folder.add(bytes);
+    } finally {
+      this.#ended += 1;
+    }
     this.#wake();
   }
 
@@ -133,14 +142,21 @@ export class Outbox {
       });
   }
 
+  /** Counts, too, what was being kept meanwhile, which may be listed or not. */
+  async #list(): Promise<string[]> {
+    const before = this.#ended;
+    const names = await this.#folder.list();
+    this.#count = names.length + this.#begun - before;
+    return names;
+  }
+
   /** @returns whether nothing is left to be sent by this process */
   async #send(): Promise<boolean> {
     this.#isWanted = false;
     if (!(await this.#folder.take())) return false;
     try {
       for (;;) {
-        const names = await this.#folder.list();
-        this.#count = names.length;
+        const names = await this.#list();
         if (names.length === 0) return true;
         for (const name of names) {
           if (this.#isClosed || !(await this.#deliver(name))) return false;
