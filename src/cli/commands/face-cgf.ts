@@ -5,6 +5,7 @@ import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
 import type { Face } from '../../gate/service/face.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
+import { LineFile } from '../../log/fs/line-file.js';
 import { usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { spanMs } from '../options.js';
@@ -44,7 +45,7 @@ export function addCgfOptions(command: Command): Command {
     );
 }
 
-/** @throws NorthrootError `USAGE`; `POLICY_INVALID`; `FILE_UNREADABLE` */
+/** @throws NorthrootError `USAGE`; `POLICY_INVALID`; as files give it */
 export async function makeCgfFace(
   { terminal }: Context,
   { ledgers, listen, attach }: FacePlace,
@@ -58,6 +59,7 @@ export async function makeCgfFace(
       '--cgf-anonymous is for an address of this machine alone',
       'such as --listen 127.0.0.1:8080; from elsewhere adapters need a token: --cgf-token',
     );
+  if (cgfEvents !== undefined) await assertWritable(cgfEvents);
   const { cgfFace } = await import('../../hosts/cgf/index.js');
   return cgfFace(
     defined({
@@ -72,6 +74,13 @@ export async function makeCgfFace(
         logEvent(terminal, { events: 'failed', code, message }),
     }),
   );
+}
+
+/** Says at the start what would else be lost with each event. @throws NorthrootError as files give it */
+async function assertWritable(path: string): Promise<void> {
+  const file = new LineFile(path);
+  await file.append([]);
+  await file.close();
 }
 
 async function readToken(file: string): Promise<string> {

@@ -77,6 +77,7 @@ export async function makeClasperFace(
   if (approvers !== undefined && approveCapabilities === undefined)
     throw usageError('--clasper-approver requires --clasper-approve');
   const file = path === undefined ? undefined : new LineFile(path);
+  await file?.append([]);
   let isTold = false;
   // What was decided is in the ledger, whatever becomes of the recording.
   const tell = (): void => {

@@ -12,7 +12,6 @@ export class LineFile {
   readonly #path: string;
   readonly #fileSystem: FileSystem;
   #file: OpenFile | undefined;
-  #isTorn = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(path: string, fileSystem: FileSystem = nodeFileSystem) {
@@ -22,7 +21,7 @@ export class LineFile {
 
   /**
    * Appends lines. A line that a full disk or a crash cut off is ended first.
-   * @param lines - Without `\n`
+   * @param lines - Without `\n`; none only opens the file
    * @throws NorthrootError `DISK_FULL`, `ACCESS_DENIED` and the like; later calls try again
    */
   append(lines: readonly string[]): Promise<void> {
@@ -39,22 +38,38 @@ export class LineFile {
   }
 
   async #write(lines: readonly string[]): Promise<void> {
-    const file = (this.#file ??= await this.#open());
-    const text = lines.map((line) => `${line}\n`).join('');
-    let rest = encodeUtf8(this.#isTorn ? `\n${text}` : text);
-    while (rest.length > 0) {
-      this.#isTorn = true;
-      rest = rest.subarray(await file.write(rest));
+    try {
+      // A file that was moved away is made anew.
+      if (this.#file !== undefined && !(await this.#file.isInPlace())) await this.#leave();
+      const file = (this.#file ??= await this.#open());
+      await writeAll(file, lines.map((line) => `${line}\n`).join(''));
+    } catch (error) {
+      await this.#leave();
+      throw error;
     }
-    this.#isTorn = false;
   }
 
   async #open(): Promise<OpenFile> {
     const file = await this.#fileSystem.open(this.#path, 'create', PERMISSIONS);
-    const size = await file.size();
-    const last = new Uint8Array(1);
-    if (size > 0) await file.read(last, size - 1);
-    this.#isTorn = size > 0 && last[0] !== NEWLINE;
-    return file;
+    try {
+      const size = await file.size();
+      const last = new Uint8Array(1);
+      if (size > 0 && (await file.read(last, size - 1)) === 1 && last[0] !== NEWLINE)
+        await writeAll(file, '\n');
+      return file;
+    } catch (error) {
+      await file.close().catch(() => undefined);
+      throw error;
+    }
   }
+
+  async #leave(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close().catch(() => undefined);
+  }
+}
+
+async function writeAll(file: OpenFile, text: string): Promise<void> {
+  for (let rest = encodeUtf8(text); rest.length > 0;) rest = rest.subarray(await file.write(rest));
 }

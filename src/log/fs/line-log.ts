@@ -1,27 +1,23 @@
 /** A log of lines that is only added to. Nobody waits for it: what cannot be written is counted, and reported once. */
 
-import { encodeUtf8 } from '../../base/bytes/text.js';
-import { type FileSystem, nodeFileSystem, type OpenFile } from './file-system.js';
+import type { FileSystem } from './file-system.js';
+import { LineFile } from './line-file.js';
 
 /** Of lines that wait to be written. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
-const NEWLINE = 0x0a;
 
 export class LineLog {
-  readonly #path: string;
-  readonly #fileSystem: FileSystem;
+  readonly #file: LineFile;
   readonly #onProblem: (error: unknown) => void;
-  #file: OpenFile | undefined;
   #waiting: string[] = [];
   #bytes = 0;
   #writing: Promise<void> | undefined;
   #lost = 0;
 
   /** @param onProblem - Called with the first failure of each row of failures */
-  constructor(path: string, onProblem: (error: unknown) => void, fileSystem: FileSystem = nodeFileSystem) {
-    this.#path = path;
+  constructor(path: string, onProblem: (error: unknown) => void, fileSystem?: FileSystem) {
+    this.#file = new LineFile(path, fileSystem);
     this.#onProblem = onProblem;
-    this.#fileSystem = fileSystem;
   }
 
   /** Lines that were not written. */
@@ -35,7 +31,7 @@ export class LineLog {
       this.#lost += 1;
       return;
     }
-    this.#waiting.push(`${line}\n`);
+    this.#waiting.push(line);
     this.#bytes += line.length;
     this.#writing ??= this.#write();
   }
@@ -47,9 +43,7 @@ export class LineLog {
 
   async close(): Promise<void> {
     await this.flush();
-    const file = this.#file;
-    this.#file = undefined;
-    await file?.close();
+    await this.#file.close();
   }
 
   async #write(): Promise<void> {
@@ -59,35 +53,14 @@ export class LineLog {
         this.#waiting = [];
         this.#bytes = 0;
         try {
-          // A file that was moved away is made anew.
-          if (this.#file !== undefined && !(await this.#file.isInPlace())) await this.#leave();
-          this.#file ??= await this.#open();
-          const bytes = encodeUtf8(lines.join(''));
-          for (let done = 0; done < bytes.length;) done += await this.#file.write(bytes.subarray(done));
+          await this.#file.append(lines);
         } catch (error) {
           if (this.#lost === 0) this.#onProblem(error);
           this.#lost += lines.length;
-          await this.#leave();
         }
       }
     } finally {
       this.#writing = undefined;
     }
-  }
-
-  async #open(): Promise<OpenFile> {
-    const file = await this.#fileSystem.open(this.#path, 'create', 0o600);
-    const size = await file.size();
-    const last = new Uint8Array(1);
-    // Of a line that a killed process left torn, the rest is not taken for the next one.
-    if (size > 0 && (await file.read(last, size - 1)) === 1 && last[0] !== NEWLINE)
-      await file.write(encodeUtf8('\n'));
-    return file;
-  }
-
-  async #leave(): Promise<void> {
-    const file = this.#file;
-    this.#file = undefined;
-    await file?.close().catch(() => undefined);
   }
 }
