@@ -266,6 +266,7 @@ describe('options that do not go together', () => {
     ['POLICY_INVALID', [...face, '--cgf-policy', 'other.json']],
     ['POLICY_INVALID', [...face, '--cgf-policy', 'changed.json']],
     ['FILE_NOT_FOUND', [...face, '--cgf-policy', 'missing.json']],
+    ['FILE_NOT_FOUND', [...face, '--cgf-events', 'missing/events.jsonl']],
   ])('%s: %j', (code, args) => {
     expectError(serve(...args), 2, code);
   });
