@@ -30,7 +30,9 @@ export { type MissedRecords, type WatchOptions, type WatchedRecords } from '../l
 export { type SignatureDepth, type StateCache, type StateView } from '../log/writer/state-cache.js';
 export {
   type AcquireOptions,
+  type Durability,
   type LedgerStore,
+  type LinePlace,
   type NextPlace,
   type SavedTail,
   type Stored,

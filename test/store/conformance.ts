@@ -73,6 +73,30 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       expect(position).toMatchObject({ file: place.file, line: 3, byteOffset: 'one\ntwo\n'.length });
     });
 
+    test('gives a line by its place, or none where no line is exactly there', async () => {
+      const [store, other] = await handles(2);
+      const first = await append(store, START, ['one', 'three']);
+      const { file } = first;
+      const place = { ordinal: 1, file, byteOffset: 'one\n'.length, byteLength: 'three'.length };
+      for (const each of [store, other]) {
+        const line = await inTurn(each, () => each.readLine(place));
+        expect(Buffer.from(line ?? []).toString()).toBe('three');
+        for (const wrong of [{ byteOffset: 3 }, { byteLength: 4 }, { byteLength: 6 }])
+          expect(await each.readLine({ ...place, ...wrong })).toBeUndefined();
+      }
+    });
+
+    test('is read as a source as it is read line by line', async () => {
+      const [store, other] = await handles(2);
+      await append(store, START, ['one', 'two']);
+      const source = await other.source();
+      let text = '';
+      for await (const { chunks } of source.segments)
+        for await (const chunk of chunks) text += Buffer.from(chunk).toString();
+      expect(text).toBe('one\ntwo\n');
+      expect(['local', 'replicated']).toContain(store.durability);
+    });
+
     test('appends nothing behind another end than was expected', async () => {
       const [store, other] = await handles(2);
       const first = await append(store, START, ['one']);

@@ -3,11 +3,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../../src/base/error.js';
 import { LineSplitter } from '../../src/format/record/line-splitter.js';
+import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
+import { bytesSource } from '../bytes-source.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
 import {
   type AcquireOptions,
   conflict,
   type LedgerStore,
+  type LinePlace,
   needsLock,
   type NextPlace,
   type Stored,
@@ -57,6 +60,12 @@ export class MemoryStore {
       append: (expected, lines) => this.#append(expected, lines),
       acquire: (options) => this.#acquire(options),
       waitForMore: (from, signal) => this.#waitForMore(from, signal),
+      line: ({ ordinal, byteOffset, byteLength }) => {
+        const line = this.#lines[ordinal];
+        const isThere = this.#offsets[ordinal] === byteOffset && line?.length === byteLength + 1;
+        return isThere ? line.subarray(0, -1) : undefined;
+      },
+      bytes: () => this.bytes(),
       place: () => ({
         file: this.name,
         line: this.#lines.length + 1,
@@ -164,10 +173,13 @@ interface Access {
   acquire(options: AcquireOptions): Promise<WriteLock>;
   waitForMore(from: StorePosition, signal: AbortSignal): Promise<void>;
   place(): NextPlace;
+  line(place: LinePlace): Uint8Array | undefined;
+  bytes(): Uint8Array;
 }
 
 class MemoryView implements LedgerStore {
   readonly name: string;
+  readonly durability = 'local';
   readonly #access: Access;
   readonly #closed = new AbortController();
   #lock: WriteLock | undefined;
@@ -181,6 +193,14 @@ class MemoryView implements LedgerStore {
     // Asynchronous, like a disk.
     await sleep(0);
     yield* this.#access.read(from);
+  }
+
+  readLine(place: LinePlace): Promise<Uint8Array | undefined> {
+    return Promise.resolve(this.#access.line(place));
+  }
+
+  source(): Promise<LedgerSource> {
+    return Promise.resolve(bytesSource(this.#access.bytes(), this.name));
   }
 
   async nextPlace(): Promise<NextPlace> {

@@ -23,11 +23,14 @@ import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type FileSystem, nodeFileSystem, type OpenFile } from '../fs/file-system.js';
+import { openLedgerSource } from '../fs/source.js';
 import {
   type AcquireOptions,
   conflict,
   type LedgerStore,
+  type LinePlace,
   needsLock,
   type NextPlace,
   type SavedTail,
@@ -72,6 +75,7 @@ interface KnownEnd {
 /** The store of a ledger in one file or in a folder of segments (SPEC §4), with one writer at a time by flock(2). */
 export class FileStore implements LedgerStore {
   readonly name: string;
+  readonly durability = 'local';
   readonly isFolder: boolean;
   readonly #fileSystem: FileSystem;
   readonly #create: boolean;
@@ -184,6 +188,25 @@ export class FileStore implements LedgerStore {
     this.#torn = torn;
     this.#known = end;
     if (end.size > (start?.size ?? 0)) this.#isUnsynced = true;
+  }
+
+  async readLine({ file: path, byteOffset, byteLength }: LinePlace): Promise<Uint8Array | undefined> {
+    const start = Math.max(0, byteOffset - 1);
+    const bytes = new Uint8Array(byteOffset - start + byteLength + 1);
+    const isWhole = await this.#withFile(path, async (file) => {
+      for (let done = 0; done < bytes.length;) {
+        const count = await file.read(bytes.subarray(done), start + done);
+        if (count === 0) return false;
+        done += count;
+      }
+      return true;
+    });
+    if (!isWhole || (byteOffset > 0 && bytes[0] !== NEWLINE) || bytes.at(-1) !== NEWLINE) return undefined;
+    return bytes.subarray(byteOffset - start, -1);
+  }
+
+  source(): Promise<LedgerSource> {
+    return openLedgerSource(this.name);
   }
 
   async nextPlace(seq: number): Promise<NextPlace> {

@@ -6,6 +6,10 @@
 
 import { NorthrootError } from '../../base/error.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
+
+/** What acknowledged records survive: a crash of the machine that keeps them, or also the loss of that machine. */
+export type Durability = 'local' | 'replicated';
 
 export interface StoredEnd {
   /** Whole lines. */
@@ -25,6 +29,16 @@ export interface StorePosition extends StoredEnd {
 
 /** Where the next line goes. */
 export type NextPlace = Pick<StorePosition, 'file' | 'line' | 'byteOffset'>;
+
+/** Where a stored line is. */
+export interface LinePlace {
+  /** From 0, in the order of the ledger. */
+  readonly ordinal: number;
+  readonly file: string;
+  readonly byteOffset: number;
+  /** Without its `\n`. */
+  readonly byteLength: number;
+}
 
 /** What reading yields, in order. */
 export type Stored =
@@ -78,11 +92,19 @@ export interface LedgerStore {
   /** For messages; the path of files. */
   readonly name: string;
 
+  readonly durability: Durability;
+
   /**
    * Stored lines from a position, or from the beginning. Without the write lock the end may still change: see `confirm`.
    * @throws NorthrootError `LEDGER_CONFLICT` if the line before the position is another one; as the store does
    */
   read(from?: StorePosition): AsyncIterable<Stored>;
+
+  /** A line without its `\n`; undefined if no line is exactly there. @throws as the store does */
+  readLine(place: LinePlace): Promise<Uint8Array | undefined>;
+
+  /** The ledger as it is now, to be verified. @throws as the store does */
+  source(): Promise<LedgerSource>;
 
   /** Requires the write lock. A store of several files may begin one, named by `seq`, the next record's number. */
   nextPlace(seq: number): Promise<NextPlace>;
