@@ -127,6 +127,12 @@ export {
   type HistorySignature,
   type HistoryStart,
 } from '../log/read/event-history.js';
+export {
+  drawSample,
+  type Sample,
+  type SampledExecution,
+  type SampleOptions,
+} from '../log/read/draw-sample.js';
 export { LedgerView, type InspectOptions, type ViewOptions } from '../log/read/ledger-view.js';
 export { type IndexNotice } from '../log/cache/ledger-index.js';
 export { loadVerification, saveVerification } from '../log/cache/saved-state.js';

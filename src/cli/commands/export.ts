@@ -6,11 +6,13 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { STDIN } from '../input.js';
+import { addSampling, ofSample, readSample, sampleText, type SamplingOptions } from '../sampling.js';
 import { addSelection, type SelectionOptions, toSelection } from '../selection.js';
 import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
 
-interface ExportOptions extends SelectionOptions, VerifyingOptions, Readonly<Record<string, unknown>> {}
+interface ExportOptions
+  extends SelectionOptions, SamplingOptions, VerifyingOptions, Readonly<Record<string, unknown>> {}
 
 /** Of several statuses the worst: broken evidence, then undecided, then a broken bound. */
 const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
@@ -25,7 +27,7 @@ export function addExport(program: Command, run: Run): void {
       )
       .argument('<ledger>', 'the file or folder'),
   );
-  addVerifying(command);
+  addVerifying(addSampling(command));
   for (const kind of EXPORT_KINDS) {
     command.option(kind.flags, kind.description);
     for (const [flags, description, parse] of kind.further ?? []) {
@@ -69,8 +71,11 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     ]),
     [...filesOf(ledger), ...filesOfVerifying(options), ...(typeof key === 'string' ? [key] : [])],
   );
-  const selection = await toSelection(context, ledger, options);
+  const conditions = await toSelection(context, ledger, options);
   const verifying = await readVerifying(options, context.terminal);
+  const sample = await readSample(context, ledger, options, conditions, verifying);
+  if (sample !== undefined) context.terminal.say(`sample: ${sampleText(sample)}`);
+  const selection = ofSample(conditions, sample);
   const given = { context, ledger, selection, ...verifying, options };
   const statuses: ExitStatus[] = [];
   for (const { kind, path } of asked) {

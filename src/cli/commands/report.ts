@@ -20,6 +20,7 @@ import {
   targetsOf,
   writeReport,
 } from '../report-output.js';
+import { addSampling, readSample, type SamplingOptions } from '../sampling.js';
 import { addSelection, type SelectionOptions, toSelection, warnOfNothing } from '../selection.js';
 import { assertTargets, filesOf } from '../targets.js';
 import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
@@ -28,7 +29,8 @@ const FORMATS = ['text', 'markdown', 'csv', 'json', 'html'] as const;
 
 type Format = (typeof FORMATS)[number];
 
-interface ReportOptions extends SelectionOptions, VerifyingOptions, ReportOutputOptions<Format> {
+interface ReportOptions
+  extends SelectionOptions, SamplingOptions, VerifyingOptions, ReportOutputOptions<Format> {
   readonly by?: ActivityGrouping;
 }
 
@@ -40,7 +42,7 @@ export function addReport(program: Command, run: Run): void {
       'Verifies a ledger and reports what was spent, allowed, refused, corrected and left open in all or part of it: exact sums of every unit, who authorized it, and what is not known. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input');
-  addSelection(command).addOption(
+  addSampling(addSelection(command)).addOption(
     new Option(
       '--by <what>',
       'group by (default, not for csv and json: principal, if there are several)',
@@ -57,9 +59,11 @@ async function report(context: Context, ledger: string, options: ReportOptions):
   const formats = [screenFormat(options), ...options.output.map(({ format }) => format)];
   const verifying = await readVerifying(options, terminal);
   const selection = await toSelection(context, ledger, options);
+  const sample = await readSample(context, ledger, options, selection, verifying);
   const whole = await reportActivity(await openLedgerInput(ledger, context), {
     ...verifying,
     selection,
+    sample,
     signal,
     by: options.by ?? (formats.some(isForPeople) ? 'principal' : undefined),
     onProgress: (done, size) => terminal.progress(done, size),

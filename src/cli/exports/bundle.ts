@@ -8,6 +8,7 @@ import type { Stretch } from '../../proof/bundle/bundle-file.js';
 import { type BundleExport, exportBundle } from '../../proof/bundle/export-bundle.js';
 import type { RecordSelection } from '../../rules/selection.js';
 import { readSigner } from '../input.js';
+import { usageError } from '../command-error.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
@@ -80,6 +81,7 @@ async function withEvents(
   events: readonly string[] | undefined,
 ): Promise<RecordSelection> {
   if (events === undefined) return selection;
+  if (selection.eventIds !== undefined) throw usageError('--event and --sample exclude each other');
   const eventIds = new Set<string>();
   for (const each of events) eventIds.add((await findRecord(await openLedger(ledger), each)).eventId);
   return { ...selection, eventIds };

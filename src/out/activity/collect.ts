@@ -22,6 +22,7 @@ import type {
   ActivityKey,
   ActivityOpen,
   ActivityReport,
+  ActivitySample,
   ActivityRevocation,
   ActivitySigner,
   ActivityStart,
@@ -33,6 +34,7 @@ import type {
   RevocationEvent,
 } from '../../format/schema/generated/types.js';
 import { countedAmounts, isFirstOfItsId, isTooFine, unstatedUse } from '../../log/read/counted.js';
+import type { Sample } from '../../log/read/draw-sample.js';
 import { NamesAskedFor, Subjects } from '../../log/read/subject.js';
 import { type Action, chainIds, type Grant } from '../../rules/bounds/grant.js';
 import { listOpenStarts } from '../../rules/report/accounts.js';
@@ -93,6 +95,7 @@ interface Counted {
 /** Sums the records of a ledger; see the head of this file. */
 export class ActivityCollector {
   readonly #selection: RecordSelection;
+  readonly #sample: Sample | undefined;
   readonly #subjects = new Subjects();
   readonly #names: NamesAskedFor;
   readonly #totals: Totals;
@@ -124,9 +127,11 @@ export class ActivityCollector {
   /**
    * @param selection - Default: all records. An adjustment belongs to the execution that it corrects, or else to its grantee.
    * @param by - Default: no groups.
+   * @param sample - What `eventIds` of the selection were drawn by.
    */
-  constructor(selection: RecordSelection = {}, by?: ActivityGrouping) {
+  constructor(selection: RecordSelection = {}, by?: ActivityGrouping, sample?: Sample) {
     this.#selection = selection;
+    this.#sample = sample;
     this.#names = new NamesAskedFor(selection);
     // Groups have a budget of their own, so that the sums of all records do not depend on them.
     this.#totals = new Totals(startSumBudget());
@@ -317,6 +322,7 @@ export class ActivityCollector {
         tool: selection.tool,
         grant_event_id: selection.grantId,
         events: selection.eventIds?.size,
+        sample: this.#sample && sampleOf(this.#sample),
         period: this.#period,
       }),
       ...(unmatched.length === 0 ? {} : { unmatched }),
@@ -650,6 +656,11 @@ function usedBy(
     used_by: action,
     used_by_seq: action === undefined ? undefined : events.find(fromDigestText(action))?.seq,
   });
+}
+
+function sampleOf({ treeSize, root, nonce, of, executions }: Sample): ActivitySample {
+  const list = executions.map(({ seq, eventId }) => ({ seq, event_id: eventId }));
+  return { tree_size: treeSize, root, ...defined({ nonce }), of, executions: list };
 }
 
 function wrongness(verdict: EventVerdict): SumPart[] {

@@ -3,6 +3,7 @@
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type { ActivityReport } from '../../format/schema/generated/types.js';
 import { type LedgerInput, openVerifiable } from '../../log/read/verify-ledger.js';
+import { idsOf, type Sample } from '../../log/read/draw-sample.js';
 import { EXPORT_OPTIONS, type ExportOptions } from '../../log/read/write-records.js';
 import { runVerification } from '../../rules/verify/run-verification.js';
 import { ActivityCollector } from './collect.js';
@@ -12,9 +13,11 @@ import { ACTIVITY_GROUPINGS, type ActivityGrouping } from './groups.js';
 export interface ActivityOptions extends ExportOptions {
   /** Default: no groups. */
   readonly by?: ActivityGrouping | undefined;
+  /** From `drawSample`: only these executions, of those that are selected. */
+  readonly sample?: Sample | undefined;
 }
 
-const OPTIONS: OptionTypes<ActivityOptions> = { ...EXPORT_OPTIONS, by: 'string' };
+const OPTIONS: OptionTypes<ActivityOptions> = { ...EXPORT_OPTIONS, by: 'string', sample: 'object' };
 
 /**
  * Verifies a whole ledger, and adds up what was spent, allowed, refused and left open in the part of it that is selected. Sums are
@@ -32,11 +35,12 @@ export async function reportActivity(
   given: ActivityOptions = {},
 ): Promise<ActivityReport> {
   checkOptions('reportActivity', given, OPTIONS);
-  const { selection, by, ...options } = given;
+  const { by, sample, selection: asked, ...options } = given;
+  const selection = sample === undefined ? asked : { ...asked, eventIds: idsOf(sample) };
   if (by !== undefined && !ACTIVITY_GROUPINGS.includes(by)) {
     throw new RangeError(`by: expected ${ACTIVITY_GROUPINGS.join(', ')}`);
   }
-  const collector = new ActivityCollector(selection, by);
+  const collector = new ActivityCollector(selection, by, sample);
   const result = await runVerification(await openVerifiable('reportActivity', ledger), {
     ...options,
     onRecord: (record) => {

@@ -61,6 +61,7 @@ export function renderActivityMarkdown(report: ActivityReport, guide: Guide = {}
 export function describeActivity(report: ActivityReport, guide: Guide = {}): Document {
   const { ledger, selection } = report;
   const sections = [
+    ...describeSample(report),
     describeSpending(report),
     ...describeEvidenceOfUse(report),
     ...describeGroups(report),
@@ -134,12 +135,13 @@ function headlineOf(report: ActivityReport): Line {
 }
 
 function describeSelection({ selection, ledger }: ActivityReport): Line {
-  const { principal, tool, grant_event_id: grant, since, until, events } = selection;
+  const { principal, tool, grant_event_id: grant, since, until, events, sample } = selection;
   const parts: Line[] = [
     ...(principal === undefined ? [] : [['of principal ', outside(principal)]]),
     ...(tool === undefined ? [] : [['of tool ', outside(tool)]]),
     ...(grant === undefined ? [] : [['under grant ', outside(shortId(grant))]]),
-    ...(events === undefined ? [] : [[`that are among ${count(events, 'event')}`]]),
+    ...(sample === undefined ? [] : [['that were drawn by lot']]),
+    ...(events === undefined || sample !== undefined ? [] : [[`that are among ${count(events, 'event')}`]]),
     ...(since === undefined ? [] : [[`from ${timeText(since)} on`]]),
     ...(until === undefined ? [] : [[`before ${timeText(until)}`]]),
   ];
@@ -147,6 +149,35 @@ function describeSelection({ selection, ledger }: ActivityReport): Line {
     `This report is about a part of the ledger: ${grouped(selection.records)} of its ${count(ledger.records, 'record')}, those `,
     ...join(parts, ', '),
     '.',
+  ];
+}
+
+function describeSample({ selection: { sample } }: ActivityReport): Section[] {
+  if (sample === undefined) return [];
+  const { tree_size: size, root, nonce, of, executions } = sample;
+  const by: Line = nonce === undefined ? [] : [' and the nonce ', outside(nonce)];
+  return [
+    {
+      title: 'What was drawn',
+      lines: [
+        [
+          `${grouped(executions.length)} of ${count(of, 'execution')}, by lot, by the checkpoint of ${count(size, 'record')} with the root ${root}`,
+          ...by,
+          '. Whoever has the ledger draws the same ones again.',
+        ],
+        ...(nonce === undefined
+          ? [
+              [
+                'No nonce was given: whoever makes checkpoints could have made several, and published the one that draws what they like.',
+              ],
+            ]
+          : []),
+      ],
+      tables: listed(executions, { noun: 'execution' }, [
+        figure('seq', ({ seq }) => String(seq)),
+        word('execution', ({ event_id: id }) => [outside(id)]),
+      ]),
+    },
   ];
 }
 
