@@ -108,6 +108,7 @@ describe('run-agent', () => {
   it.each([
     [['--profile', 'local.json'], 'no program'],
     [['--', 'true'], 'no profile'],
+    [['--profile', 'blake3:00', '--', 'true'], 'no hash'],
     [['--profile', 'local.json', '--tier', 'none', '--', 'true'], 'no such tier'],
     [['--profile', 'local.json', '--episode', '../x', '--', 'true'], 'no such id'],
   ])('refuses %j: %s', (words) => {

@@ -18,7 +18,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Level } from 'level';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { LedgerIndex } from '../../src/log/cache/ledger-index.js';
 import type { NorthrootError } from '../../src/base/error.js';
 import { meters } from '../../src/base/value/meter.js';
@@ -280,6 +280,44 @@ test('find out in the midst of a group that an entry is missing, and lose nothin
   await second.close();
   expect(notices.map(({ code }) => code)).toEqual(['INDEX_REBUILT']);
   await expectRight(path, 4);
+});
+
+test('give the index to who says that it waits, and not to a wish that was left', async () => {
+  const path = newPath();
+  const ledger = await openLedger(path);
+  await ledger.append({ event: draft(1) });
+  await ledger.close();
+  const wish = join(`${path}.index`, 'WANTED');
+  writeFileSync(wish, 'of a process that died\n');
+  const index = (await LedgerIndex.open(path)) as LedgerIndex;
+  expect(index.isWanted).toBe(false);
+  const other = LedgerIndex.open(path, { waitMs: 60_000 });
+  await vi.waitFor(() => expect(index.isWanted).toBe(true), { timeout: 30_000 });
+  await index.close();
+  const opened = await other;
+  expect(opened).toBeDefined();
+  expect(existsSync(wish)).toBe(false);
+  await opened?.close();
+});
+
+test('that never pause let in who waits', async () => {
+  const path = newPath();
+  const ledger = await openLedger(path, { lingerMs: 1_000 });
+  let isOver = false;
+  const busy = (async () => {
+    let n = 0;
+    while (!isOver) await ledger.append({ event: draft((n += 1)) });
+    return n;
+  })();
+  for (let n = 0; n < 3; n += 1) {
+    const index = await LedgerIndex.open(path, { waitMs: 60_000 });
+    expect(index).toBeDefined();
+    await index?.close();
+  }
+  isOver = true;
+  const appended = await busy;
+  await ledger.close();
+  await expectSound(path, appended + 1);
 });
 
 test('leave an index alone that anybody can write', async () => {

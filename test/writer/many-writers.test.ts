@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { WriteLock } from '../../src/log/store/ledger-store.js';
 import { MemoryStore } from '../store/memory-store.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
@@ -308,8 +308,28 @@ describe('a cache of states', () => {
     await kept;
     expect(await refused).toBe('AUTH_NOT_FOUND');
     // The state that saw the refused event is begun again before it is saved.
-    expect(stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']);
+    await vi.waitFor(() => expect(stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']));
     expect(await ledger.inspect(({ hasInvalid }) => hasInvalid)).toBe(false);
+    await ledger.close();
+  });
+
+  test('keeps nobody waiting that has been written', async () => {
+    const stateCache = new TestCache();
+    const ledger = await openLedger(newPath(), { stateCache, lingerMs: 0 });
+    let endSave = (): void => undefined;
+    const saved = new Promise<void>((resolve) => (endSave = resolve));
+    stateCache.save = () => saved;
+    expect(await ledger.append({ event: draft(1) })).toMatchObject({ seq: 1 });
+    let isNext = false;
+    const next = ledger.append({ event: draft(2) }).then(({ seq }) => {
+      isNext = true;
+      return seq;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    // What comes after it does wait: two groups never overlap.
+    expect(isNext).toBe(false);
+    endSave();
+    expect(await next).toBe(2);
     await ledger.close();
   });
 

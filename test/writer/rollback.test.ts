@@ -263,6 +263,19 @@ describe('the position that is kept over restarts', () => {
     expect(sizes(own.position)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
+  it('is kept in the file that has its name, which another writer may have put there', async () => {
+    const path = temporaryLedger();
+    const own = { ...options, position: `${path}.kept` };
+    const ledger = await Ledger.open(path, own);
+    await ledger.append(event(1));
+    const kept = readFileSync(own.position);
+    rmSync(own.position);
+    writeFileSync(own.position, kept);
+    await ledger.append(event(2));
+    await ledger.close();
+    expect(sizes(own.position)).toEqual([1, 2, 3]);
+  });
+
   it('is written anew before it grows large', async () => {
     const path = temporaryLedger();
     const position = `${path}.kept`;

@@ -13,6 +13,7 @@ import { McpGuard } from '../../gate/mcp/mcp-guard.js';
 import { MAX_MCP_MESSAGE_BYTES, type McpProxyOptions, serveMcpProxy } from '../../gate/mcp/http-proxy.js';
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { tapMcp } from '../../gate/mcp/stdio-tap.js';
+import { kindOfPath } from '../../log/fs/file-system.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -126,6 +127,14 @@ export function addMcp(program: Command, run: Run): void {
   );
 }
 
+/** A client shows little of what its servers say: one that could only deny is not started. */
+async function refuseMissing(path: string, { fail }: McpCommandOptions): Promise<void> {
+  if (fail === 'open' || path.includes('://') || (await kindOfPath(path)) !== 'missing') return;
+  throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+    hint: 'make it first: northroot init',
+  });
+}
+
 async function guardServer(
   context: Context,
   path: string,
@@ -142,6 +151,7 @@ async function guardServer(
     return opened;
   };
   const guard = makeGuard(terminal, path, open, options);
+  await refuseMissing(path, options);
   if (options.fail === 'open')
     terminal.say('northroot: where no ledger can be asked, calls are forwarded without a record');
   // A server has its own time to end, and what it did is to be recorded.
@@ -247,6 +257,7 @@ async function serveTools(
     throw usageError('--gate serves tools of its own: it takes no --server, no --http and no command');
   refuseHttpOptions(options);
   const { principal, maxMessage } = options;
+  await refuseMissing(path, options);
   const trust = await readTrustPolicy(options.trust);
   let opened: Gate | undefined;
   const open = async (): Promise<Gate> => {
@@ -300,6 +311,7 @@ async function serveKernel(
   let opened: Gate | undefined;
   try {
     if (tools.names.length === 0) throw usageError('--serve-tools needs --workspace, --host, or both');
+    await refuseMissing(path, options);
     const { serveKernelTools } = await import('../../gate/kernel/serve-kernel-tools.js');
     context.endsInItsTime();
     terminal.say(`serves ${tools.names.join(', ')} within ${printable(path)}; isolation: ${tools.isolation}`);

@@ -47,7 +47,8 @@ hash of its canonical form, which is recorded; blake3:HASH or sha-256:HASH finds
 The agent writes one line for each request, and reads one for each answer. It has no tools of its own only where the profile switches them
 off, and it can act by itself as far as --isolation, which holds for it too, lets it.
 
-Exit status: 0 the episode ended well and its review was recorded, 1 its review was blocked, 2 it could not be run or recorded.`;
+Exit status: 0 the episode ended well and its review was recorded, 1 its review was blocked, or the ledger does not stand, 2 it could not be run
+or recorded.`;
 
 export function addRunAgent(program: Command, run: Run): void {
   const command = program
@@ -175,6 +176,8 @@ async function openGate(context: Context, path: string, options: RunAgentCommand
 
 const HASH = /^(?:(blake3|sha-256):)?([0-9a-f]{64}|[A-Za-z0-9_-]{43})$/;
 
+const NAMED_HASH = /^(?:blake3|sha-256):/;
+
 /** The profile's JSON; undefined where nothing has the hash. */
 async function findProfile(
   ledger: string,
@@ -183,6 +186,8 @@ async function findProfile(
 ): Promise<Uint8Array | undefined> {
   const { MAX_PROFILE_BYTES, namesOfProfile } = await import('../../hosts/apm2/live/launch-profile.js');
   const [, alg, hash] = HASH.exec(wanted) ?? [];
+  if (hash === undefined && NAMED_HASH.test(wanted))
+    throw usageError(`--profile: ${printable(wanted, 80)} is no hash`, '64 digits of hex, or base64url');
   if (hash === undefined) return readSmallFile(wanted, MAX_PROFILE_BYTES);
   for (const path of await listFiles(folder)) {
     const bytes = await readSmallFile(path, MAX_PROFILE_BYTES).catch(tooBig);

@@ -74,7 +74,7 @@ export function idOfLong(head: Uint8Array, tail: Uint8Array): RpcId | undefined 
 }
 
 const FIRST_ID = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*,/;
-const LAST_ID = /,\s*"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*\}\s*$/;
+const LAST_ID = /,\s*"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
 /** Faults of numbers: the message has one reading, but its parameters no canonical form. */
 const OF_NUMBERS: ReadonlySet<string> = new Set([

@@ -71,9 +71,13 @@ export class LineFrames {
 }
 
 function longOf(pieces: readonly Uint8Array[]): LongLine {
-  const [first = new Uint8Array(0)] = pieces;
-  // What is written in small pieces has its id at its end, or is not answered.
-  return { head: Uint8Array.from(first.subarray(0, KEPT_BYTES)), tail: lastOf(pieces.slice(-KEPT_BYTES)) };
+  // No piece is empty.
+  return { head: firstOf(pieces.slice(0, KEPT_BYTES)), tail: lastOf(pieces.slice(-KEPT_BYTES)) };
+}
+
+function firstOf(pieces: readonly Uint8Array[]): Uint8Array {
+  const first = Buffer.concat(pieces.map((piece) => piece.subarray(0, KEPT_BYTES)));
+  return Uint8Array.from(first.subarray(0, KEPT_BYTES));
 }
 
 /** A copy, so that the pieces are not kept. */

@@ -17,6 +17,7 @@ import { isTailSound, noteStored, positionOf } from '../store/position.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { FileNames } from './codec.js';
 import { type EntryChange, type EntryRange, type EntryStore, IndexFault } from './entry-store.js';
+import { readWish } from '../fs/index-wish.js';
 import { IndexedState } from './indexed-state.js';
 import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
 import { Entries } from './tables.js';
@@ -141,6 +142,8 @@ export class LedgerIndex {
   readonly #options: IndexOptions;
   readonly #entries = new OpenEntries();
   readonly #views = new Map<string, View>();
+  /** Others' wish at opening. */
+  #wish = '';
 
   private constructor(path: string, options: IndexOptions) {
     this.path = path;
@@ -180,7 +183,14 @@ export class LedgerIndex {
       if (this.#entries.current !== undefined)
         onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason: error.message });
     }
+    this.#wish = readWish(folder);
     return this.#entries.current !== undefined;
+  }
+
+  /** Whether another process has said since the opening that it waits. */
+  get isWanted(): boolean {
+    const wish = readWish(indexPath(this.path));
+    return wish !== '' && wish !== this.#wish;
   }
 
   /**

@@ -13,6 +13,7 @@ import {
   type EntryStore,
   IndexFault,
 } from './entry-store.js';
+import { IndexWish, removeWishIn } from '../fs/index-wish.js';
 
 /** A CRC-32 in base 36: against damage, not forgery. */
 const CHECK_LENGTH = 7;
@@ -86,17 +87,23 @@ export async function openLevelEntries(folder: string, waitMs: number): Promise<
   const Level = await loadLevel();
   if (Level === undefined) return undefined;
   const deadline = performance.now() + waitMs;
+  const wish = new IndexWish(folder);
   for (;;) {
     // Digests hardly compress.
     const level = new Level(folder, { createIfMissing: true, compression: false });
     try {
       await level.open();
+      await wish.end();
       return new LevelEntries(level);
     } catch (error) {
       await level.close().catch(() => undefined);
       const { cause } = error as { readonly cause?: { readonly code?: string } };
       if (cause?.code !== 'LEVEL_LOCKED') throw new IndexFault('it cannot be opened', { cause: error });
-      if (performance.now() >= deadline) return undefined;
+      if (performance.now() >= deadline) {
+        await wish.end();
+        return undefined;
+      }
+      await wish.say();
       await sleep(RETRY_MS);
     }
   }
@@ -130,6 +137,7 @@ function checkOf(key: string, value: string): string {
 /** Removes LevelDB's files from a folder, and the folder if it is then empty. @throws as the file system does */
 export async function destroyLevelEntries(folder: string): Promise<void> {
   const Level = await loadLevel();
+  await removeWishIn(folder);
   // Its types declare the browser class.
   await (Level as unknown as undefined | { destroy(location: string): Promise<void> })?.destroy(folder);
 }

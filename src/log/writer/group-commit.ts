@@ -1,9 +1,10 @@
 /**
  * The queue of appends, written in groups: what waits when a group begins gets one write and one sync, in call order. The life of a group:
  *
- *     lock → catch up with other writers → judge, sign, chain → append if → save the state → unlock → notify
+ *     lock → catch up with other writers → judge, sign, chain → append if → notify → save the state → unlock
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
@@ -192,6 +193,12 @@ export class GroupCommit {
       await this.#give(jobs, group, error);
       return;
     }
+    // Who waits goes on meanwhile: a state that is not saved costs a reading, not a record.
+    if (group.lines.length > 0) {
+      group.tell();
+      await nextTurn();
+    }
+    await running.save();
     for (const job of group.acts) {
       await job.act().then(
         () => group.outcomes.push(() => job.resolve()),
@@ -199,7 +206,7 @@ export class GroupCommit {
       );
     }
     await locks.endGroup(this.#isUrgent);
-    for (const outcome of group.outcomes) outcome();
+    group.tell();
     // A listener's errors must not reach the ledger.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
   }
@@ -391,6 +398,11 @@ class Group {
       return { ...appended, followers, refusal };
     }
     return { ...appended, followers };
+  }
+
+  /** Reports the outcomes so far. */
+  tell(): void {
+    for (const outcome of this.outcomes.splice(0)) outcome();
   }
 
   addCheckpoint(givenAt: string, principalId?: string): CheckpointResult {

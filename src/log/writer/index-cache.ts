@@ -1,5 +1,6 @@
 /** Verification states in the ledger's index, shared between processes. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { IndexedState } from '../cache/indexed-state.js';
 import { type IndexOptions, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
@@ -10,8 +11,10 @@ import type { StateCache, StateView } from './state-cache.js';
 const MAX_WAIT_MS = 250;
 /** After a failed wait, no further try for this long. */
 const RETRY_MS = 10_000;
-/** A continuous writer closes the index after this long, in milliseconds, to let readers in. */
-const MAX_OPEN_MS = 600;
+/** A continuous writer closes the index after this long, in milliseconds, though no reader has said that it waits. */
+const MAX_OPEN_MS = 3_000;
+/** How long it is then left to readers that have, in milliseconds. */
+const LEFT_MS = 20;
 /** A state in memory is kept if the index is further behind than this. */
 const MAX_LAG_LINES = 5_000;
 
@@ -25,6 +28,8 @@ export class IndexCache implements StateCache {
   #index: LedgerIndex | undefined;
   #isOpen = false;
   #openedAt = -Infinity;
+  /** Until when it is left to readers. */
+  #leftUntil = -Infinity;
   /** When another process was last found to use the index. */
   #busySince = -Infinity;
   readonly #views = new WeakMap<VerifyState, IndexedState>();
@@ -87,13 +92,20 @@ export class IndexCache implements StateCache {
   }
 
   pause(): boolean {
-    return this.#isOpen && performance.now() - this.#openedAt < MAX_OPEN_MS;
+    return (
+      this.#isOpen &&
+      performance.now() - this.#openedAt < MAX_OPEN_MS &&
+      this.#index !== undefined &&
+      !this.#index.isWanted
+    );
   }
 
   async release(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    const isWanted = this.#index?.isWanted === true;
     await this.#index?.close();
+    if (isWanted) this.#leftUntil = performance.now() + LEFT_MS;
   }
 
   /**
@@ -114,6 +126,8 @@ export class IndexCache implements StateCache {
       });
       this.#isOpen = this.#index !== undefined;
     } else {
+      const left = this.#leftUntil - performance.now();
+      if (left > 0) await sleep(left);
       this.#isOpen = await this.#index.reopen(waitMs);
     }
     const isBusy = !this.#isOpen && waitMs !== undefined && performance.now() - start >= waitMs;

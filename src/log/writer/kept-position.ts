@@ -8,7 +8,13 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import { type FileSystem, nodeFileSystem, placeFile, readSmallFile } from '../fs/file-system.js';
+import {
+  type FileSystem,
+  nodeFileSystem,
+  type OpenFile,
+  placeFile,
+  readSmallFile,
+} from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import type { OpeningOptions } from './options.js';
@@ -35,6 +41,8 @@ export class PositionKeeper {
   readonly #fileSystem: FileSystem;
   readonly #onNotice: OpeningOptions['onNotice'];
   #path: string | undefined;
+  /** Kept open between lines. */
+  #file: OpenFile | undefined;
   #ledgerId = '';
   #size = -1;
   /** Whether the file must be created. */
@@ -106,6 +114,7 @@ export class PositionKeeper {
     const line = Buffer.from(this.#lineOf(position));
     try {
       if (this.#isNew || this.#bytes > MAX_LINES_BYTES) {
+        await this.#closeFile();
         await placeFile(path, line, { fileSystem: this.#fileSystem });
         if (this.#isNew) await this.#fileSystem.syncFolderOf(path);
         this.#isNew = false;
@@ -114,6 +123,7 @@ export class PositionKeeper {
       this.#size = position.size;
     } catch (error) {
       const mayDoWithout = !this.#isNamed && error instanceof NorthrootError && NOT_WRITABLE.has(error.code);
+      await this.#closeFile().catch(() => undefined);
       if (!mayDoWithout) throw error;
       this.#path = undefined;
       this.#onNotice?.({ code: 'POSITION_NOT_KEPT', path, error });
@@ -122,29 +132,33 @@ export class PositionKeeper {
 
   /** Syncs the file. @throws as the file system does, if the user chose the place */
   async close(): Promise<void> {
-    if (!this.#isUnsynced || this.#path === undefined) return;
+    const isUnsynced = this.#isUnsynced && this.#path !== undefined;
     this.#isUnsynced = false;
     try {
-      const file = await this.#fileSystem.open(this.#path, 'append');
-      await file.datasync().finally(() => file.close());
+      if (isUnsynced) await this.#file?.datasync();
     } catch (error) {
       if (this.#isNamed) throw error;
+    } finally {
+      await this.#closeFile().catch(() => undefined);
     }
   }
 
   async #append(path: string, line: Uint8Array): Promise<void> {
-    // Not held open: another process may replace the file.
-    const file = await this.#fileSystem.open(path, 'create');
-    try {
-      for (let done = 0; done < line.length;) done += await file.write(line.subarray(done));
-      this.#bytes = await file.size();
-      this.#isUnsynced = performance.now() - this.#syncedAt < SYNC_MS;
-      if (this.#isUnsynced) return;
-      await file.datasync();
-      this.#syncedAt = performance.now();
-    } finally {
-      await file.close();
-    }
+    // Another process may have replaced the file.
+    if (this.#file !== undefined && !(await this.#file.isInPlace())) await this.#closeFile();
+    const file = (this.#file ??= await this.#fileSystem.open(path, 'create'));
+    for (let done = 0; done < line.length;) done += await file.write(line.subarray(done));
+    this.#bytes = await file.size();
+    this.#isUnsynced = performance.now() - this.#syncedAt < SYNC_MS;
+    if (this.#isUnsynced) return;
+    await file.datasync();
+    this.#syncedAt = performance.now();
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
   }
 
   async #pathFor(ledgerId: string): Promise<string> {

@@ -179,8 +179,8 @@ async function openStore(
       await kept?.open(genesisIdOf(running));
     }
     running.acknowledge();
-    await kept?.keep(running.position);
     if (checkpointEvery !== undefined) maker.assertNoteSigners();
+    await kept?.keep(running.position);
     return { store, running, rules, maker, signing, cache, kept };
   } catch (error) {
     // The first error says more.
@@ -227,5 +227,6 @@ async function begin(
   rules.check(line.examined, canonicalBytes(genesis), signatures, undefined);
   await store.appendIf(position, [line.bytes]);
   await running.committed(1, false);
+  await running.save();
   onNotice?.({ code: 'LEDGER_CREATED', path: store.name, origin: genesis.origin });
 }

@@ -285,6 +285,10 @@ export class RunningVerification {
     this.#toldAt = this.position;
     this.#acknowledged = this.#toldAt;
     this.#size = this.tip.seq;
+  }
+
+  /** Saves what was committed, for the next reading. */
+  async save(): Promise<void> {
     for (const view of this.#views()) {
       try {
         await this.#options.cache.save(this.#viewOf(view), view.state);

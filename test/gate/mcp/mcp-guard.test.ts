@@ -6,6 +6,7 @@ import { sha256Digest } from '../../../src/base/value/digest.js';
 import type { Adviser } from '../../../src/gate/advisers/adviser.js';
 import { MAX_OPEN_CALLS } from '../../../src/gate/mcp/mcp-calls.js';
 import { idOfLong } from '../../../src/gate/mcp/json-rpc.js';
+import { LineFrames } from '../../../src/gate/mcp/line-frames.js';
 import { McpGuard } from '../../../src/gate/mcp/mcp-guard.js';
 import { memoryPlace, usedBy } from '../../agent/support.js';
 import { reopen } from '../support.js';
@@ -606,6 +607,7 @@ describe('a message that is too long', () => {
     ['{"jsonrpc":"2.0","id":4,"result":', '', 4],
     ['{"id":"a","result":', '"}]}}', 'a'],
     ['{"result":{', '}],"jsonrpc":"2.0","id":4}', 4],
+    ['{"result":{', '}],"id":4,"jsonrpc":"2.0"}', 4],
     ['{"id":4,"result":', ',"id":5}', undefined],
     ['{"result":{"id":4,', '}}', undefined],
     ['{"result":"', ',\\"id\\":4}"}', undefined],
@@ -613,6 +615,18 @@ describe('a message that is too long', () => {
     ['{"id":4.5,"result":', '', undefined],
   ])('has its id: %s … %s', (head, tail, id) => {
     expect(idOfLong(Buffer.from(head), Buffer.from(tail))).toBe(id);
+  });
+
+  it('has its ends, in however small pieces it comes', () => {
+    const frames = new LineFrames(2_000);
+    const message = `{"id":1,"x":"${'x'.repeat(3_000)}"}`;
+    const lines = [...Buffer.from(`${message}\n`)].flatMap((byte) => [...frames.push(Uint8Array.of(byte))]);
+    expect(lines).toEqual([
+      {
+        head: Uint8Array.from(Buffer.from(message.slice(0, 1024))),
+        tail: Uint8Array.from(Buffer.from(message.slice(-1024))),
+      },
+    ]);
   });
 });
 

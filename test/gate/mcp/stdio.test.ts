@@ -298,8 +298,24 @@ describe('northroot mcp', () => {
     expect(shop.run(['mcp', ledger, '--server', 's', '--settle-after', 'soon', '--', 'true']).status).toBe(2);
   });
 
-  it('denies every call where there is no ledger, or forwards them where it is told to', async () => {
-    const closed = start('none.jsonl');
+  it('is not started where there is no ledger, unless it is to fail open', () => {
+    for (const args of [
+      ['--server', 's', '--', 'touch', 'begun'],
+      ['--gate'],
+      ['--serve-tools', '--host', 'a.example'],
+    ]) {
+      const { status, stderr } = shop.run(['mcp', 'none.jsonl', ...args]);
+      expect({ status, stderr }).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining('FILE_NOT_FOUND') as string,
+      });
+    }
+    expect(shop.has('begun')).toBe(false);
+  });
+
+  it('denies every call where the ledger cannot be asked, or forwards them where it is told to', async () => {
+    shop.write('broken.jsonl', 'no ledger\n');
+    const closed = start('broken.jsonl');
     await closed.say({ jsonrpc: '2.0', id: 0, method: 'ping' }, call(1, 'echo'));
     await closed.answer(0);
     expect(await closed.answer(1)).toMatchObject({ result: { isError: true } });
@@ -338,7 +354,7 @@ describe('northroot mcp', () => {
     [['mcp', 'x.jsonl', '--server', 's', '--reserve', 'usd', '--', 'true'], 'USAGE'],
     [['mcp', 'x.jsonl', '--server', 's', '--guard', 'tools', '--', 'true'], 'USAGE'],
     [['mcp', 'x.jsonl', '--gate', '--server', 's'], 'USAGE'],
-    [['mcp', 'x.jsonl', '--server', 's', '--', './none'], 'MCP_SERVER_NOT_STARTED'],
+    [['mcp', 'x.jsonl', '--server', 's', '--fail', 'open', '--', './none'], 'MCP_SERVER_NOT_STARTED'],
   ])('refuses %j', (args, code) => {
     expectError(shop.runProcess(args), 2, code);
   });
