@@ -150,6 +150,10 @@ export { type PredecessorRelation, type PredecessorView } from '../rules/verify/
 // Tile trees (SPEC §6)
 export { type FoundCheckpoint } from '../log/read/find-checkpoint.js';
 export { openLedger } from '../log/tile/tile-tree.js';
+export { type ObjectSink, type StoredObject } from '../log/object/object-sink.js';
+export { type S3Credentials } from '../log/object/s3-client.js';
+export { type BucketAddressing } from '../log/object/s3-place.js';
+export { openS3Sink, type S3SinkOptions } from '../log/object/s3-sink.js';
 export {
   writeTiles,
   type FileCount,

@@ -178,7 +178,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot trust init ledger.jsonl --out trust.json --anchor-out kept.checkpoint --yes',
   ],
   'trust show': ['northroot trust show trust.json'],
-  tiles: ['northroot tiles ledger.jsonl --out public/'],
+  tiles: [
+    'northroot tiles ledger.jsonl --out public/',
+    'northroot tiles ledger.jsonl --to s3://my-logs/agents',
+  ],
   witness: [
     "northroot witness --key witness.pem --name witness.example/w1 --state state/ --log 'example.com/log+530d903a+AekyWA4…'",
   ],

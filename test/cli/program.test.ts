@@ -130,6 +130,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   report: 'report.json',
   resource: 'file=/etc/hosts',
   role: 'event',
+  's3-url': 's3://some-bucket/some-prefix',
   seconds: '0.5',
   span: '7d',
   size: '64KiB',

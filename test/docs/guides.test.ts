@@ -26,6 +26,7 @@ const RUN = [
   'openclaw-stages.md',
   'openclaw.md',
   'prices.md',
+  'publish.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
 

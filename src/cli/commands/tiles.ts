@@ -1,12 +1,14 @@
 /** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or updates one. */
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { openLedgerSource } from '../../log/fs/source.js';
+import type { ObjectSink } from '../../log/object/object-sink.js';
+import { openS3Sink, type S3SinkOptions } from '../../log/object/s3-sink.js';
 import { type FileCount, writeTiles } from '../../log/tile/tile-writer.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -15,7 +17,11 @@ import { jsonText } from '../json-text.js';
 import { textOrJson } from '../options.js';
 
 interface TilesOptions {
-  readonly out: string;
+  readonly out?: string;
+  readonly to?: string;
+  readonly endpoint?: string;
+  readonly addressing?: 'path' | 'virtual';
+  readonly recheck?: true;
   readonly checkpoint?: string;
   readonly format: 'text' | 'json';
 }
@@ -25,10 +31,30 @@ export function addTiles(program: Command, run: Run): void {
     .command('tiles')
     .summary('publish a ledger as a tile tree')
     .description(
-      'Writes the tree of a checkpoint as C2SP tlog-tiles: the checkpoint, the hash tiles and the entries. Any file server can publish it. Of an existing tree, writes only what is missing. Signatures are not checked; northroot verify does that.',
+      'Writes the tree of a checkpoint as C2SP tlog-tiles: the checkpoint, the hash tiles and the entries. Any file server can publish it, or a bucket of an S3 store with conditional writes; its credentials and region are those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION. Of an existing tree, writes only what is missing. Signatures are not checked; northroot verify does that.',
     )
     .argument('<ledger>', 'the file or folder')
-    .requiredOption('--out <folder>', 'the folder of the tree; created if missing')
+    .option('--out <folder>', 'the folder of the tree; created if missing')
+    .addOption(new Option('--to <s3-url>', 'the bucket of the tree, as s3://BUCKET/PREFIX').conflicts('out'))
+    .addOption(
+      new Option(
+        '--endpoint <url>',
+        "the store's URL (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's)",
+      ).conflicts('out'),
+    )
+    .addOption(
+      new Option(
+        '--addressing <mode>',
+        'how URLs name the bucket: in the path, or before the host (default: path with an endpoint, else virtual)',
+      )
+        .choices(['path', 'virtual'])
+        .conflicts('out'),
+    )
+    .addOption(
+      new Option('--recheck', 'with --to: compare also what the published checkpoint covers').conflicts(
+        'out',
+      ),
+    )
     .option('--checkpoint <file>', "the signed note to publish (default: the ledger's last checkpoint)")
     .addOption(textOrJson())
     .action((ledger: string, options: TilesOptions) => run((context) => tiles(context, ledger, options)));
@@ -39,10 +65,11 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
   if (ledger === STDIN) {
     throw usageError('tiles needs a file: the ledger is read more than once');
   }
+  const target = targetOf(options);
   const note =
     options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
-  const written = await writeTiles(() => openLedgerSource(ledger), options.out, {
-    ...defined({ note }),
+  const written = await writeTiles(() => openLedgerSource(ledger), target, {
+    ...defined({ note, recheck: options.recheck }),
     signal,
     onProgress: (bytes, size) => terminal.progress(bytes, size),
   });
@@ -50,7 +77,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
   const root = toDigestText(Buffer.from(checkpoint.root, 'latin1').toString('base64url'));
   if (options.format === 'json') {
     const result = {
-      out: options.out,
+      ...(typeof target === 'string' ? { out: target } : { to: target.name }),
       origin: checkpoint.origin,
       tree_size: checkpoint.size,
       root,
@@ -64,7 +91,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
   }
   const before = previousSize === undefined ? '' : describeGrowth(checkpoint.size - previousSize);
   const lines = [
-    `${printable(options.out)}: the tree of ${printable(checkpoint.origin)}`,
+    `${typeof target === 'string' ? printable(target) : target.name}: the tree of ${printable(checkpoint.origin)}`,
     `size     ${checkpoint.size}${before}`,
     `root     ${root}`,
     `tiles    ${describe(hashTiles)}`,
@@ -73,6 +100,36 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
   ];
   await terminal.write(`${lines.join('\n')}\n`);
   return 0;
+}
+
+/** @throws CommandError for malformed options, and credentials that are missing */
+function targetOf({ out, to, endpoint, addressing }: TilesOptions): string | ObjectSink {
+  if (to === undefined) {
+    if (out === undefined) throw usageError('tiles needs --out FOLDER or --to s3://BUCKET/PREFIX');
+    return out;
+  }
+  const { env } = process;
+  // An empty variable is none.
+  const given = (...names: readonly string[]): string | undefined =>
+    names.map((name) => env[name]).find((value) => value !== undefined && value !== '');
+  const accessKeyId = given('AWS_ACCESS_KEY_ID');
+  const secretAccessKey = given('AWS_SECRET_ACCESS_KEY');
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw usageError('--to needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
+  }
+  const options: S3SinkOptions = {
+    credentials: { accessKeyId, secretAccessKey, ...defined({ sessionToken: given('AWS_SESSION_TOKEN') }) },
+    ...defined({
+      endpoint: endpoint ?? given('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'),
+      region: given('AWS_REGION', 'AWS_DEFAULT_REGION'),
+      addressing,
+    }),
+  };
+  try {
+    return openS3Sink(to, options);
+  } catch (error) {
+    throw usageError(`--to: ${(error as Error).message}`);
+  }
 }
 
 function describe({ written, kept }: FileCount): string {

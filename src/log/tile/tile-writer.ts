@@ -2,18 +2,18 @@
  * Writes or updates a ledger's tlog-tiles tree (https://c2sp.org/tlog-tiles, SPEC §6) for one checkpoint, which is written last:
  *
  *     read the ledger: is the checkpoint's root its root, and does it extend the tree's own checkpoint?
- *     flock(DIR)
- *     read the ledger again; per missing bundle and tile:
- *       open(DIR/tile.new), write, fdatasync, rename(DIR/tile/…)
- *     fsync of the folders
- *     open(DIR/checkpoint.new), write, fdatasync, rename(DIR/checkpoint), fsync(DIR)
- *     unlink partial tiles that have full ones
+ *     begin: lock the folder, or try whether the bucket keeps its conditions
+ *     read the ledger again; write the bundles and tiles that are missing, and make them durable
+ *     replace the checkpoint that was read
+ *     remove partial tiles that have full ones, where files can be listed
  *
  * So the tree is whole after a crash at any point. Its files are immutable: a differing file is an error and stays. Signatures are not
  * verified here.
  */
 
+import { setMaxListeners } from 'node:events';
 import { printable } from '../../base/bytes/printable.js';
+import { type Deadline, joinSignals } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { type Checkpoint, parseCheckpoint } from '../../format/note/checkpoint.js';
@@ -29,12 +29,11 @@ import {
 } from '../../format/tree/compact-range.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { hashLine, readLines, type ReadLinesOptions } from '../../rules/source/read-lines.js';
-import { type FileSystem, nodeFileSystem, type OpenFile, placeFile, replaceFile } from '../fs/file-system.js';
-import { kindOfEntry, readPlainFile } from '../fs/plain-file.js';
-import { SEGMENT_NAME } from '../fs/source.js';
-import { joinPath } from '../store/segments.js';
+import type { FileSystem } from '../fs/file-system.js';
+import { FolderSink } from '../object/folder-sink.js';
+import { changedMeanwhile, isSame, type ObjectSink, type StoredObject } from '../object/object-sink.js';
 import { findCheckpoint } from '../read/find-checkpoint.js';
-import { BundleBuilder, maxBundleBytes } from './entry-bundle.js';
+import { BundleBuilder } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
 import { formatTilePath, hasTile, TILE_WIDTH, type TileId, type TileLevel, tileLevels } from './tile-path.js';
 
@@ -43,6 +42,11 @@ export interface WriteTilesOptions {
   readonly note?: Uint8Array | undefined;
   /** Called with the bytes read, and the total if known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
+  /**
+   * Compares also what the published checkpoint covers, and writes what is missing of it. Always so for a folder. Default: false, since in
+   * a bucket each comparison is a request.
+   */
+  readonly recheck?: boolean | undefined;
   /** Aborting ends with the signal's reason; the tree stays whole. */
   readonly signal?: AbortSignal | undefined;
   /** For tests. */
@@ -67,74 +71,89 @@ export interface WrittenTiles {
 export const MAX_TILE_BYTES = TILE_WIDTH * 32;
 export const CHECKPOINT_FILE = 'checkpoint';
 
+/** Of bundles and tiles on their way; one larger one goes alone. */
+const MAX_IN_FLIGHT_BYTES = 64 * 1024 * 1024;
+
 /**
- * Writes the tile tree of a checkpoint into a folder, created if missing.
+ * Writes the tile tree of a checkpoint to a folder, created if missing, or to another place of objects.
  * @param openSource - Opens the ledger, which is read up to three times
  * @throws NorthrootError, writing nothing: `CHECKPOINT_MISSING`, `NOTE_MALFORMED`, `CHECKPOINT_ROOT_MISMATCH`, `TRUNCATED` (the ledger or
  *   the checkpoint is too small), `FORKED` (the tree is of another history), `ORIGIN_MISMATCH`, `LINE_TOO_LONG`, `NOT_A_TILE_TREE`,
- *   `TREE_LOCKED`, `LOCK_UNAVAILABLE`
- * @throws NorthrootError, keeping the tree's checkpoint: `TILE_MISMATCH`, `FILE_CHANGED`, and as the file system does
+ *   `TREE_LOCKED`, `LOCK_UNAVAILABLE`, `OBJECT_STORE_UNFIT`
+ * @throws NorthrootError, keeping the tree's checkpoint: `TILE_MISMATCH`, `FILE_CHANGED`, and as the file system or the store does
  */
 export async function writeTiles(
   openSource: () => Promise<LedgerSource>,
-  folder: string,
+  target: string | ObjectSink,
   options: WriteTilesOptions = {},
 ): Promise<WrittenTiles> {
-  const { fileSystem = nodeFileSystem } = options;
-  const note = options.note ?? (await lastNote(openSource, options.signal));
+  const { signal } = options;
+  const sink = typeof target === 'string' ? new FolderSink(target, options.fileSystem) : target;
+  const note = options.note ?? (await lastNote(openSource, signal));
   const { checkpoint } = parseCheckpoint(note);
-  const before = await readTreeCheckpoint(folder);
-  const old = before && parseTreeCheckpoint(folder, before);
+  const before = await readTreeCheckpoint(sink, signal);
+  const old = before && parseTreeCheckpoint(sink, before.bytes);
   await assertSource(await openSource(), checkpoint, old, options);
 
-  await fileSystem.makeFolder(folder);
-  const lock = await lockTree(folder, fileSystem, options.signal);
   try {
-    const now = await readTreeCheckpoint(folder);
-    if (Buffer.compare(now ?? Buffer.of(), before ?? Buffer.of()) !== 0) throw changed(folder);
-    const writer = new TreeWriter(folder, old, fileSystem);
-    await writer.writeAll(await openSource(), checkpoint, options);
-    const path = joinPath(folder, CHECKPOINT_FILE);
-    if (before === undefined || Buffer.compare(before, note) !== 0) {
-      await replaceFile(path, note, { temporary: `${path}.new`, fileSystem });
-    } else {
-      // Its writer may have been killed before its name was on disk.
-      await fileSystem.syncFolderOf(path);
-    }
-    const removed = await removePartials(folder, checkpoint.size, fileSystem);
+    await sink.begin(signal);
+    const now = await readTreeCheckpoint(sink, signal);
+    if (!isSame(now?.bytes, before?.bytes)) throw changedMeanwhile(sink.nameOf(CHECKPOINT_FILE));
+    const writer = new TreeWriter(sink, old, options);
+    await writer.writeAll(await openSource(), checkpoint);
+    await sink.replaceIf(CHECKPOINT_FILE, note, now, signal);
+    const removed = await removePartials(sink, checkpoint.size);
     const { tiles, bundles } = writer;
     return { checkpoint, previousSize: old?.size, tiles, bundles, removed };
   } finally {
-    await lock.close();
+    await sink.close();
   }
 }
 
-/** Writes files and makes their names durable. */
+/** Writes what is missing, some of it at once. */
 class TreeWriter {
   readonly tiles = { written: 0, kept: 0 };
   readonly bundles = { written: 0, kept: 0 };
-  readonly #folder: string;
-  readonly #old: readonly TileLevel[];
-  readonly #fileSystem: FileSystem;
-  /** Per level, the last file whose folder may not be synced. */
-  readonly #unsynced = new Map<string, string>();
+  readonly #sink: ObjectSink;
+  readonly #covered: readonly TileLevel[];
+  readonly #options: WriteTilesOptions;
+  readonly #inFlight = new Map<Promise<void>, number>();
+  #bytesInFlight = 0;
+  #failure: { readonly error: unknown } | undefined;
+  /** Ended with what is on its way when one fails. */
+  readonly #own = new AbortController();
+  readonly #ending: Deadline;
 
-  constructor(folder: string, old: Checkpoint | undefined, fileSystem: FileSystem) {
-    this.#folder = folder;
-    this.#old = tileLevels(old?.size ?? 0);
-    this.#fileSystem = fileSystem;
+  constructor(sink: ObjectSink, old: Checkpoint | undefined, options: WriteTilesOptions) {
+    this.#sink = sink;
+    this.#covered = sink.isRemote && options.recheck !== true ? tileLevels(old?.size ?? 0) : [];
+    this.#options = options;
+    this.#ending = joinSignals([options.signal, this.#own.signal]);
+    // All that is on its way listens.
+    setMaxListeners(0, this.#ending.signal);
   }
 
-  async writeAll(source: LedgerSource, checkpoint: Checkpoint, options: WriteTilesOptions): Promise<void> {
-    await this.#fileSystem.makeFolder(joinPath(this.#folder, 'tile'));
+  /** Nothing is on its way when it ends, whichever way. */
+  async writeAll(source: LedgerSource, checkpoint: Checkpoint): Promise<void> {
+    try {
+      await this.#writeAll(source, checkpoint);
+    } finally {
+      await Promise.all(this.#inFlight.keys());
+      this.#ending.clear();
+    }
+    this.#throwFailure();
+    await this.#sink.flush();
+  }
+
+  async #writeAll(source: LedgerSource, checkpoint: Checkpoint): Promise<void> {
     const hasher = new TileHasher();
     const range = emptyRange();
     const bundle = new BundleBuilder();
-    for await (const { line, takesPlace } of readLines(source, toReading(source, options))) {
+    for await (const { line, takesPlace } of readLines(source, toReading(source, this.#options))) {
       if (hasher.size === checkpoint.size) break;
       if (!takesPlace) continue;
       // The ledger was checked before, and its root is compared at the end.
-      if (line.length > MAX_LINE_BYTES) throw changed(source.paths[0]);
+      if (line.length > MAX_LINE_BYTES) throw changedMeanwhile(printable(source.paths[0] ?? ''));
       const hash = leafHash(line.bytes);
       bundle.add(line.bytes);
       appendLeaf(range, hash);
@@ -143,56 +162,58 @@ class TreeWriter {
     }
     for (const tile of hasher.partials()) await this.#putTile(tile);
     if (bundle.width > 0) await this.#putBundle(bundle, hasher.size);
-    if (rangeRoot(range) !== checkpoint.root) throw changed(source.paths[0]);
-    for (const path of this.#unsynced.values()) await this.#sync(path);
+    if (rangeRoot(range) !== checkpoint.root) throw changedMeanwhile(printable(source.paths[0] ?? ''));
   }
 
   async #putTile({ bytes, ...id }: HashTile): Promise<void> {
-    this.tiles[await this.#put(id, bytes, MAX_TILE_BYTES)] += 1;
+    await this.#put(this.tiles, id, bytes);
   }
 
   async #putBundle(bundle: BundleBuilder, size: number): Promise<void> {
     const { width } = bundle;
     const id: TileId = { level: 'entries', index: (size - width) / TILE_WIDTH, width };
-    this.bundles[await this.#put(id, bundle.bytes(), maxBundleBytes(width))] += 1;
+    await this.#put(this.bundles, id, bundle.bytes());
     bundle.clear();
   }
 
-  async #put(id: TileId, bytes: Uint8Array, limit: number): Promise<keyof FileCount> {
-    const path = joinPath(this.#folder, formatTilePath(id));
-    const found = await readPlainFile(path, limit);
-    if (found.kind !== 'missing') {
-      if (found.kind !== 'file' || Buffer.compare(found.bytes, bytes) !== 0) {
-        throw new NorthrootError(
-          'TILE_MISMATCH',
-          `${printable(path)} is not what the ledger's tree has there`,
-          {
-            hint: 'what was published is not changed: find out what did, or write the tree to another folder',
-          },
-        );
-      }
-      // Nor may the names of a killed run's files be on disk.
-      if (!hasTile(this.#old, id)) await this.#enter(id, path);
-      return 'kept';
+  /** Returns when there is room for the next one. The bytes may change then. */
+  async #put(count: { written: number; kept: number }, id: TileId, bytes: Uint8Array): Promise<void> {
+    if (hasTile(this.#covered, id)) {
+      count.kept += 1;
+      return;
     }
-    await this.#fileSystem.makeFolder(folderOf(path));
-    const temporary = joinPath(this.#folder, 'tile.new');
-    await placeFile(path, bytes, { temporary, fileSystem: this.#fileSystem });
-    await this.#enter(id, path);
-    return 'written';
+    const { concurrency } = this.#sink;
+    const own = concurrency === 1 ? bytes : new Uint8Array(bytes);
+    while (
+      this.#inFlight.size >= concurrency ||
+      (this.#inFlight.size > 0 && this.#bytesInFlight + own.length > MAX_IN_FLIGHT_BYTES)
+    ) {
+      await Promise.race(this.#inFlight.keys());
+    }
+    this.#throwFailure();
+    const put: Promise<void> = this.#sink
+      .putNew(formatTilePath(id), own, this.#ending.signal)
+      .then(
+        (result) => {
+          count[result] += 1;
+        },
+        (error: unknown) => {
+          this.#failure ??= { error };
+          this.#own.abort(error);
+        },
+      )
+      .finally(() => {
+        this.#inFlight.delete(put);
+        this.#bytesInFlight -= own.length;
+      });
+    this.#inFlight.set(put, own.length);
+    this.#bytesInFlight += own.length;
+    if (concurrency === 1) await put;
+    this.#throwFailure();
   }
 
-  async #enter({ level, width }: TileId, path: string): Promise<void> {
-    const key = width === TILE_WIDTH ? String(level) : `${level}.p`;
-    const last = this.#unsynced.get(key);
-    if (last !== undefined && folderOf(last) !== folderOf(path)) await this.#sync(last);
-    this.#unsynced.set(key, path);
-  }
-
-  /** Syncs the names of the file and its folders. */
-  async #sync(path: string): Promise<void> {
-    const top = joinPath(this.#folder, '').length;
-    for (let each = path; each.length > top; each = folderOf(each)) await this.#fileSystem.syncFolderOf(each);
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
   }
 }
 
@@ -268,7 +289,7 @@ async function assertSource(
   }
 }
 
-const FORK_HINT = 'the ledger was rewritten, or the folder is of another one';
+const FORK_HINT = 'the ledger was rewritten, or the tree is of another one';
 
 function refuse(code: string, message: string, hint?: string): NorthrootError {
   return new NorthrootError(code, message, { ...(hint === undefined ? {} : { hint }) });
@@ -284,76 +305,41 @@ function originOf(line: Uint8Array): string | undefined {
   return typeof origin === 'string' ? origin : undefined;
 }
 
-async function readTreeCheckpoint(folder: string): Promise<Uint8Array | undefined> {
-  const path = joinPath(folder, CHECKPOINT_FILE);
-  const found = await readPlainFile(path, MAX_NOTE_BYTES);
-  if (found.kind === 'missing') return undefined;
-  if (found.kind === 'file') return found.bytes;
-  throw new NorthrootError('NOT_A_TILE_TREE', `${printable(path)} is not a valid checkpoint`, {
-    hint: 'write the tree to a folder of its own',
+/** The checkpoint that is published, whole. */
+async function readTreeCheckpoint(
+  sink: ObjectSink,
+  signal: AbortSignal | undefined,
+): Promise<(StoredObject & { readonly bytes: Uint8Array }) | undefined> {
+  const found = await sink.get(CHECKPOINT_FILE, MAX_NOTE_BYTES, signal);
+  if (found === undefined) return undefined;
+  const { bytes, tag } = found;
+  if (bytes !== undefined) return { bytes, tag };
+  throw new NorthrootError('NOT_A_TILE_TREE', `${sink.nameOf(CHECKPOINT_FILE)} is not a valid checkpoint`, {
+    hint: 'write the tree to a place of its own',
   });
 }
 
-function parseTreeCheckpoint(folder: string, note: Uint8Array): Checkpoint {
+function parseTreeCheckpoint(sink: ObjectSink, note: Uint8Array): Checkpoint {
   try {
     return parseCheckpoint(note).checkpoint;
   } catch (cause) {
-    const path = printable(joinPath(folder, CHECKPOINT_FILE));
     const reason = cause instanceof NorthrootError ? cause.message : String(cause);
-    throw new NorthrootError('CHECKPOINT_NOTE_MALFORMED', `${path}: ${reason}`, {
+    throw new NorthrootError('CHECKPOINT_NOTE_MALFORMED', `${sink.nameOf(CHECKPOINT_FILE)}: ${reason}`, {
       cause,
-      hint: 'it is not changed: find out what it was, or write the tree to another folder',
-    });
-  }
-}
-
-/** Locks the folder until the returned file is closed. */
-async function lockTree(
-  folder: string,
-  fileSystem: FileSystem,
-  signal: AbortSignal | undefined,
-): Promise<OpenFile> {
-  const lock = await fileSystem.open(folder, 'read');
-  try {
-    await lock.lock(0, signal);
-    if ((await fileSystem.list(folder)).some((name) => SEGMENT_NAME.test(name))) {
-      throw new NorthrootError('NOT_A_TILE_TREE', `${printable(folder)} is a ledger`, {
-        hint: 'write the tree to a folder of its own',
-      });
-    }
-    return lock;
-  } catch (error) {
-    await lock.close();
-    if (!(error instanceof NorthrootError) || error.code !== 'LEDGER_LOCKED') throw error;
-    throw new NorthrootError('TREE_LOCKED', `another process is writing to ${printable(folder)}`, {
-      hint: 'wait until it has finished',
+      hint: 'it is not changed: find out what it was, or write the tree to another place',
     });
   }
 }
 
 /** Removes partial tiles that have full ones; returns how many. */
-async function removePartials(folder: string, size: number, fileSystem: FileSystem): Promise<number> {
+async function removePartials(sink: ObjectSink, size: number): Promise<number> {
+  if (sink.prune === undefined) return 0;
   let removed = 0;
   for (const { level, full } of tileLevels(size)) {
     for (let index = 0; index < full; index += 1) {
-      const partials = `${joinPath(folder, formatTilePath({ level, index, width: TILE_WIDTH }))}.p`;
-      if ((await kindOfEntry(partials)) !== 'folder') continue;
-      const names = await fileSystem.list(partials);
-      const own = names.filter((name) => /^[1-9]\d{0,2}$/.test(name) && Number(name) < TILE_WIDTH);
-      for (const name of own) await fileSystem.remove(`${partials}/${name}`);
-      if (own.length === names.length) await fileSystem.removeFolder(partials);
-      removed += own.length;
+      const below = `${formatTilePath({ level, index, width: TILE_WIDTH })}.p`;
+      removed += await sink.prune(below, (name) => /^[1-9]\d{0,2}$/.test(name) && Number(name) < TILE_WIDTH);
     }
   }
   return removed;
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf('/'));
-}
-
-function changed(path = ''): NorthrootError {
-  return new NorthrootError('FILE_CHANGED', `${printable(path)} was changed while the tiles were written`, {
-    hint: 'run the command again; if it happens again, find out what changes it',
-  });
 }
