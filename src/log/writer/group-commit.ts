@@ -62,6 +62,8 @@ export class GroupCommit {
   /** Set while jobs that may wait do. */
   #patience: NodeJS.Timeout | undefined;
   #isPatienceOver = false;
+  /** Whether to read on, once nothing else is to be done. */
+  #readsOn = false;
   #isClosing = false;
   #failure: NorthrootError | undefined;
   /** Set when an event was refused and later ones MUST NOT follow it. */
@@ -104,6 +106,16 @@ export class GroupCommit {
     return new Promise((resolve, reject) => this.add({ kind: 'act', act, givenAt, resolve, reject }));
   }
 
+  /**
+   * Reads what other writers added, beside no group and without the lock, so that the next group has less to read.
+   * @throws as {@link GroupCommit.assertOpen}
+   */
+  async readOn(): Promise<void> {
+    this.assertOpen();
+    this.#readsOn = true;
+    await (this.#running ??= this.#commitAll());
+  }
+
   /** A request was refused before it was queued. */
   noteRefusal(): void {
     if (this.#parts.options.stopsAtRefusal !== true) return;
@@ -135,7 +147,11 @@ export class GroupCommit {
   /** Runs until nothing is queued that does not wait; appends in the meantime form the next group. */
   async #commitAll(): Promise<void> {
     await Promise.resolve();
-    while (this.#isUrgent) await this.#commit(this.#takeJobs());
+    while (this.#isUrgent || this.#readsOn) {
+      if (this.#isUrgent) await this.#commit(this.#takeJobs());
+      else await this.#parts.running.readMore();
+      this.#readsOn = false;
+    }
     this.#running = undefined;
     this.#begin();
     if (!this.#isClosing && this.#failure === undefined) this.#parts.timer.set();
