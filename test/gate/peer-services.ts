@@ -80,7 +80,7 @@ export class PeerServices {
     const ports = await freePorts(count);
     const urls = ports.map((port) => `http://127.0.0.1:${port}`);
     const all = urls.map((url, index) => {
-      const place = typeof ledger === 'string' ? ledger : (ledger[index] as string);
+      const place = typeof ledger === 'string' ? ledger : (ledger[index]);
       const running = shop.start([
         'serve',
         place,
@@ -128,7 +128,7 @@ export class PeerServices {
     ms?: number,
   ): Promise<Record<string, unknown>> {
     for (let turn = first; ; turn += 1) {
-      const service = this.all[turn % this.all.length] as PeerService;
+      const service = this.all[turn % this.all.length];
       const answer = await service.ask(path, this.token, body, ms).catch(() => undefined);
       if (answer?.status === 200) return answer.body;
       if (answer !== undefined && answer.status !== 503) {
