@@ -50,7 +50,7 @@ function userOfServers(): { uid: number; gid: number } | undefined {
       const [uid, gid] = ['-u', '-g'].map((flag) =>
         Number(execFileSync('id', [flag, user], { stdio: 'pipe' }).toString()),
       );
-      return { uid: uid as number, gid: gid as number };
+      return { uid, gid };
     } catch {
       // The next.
     }

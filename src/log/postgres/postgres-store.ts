@@ -32,7 +32,7 @@ import {
 } from '../store/ledger-store.js';
 import { type Group, groupOf, lockKeys, sendGroup, touch } from './append-lines.js';
 import { notDurable, readPromises } from './durability.js';
-import { EMPTY_TIP, type Head, headQuery, isSameEnd, NO_LINES, readHead, toHead } from './head.js';
+import { type Head, headQuery, isSameEnd, NO_LINES, readHead, toHead } from './head.js';
 import { assertReadable, readPages, readStoredLine, stands } from './lines.js';
 import { Notices } from './notices.js';
 import { codeOf, outcomeOf, toStoreError, unreachable } from './postgres-error.js';
@@ -194,7 +194,12 @@ export class PostgresStore implements LedgerStore {
       throw new RangeError(`expected at most ${MAX_GROUP_BYTES} bytes at once`);
     turn.head = undefined;
     const written = await this.#write(turn, group);
-    await this.#acknowledge(turn.session, written);
+    try {
+      await this.#acknowledge(turn.session, written);
+    } catch (error) {
+      if (error instanceof NorthrootError && error.code === 'LEDGER_ROLLED_BACK') throw error;
+      throw this.#uncertain(error);
+    }
     // The first group's row has a number that is not known yet.
     if (written.id !== undefined) turn.head = written;
     this.#notices.tell();
@@ -336,8 +341,7 @@ export class PostgresStore implements LedgerStore {
     const session = await this.#connect('writer');
     try {
       // What it was connected to may be another server now.
-      const reader = await this.#reader?.catch(() => undefined);
-      reader?.drop();
+      if (this.#writer !== undefined) (await this.#reader?.catch(() => undefined))?.drop();
       await this.#assertKeeps(session);
       await this.#assertOwnSession(session);
       if ((await readVersion(session)) > 0)

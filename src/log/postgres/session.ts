@@ -3,6 +3,7 @@
  * The session is set up so that nothing depends on the defaults of the server, the database or the role.
  */
 
+import type pg from 'pg';
 import type { Client, CustomTypesConfig, QueryResult } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
@@ -62,9 +63,9 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [20, Number],
   [23, Number],
 ]);
-const COLUMNS = {
+const COLUMNS: CustomTypesConfig = {
   getTypeParser: (type: number): ((text: string) => unknown) => PARSERS.get(type) ?? ((text) => text),
-} as unknown as CustomTypesConfig;
+};
 
 export class Session {
   readonly name: string;
@@ -231,10 +232,10 @@ async function connectTo(
   kind: SessionKind,
   signal: AbortSignal | undefined,
 ): Promise<Session> {
-  const { default: pg } = await loadDriver();
+  const { default: driver } = await loadDriver();
   let client: Client;
   try {
-    client = new pg.Client({
+    client = new driver.Client({
       connectionString: server,
       application_name: 'northroot',
       connectionTimeoutMillis: CONNECT_MS,
@@ -290,7 +291,7 @@ function synchronousCommit(kind: SessionKind): string {
   );
 }
 
-async function loadDriver(): Promise<typeof import('pg')> {
+async function loadDriver(): Promise<{ readonly default: Pick<typeof pg, 'Client'> }> {
   try {
     return await import('pg');
   } catch (error) {
