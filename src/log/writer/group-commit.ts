@@ -53,6 +53,8 @@ const REFUSALS = new Set([
   'SEGMENT_MISSING',
   'SEGMENT_MISPLACED',
 ]);
+/** The lock was not had, for now. */
+const PASSING = new Set(['LEDGER_LOCKED', 'LOCK_UNAVAILABLE', 'STORE_UNREACHABLE', 'STORE_NOT_DURABLE']);
 
 /** The queue of appends; see the head of this file. */
 export class GroupCommit {
@@ -198,7 +200,10 @@ export class GroupCommit {
       await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
       const { position } = running;
       await this.#fill(group, jobs);
-      if (group.lines.length > 0) await store.appendIf(position, group.lines);
+      if (group.lines.length > 0) {
+        await store.appendIf(position, group.lines);
+        group.isStored = true;
+      }
       // An existing event is acknowledged too.
       else await store.confirm();
       this.#conflicts = 0;
@@ -280,7 +285,9 @@ export class GroupCommit {
       error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT' && group.lines.length > 0;
     // An index was wrong: the ledger is read.
     const isMisled = error instanceof IndexFault;
-    if ((isLate || isMisled) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
+    // The lock went with its connection before anything was written.
+    const isAway = error instanceof NorthrootError && error.code === 'STORE_UNREACHABLE' && !group.isStored;
+    if ((isLate || isMisled || isAway) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
       if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
       // Another writer came first: the group is made again, after its records.
       this.#conflicts += 1;
@@ -289,8 +296,7 @@ export class GroupCommit {
       await locks.release();
       return;
     }
-    const isRefusal = error instanceof NorthrootError && REFUSALS.has(error.code);
-    this.#failure = isRefusal ? error : failed(error);
+    this.#failure = asFailure(error);
     await locks.release();
     rejectAll(jobs, this.#failure);
   }
@@ -300,8 +306,8 @@ export class GroupCommit {
     const { signal } = this.#parts.options;
     const mayComeAgain =
       (signal?.aborted === true && error === signal.reason) ||
-      (error instanceof NorthrootError && ['LEDGER_LOCKED', 'LOCK_UNAVAILABLE'].includes(error.code));
-    if (!mayComeAgain) this.#failure = failed(error);
+      (error instanceof NorthrootError && PASSING.has(error.code));
+    if (!mayComeAgain) this.#failure = asFailure(error);
     await this.#parts.locks.release();
     const isStream = this.#parts.options.stopsAtRefusal === true;
     // Nothing may follow an event that was not appended.
@@ -346,6 +352,7 @@ class Group {
   bytes = 0;
   /** Set when an event was judged but not written: the state MUST be discarded. */
   isAhead = false;
+  isStored = false;
   readonly #parts: GroupParts;
 
   constructor(parts: GroupParts) {
@@ -471,6 +478,10 @@ function mayWait(job: Job): boolean {
 
 function isLater(one: string, other: string): boolean {
   return compareTimestamps(one, other) > 0;
+}
+
+function asFailure(error: unknown): NorthrootError {
+  return error instanceof NorthrootError && REFUSALS.has(error.code) ? error : failed(error);
 }
 
 function rejectAll(jobs: readonly Job[], error: unknown): void {
