@@ -7,6 +7,7 @@ import { defined } from '../../base/defined.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { isToolPattern } from '../../base/value/tool.js';
+import { askState, type ServiceState } from '../../gate/service/ask-state.js';
 import { makeToken, parseTokens, type TokenEntry, type TokenUse } from '../../gate/service/tokens.js';
 import { type Budget, listBudgets } from '../../log/agent/budget.js';
 import { kindOfPath, readSmallFile, replaceFile } from '../../log/fs/file-system.js';
@@ -19,6 +20,7 @@ import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
 import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { socketPathOf } from './serve.js';
 import { MAX_TOKENS_BYTES } from './serving.js';
 
 interface StatusOptions extends IndexChoice {
@@ -41,7 +43,7 @@ export function addGate(program: Command, run: Run): void {
     .command('status')
     .summary('show open calls, budgets and who waits for approval')
     .description(
-      'Shows what each grant has left, the calls that were allowed and are not settled, and the requests that wait for approval.',
+      'Shows whether a service at LEDGER.sock leads or follows, what each grant has left, the calls that were allowed and are not settled, and the requests that wait for approval.',
     )
     .argument('<ledger>', 'the file or folder')
     .option('-f, --follow', 'go on, and show it again when it changes')
@@ -74,6 +76,8 @@ export function addGate(program: Command, run: Run): void {
 }
 
 interface Seen {
+  /** What the service beside the ledger says of itself; undefined where none answers. */
+  readonly service: ServiceState | undefined;
   readonly budgets: readonly Budget[];
   readonly requests: readonly PendingApproval[];
   readonly hasInvalid: boolean;
@@ -82,17 +86,20 @@ interface Seen {
 async function status(context: Context, path: string, options: StatusOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const trust = await readTrustPolicy(options.trust);
-  const look = (): Promise<Seen> =>
-    viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
+  const look = async (): Promise<Seen> => {
+    const service = await askState(socketPathOf(path));
+    return viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
       await state.links.awaiting.load?.();
       await state.links.actions.load?.();
       const requests = listPendingApprovals(state, new Date().toISOString());
       return {
+        service,
         budgets: listBudgets(state),
         requests: requests.filter((request) => request.status === 'waiting'),
         hasInvalid: state.hasInvalid,
       };
     });
+  };
   let seen = await look();
   let shown = '';
   for (;;) {
@@ -109,7 +116,7 @@ async function status(context: Context, path: string, options: StatusOptions): P
   return seen.hasInvalid ? 1 : 0;
 }
 
-function describe({ budgets, requests }: Seen, { terminal }: Context): string {
+function describe({ service, budgets, requests }: Seen, { terminal }: Context): string {
   const rows = budgets.map((budget) => ({
     event_id: budget.eventId,
     seq: budget.seq,
@@ -124,6 +131,9 @@ function describe({ budgets, requests }: Seen, { terminal }: Context): string {
   }));
   const open = openOf(budgets);
   const lines = [
+    ...(service === undefined
+      ? []
+      : [`service: ${service.status}${service.role === undefined ? '' : `, ${service.role}`}`, '']),
     ...renderAccounts(rows, terminal.paint),
     '',
     `${open.length} open ${open.length === 1 ? 'call' : 'calls'}`,
@@ -163,8 +173,9 @@ function openOf(budgets: readonly Budget[]): Open[] {
   return [...open.values()].sort((a, b) => a.seq - b.seq);
 }
 
-function toJson({ budgets, requests }: Seen): object {
+function toJson({ service, budgets, requests }: Seen): object {
   return {
+    ...defined({ service }),
     grants: budgets.map(({ eventId, seq, principalId, expiresAt, withdrawn, balances }) => ({
       event_id: eventId,
       seq,

@@ -1,6 +1,6 @@
 /** `northroot serve`: a gate as a service, which keeps a ledger open, until it is stopped. */
 
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
@@ -8,6 +8,8 @@ import { defined } from '../../base/defined.js';
 import { fromDist } from '../../base/dist.js';
 import { Gate, type GateOptions } from '../../gate/gate.js';
 import type { Face } from '../../gate/service/face.js';
+import { endpointOf } from '../../gate/json-client.js';
+import type { RoleChange } from '../../gate/service/peers.js';
 import type { ServiceEvent } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
 import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
@@ -39,6 +41,7 @@ interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingCho
   readonly shadow?: boolean;
   readonly ttl?: number;
   readonly publicUrl?: string;
+  readonly peer?: readonly URL[];
 }
 
 /** Where a service of a ledger listens: beside it, out of a folder of segments. */
@@ -77,6 +80,11 @@ export function addServe(program: Command, run: Run): void {
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
+    .option(
+      '--peer <url>',
+      'another service of the ledger: one decides, the others forward to it or take over; may be given again',
+      peerUrl,
+    )
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .addHelpText('after', NOTES);
   withDeciding(withSettling(withAdvisers(withFaces(command)))).action(
@@ -92,13 +100,19 @@ async function serve(
   const { terminal, signal } = context;
   if (options.socket !== undefined && paths.length > 1)
     throw usageError('--socket is for one ledger', 'of several, each has its own: LEDGER.sock');
+  if (options.peer !== undefined && (options.listen === undefined || options.tokens === undefined))
+    throw usageError(
+      '--peer requires --listen and --tokens',
+      'services reach one another by their addresses, with the tokens of their clients',
+    );
   const named = nameLedgers(paths);
   const tokens = await readTokens(options.tokens);
   const openApi = Buffer.from(await readSmallFile(openApiPath(), MAX_OPENAPI_BYTES)).toString('utf8');
   const shared = {
     openApi,
-    ...defined({ tokens, listen: options.listen, publicUrl: options.publicUrl }),
+    ...defined({ tokens, listen: options.listen, publicUrl: options.publicUrl, peers: options.peer }),
     onEvent: options.log ? (event: ServiceEvent) => logEvent(terminal, event) : undefined,
+    onRole: (change: RoleChange) => logEvent(terminal, change),
   };
   const faces = new Map<string, readonly Face[]>();
   const gates = new Map<string, Served>();
@@ -227,6 +241,15 @@ function approverOf(text: string): readonly [principal: string, file: string] {
   const at = text.indexOf('=');
   if (at === -1) throw usageError(`--approver-key: expected PRINCIPAL=FILE, found ${printable(text, 80)}`);
   return [principalId(text.slice(0, at)), text.slice(at + 1)];
+}
+
+/** @throws InvalidArgumentError */
+function peerUrl(text: string, previous: readonly URL[] = []): readonly URL[] {
+  try {
+    return [...previous, endpointOf('peer', text)];
+  } catch {
+    throw new InvalidArgumentError('Expected an http URL without credentials, query and fragment.');
+  }
 }
 
 function openApiPath(): string {

@@ -5,6 +5,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
@@ -15,6 +16,8 @@ import { releaseSession } from '../release-session.js';
 import { answerAuthZen, AUTHZEN_PATHS, writeAuthZenConfiguration } from './authzen.js';
 import type { Face, FaceRequest, OpenGate, RequestFacts } from './face.js';
 import { Metrics, type MetricsSource, writeMetrics } from './metrics.js';
+import { Peers, type RoleChange, type Standing } from './peers.js';
+import { FORWARDED } from './relay.js';
 import { type Bearer, ownBearer, type Tokens, type TokenUse } from './tokens.js';
 import {
   malformed,
@@ -44,6 +47,13 @@ export interface GateServiceOptions extends OpenGate {
   readonly publicUrl?: string | undefined;
   /** The most decisions that wait for approvals at once. Default 256. */
   readonly maxWaiting?: number | undefined;
+  /**
+   * Other services of this ledger, by the URLs below which they answer; its own may be among them. One service leads, and the others forward
+   * to it, or take over when it is gone. Requires `tokens`, the same for all.
+   */
+  readonly peers?: readonly URL[] | undefined;
+  /** Called when it begins to lead, or to follow. */
+  readonly onRole?: ((change: RoleChange) => void) | undefined;
   /** Called once a request is answered. */
   readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
 }
@@ -62,6 +72,8 @@ export interface ServiceEvent {
   readonly authorization?: string | undefined;
   /** The ledger's name, where a service has several. */
   readonly ledger?: string | undefined;
+  /** Whether the leader answered it. */
+  readonly forwarded?: true | undefined;
 }
 
 /** A request that is allowed to ask. */
@@ -75,10 +87,11 @@ interface Asked {
   readonly facts: RequestFacts;
 }
 
-/** `failed` after a write failed, until all is open anew. */
-export interface Health {
+/** `failed` after a write failed, until all is open anew; for good with `LEDGER_ROLLED_BACK`. */
+export interface Health extends Partial<Standing> {
   readonly status: 'ok' | 'failed';
   readonly records: number;
+  readonly code?: string | undefined;
 }
 
 interface Route {
@@ -86,6 +99,7 @@ interface Route {
   readonly answer: (asked: Asked) => object | string | Promise<object | string>;
 }
 
+const HEALTH = 'GET /healthz';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const DEFAULT_MAX_WAITING = 256;
 /** The pause after opening has failed. */
@@ -104,6 +118,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   REQUEST_CONFLICT: 409,
   LEDGER_LOCKED: 503,
   LEDGER_FAILED: 503,
+  LEADER_GONE: 503,
   BUSY: 503,
 };
 
@@ -116,8 +131,9 @@ export class GateService {
   readonly #options: GateServiceOptions;
   readonly #own: Bearer;
   #open: OpenGate;
-  /** After a write failed, until all is open anew. */
-  #hasFailed = false;
+  readonly #peers: Peers | undefined;
+  /** After a write failed, until all is open anew: why. */
+  #failure: 'LEDGER_FAILED' | 'LEDGER_ROLLED_BACK' | undefined;
   #isReopening = false;
   readonly #routes: ReadonlyMap<string, Route>;
   #waiting = 0;
@@ -126,6 +142,7 @@ export class GateService {
     this.#options = options;
     this.#open = { gate: options.gate, approvers: options.approvers };
     this.#own = ownBearer(options.gate.ledger.principalId);
+    this.#peers = options.peers && this.#join(options.peers);
     this.#routes = new Map<string, Route>([
       ['GET /openapi.json', { use: undefined, answer: () => options.openApi ?? '{}' }],
       [
@@ -158,6 +175,7 @@ export class GateService {
     const facts: RequestFacts = {};
     let route = 'none';
     let bearer: Bearer | undefined;
+    let isForwarded = false;
     let response: HttpResponse;
     try {
       const url = new URL(request.path, 'http://gate.invalid');
@@ -175,7 +193,7 @@ export class GateService {
           headers: PAGE_HEADERS,
         };
       } else if (url.pathname === '/healthz' && request.method === 'GET') {
-        route = 'GET /healthz';
+        route = HEALTH;
         const health = this.health();
         response = toHealth(health.status, health);
       } else if (url.pathname === '/metrics' && request.method === 'GET') {
@@ -196,13 +214,19 @@ export class GateService {
           signal: request.signal,
           facts,
         };
-        const answered = await answer(asked);
-        response = {
-          status: 200,
-          contentType: JSON_TYPE,
-          body: typeof answered === 'string' ? answered : JSON.stringify(answered),
-          headers: requestIdOf(request),
-        };
+        const forwarded = use === undefined ? undefined : await this.#forward(request, url, body);
+        if (forwarded === undefined) {
+          const answered = await answer(asked);
+          response = {
+            status: 200,
+            contentType: JSON_TYPE,
+            body: typeof answered === 'string' ? answered : JSON.stringify(answered),
+            headers: requestIdOf(request),
+          };
+        } else {
+          response = forwarded;
+          isForwarded = true;
+        }
       }
     } catch (error) {
       response = refuse(error);
@@ -212,12 +236,53 @@ export class GateService {
         response = { ...response, status: CLIENT_GONE };
         facts.code = 'CLIENT_GONE';
       }
-      if (facts.code === 'LEDGER_FAILED') this.#noteFailure();
+      if (facts.code === 'LEDGER_FAILED' || facts.code === 'LEDGER_ROLLED_BACK')
+        this.#noteFailure(facts.code);
     }
     const ms = Math.round((performance.now() - began) * 1_000) / 1_000;
     this.metrics.count('northroot_requests_total', { route, status: String(response.status) });
-    this.#options.onEvent?.({ route, status: response.status, bearer: bearer?.name, ms, ...facts });
+    const { status } = response;
+    // Peers ask all the time.
+    if (route === HEALTH && request.headers[FORWARDED] !== undefined) return response;
+    const also = isForwarded ? { forwarded: true as const } : {};
+    this.#options.onEvent?.({ route, status, bearer: bearer?.name, ms, ...facts, ...also });
     return response;
+  }
+
+  /** Leaves its peers. */
+  close(): void {
+    this.#peers?.close();
+  }
+
+  #join(urls: readonly URL[]): Peers {
+    return new Peers(urls, {
+      ledgerId: () => this.#gate.ledger.genesisId,
+      size: () => this.#gate.ledger.size,
+      isUsable: () => this.#failure === undefined,
+      catchUp: async () => {
+        await this.#gate.ledger.requests();
+      },
+      readOn: () => this.#gate.ledger.readOn(),
+      onRole: (change) => {
+        if (change.role === 'leader') this.metrics.count('northroot_takeovers_total', {});
+        this.#options.onRole?.(change);
+      },
+    });
+  }
+
+  /** The leader's answer; undefined where this service is to answer. */
+  async #forward(request: HttpRequest, url: URL, body: JsonObject): Promise<HttpResponse | undefined> {
+    // What was forwarded is answered: whoever decides is exact, and nothing goes in circles.
+    if (this.#peers === undefined || request.headers[FORWARDED] !== undefined) return undefined;
+    const asked = { ...request, path: `${url.pathname}${url.search}` };
+    let outcome = 'lost';
+    try {
+      const answer = await this.#peers.forward(asked, isRepeatable(request, url, body));
+      outcome = answer === undefined ? 'own' : 'answered';
+      return answer;
+    } finally {
+      if (outcome !== 'own') this.metrics.count('northroot_forwarded_total', { outcome });
+    }
   }
 
   #faceOf(
@@ -374,13 +439,19 @@ export class GateService {
   }
 
   health(): Health {
-    return { status: this.#hasFailed ? 'failed' : 'ok', records: this.#gate.ledger.size };
+    const records = this.#gate.ledger.size;
+    const standing = this.#peers?.standing;
+    const code = this.#failure;
+    return { status: code === undefined ? 'ok' : 'failed', records, ...defined({ code }), ...standing };
   }
 
-  #noteFailure(): void {
-    this.#hasFailed = true;
+  #noteFailure(code: 'LEDGER_FAILED' | 'LEDGER_ROLLED_BACK'): void {
+    this.#peers?.stepDown();
+    // What was acknowledged and is gone does not come back by opening anew.
+    if (this.#failure === 'LEDGER_ROLLED_BACK') return;
+    this.#failure = code;
     const { reopen } = this.#options;
-    if (reopen === undefined || this.#isReopening) return;
+    if (code === 'LEDGER_ROLLED_BACK' || reopen === undefined || this.#isReopening) return;
     this.#isReopening = true;
     void this.#reopen(reopen).finally(() => (this.#isReopening = false));
   }
@@ -398,7 +469,7 @@ export class GateService {
       await setTimeout(REOPEN_MS, undefined, { ref: false });
       return;
     }
-    this.#hasFailed = false;
+    if (this.#failure === 'LEDGER_FAILED') this.#failure = undefined;
     const ledgers = [before.gate, ...(before.approvers?.values() ?? [])];
     await Promise.allSettled(ledgers.map((ledger) => ledger.close()));
   }
@@ -406,7 +477,9 @@ export class GateService {
   /** @param labels - Of each line */
   source(labels: MetricsSource['labels']): MetricsSource {
     const gate = this.#gate;
+    const peers = this.#peers;
     const gauges = {
+      ...(peers === undefined ? {} : { northroot_leading: peers.leads ? 1 : 0 }),
       northroot_open_calls: gate.openCalls,
       northroot_waiting_calls: this.#waiting,
       northroot_ledger_records: gate.ledger.size,
@@ -485,6 +558,18 @@ function assertJson({ headers, body }: HttpRequest): Uint8Array {
   if (!/^application\/json\s*(?:;|$)/i.test(type)) throw malformed('expected Content-Type: application/json');
   return body;
 }
+
+/** Whether a request that may have been done can be asked again: the answer is the same, and nothing is recorded twice. */
+function isRepeatable({ method }: HttpRequest, { pathname }: URL, body: JsonObject): boolean {
+  if (method === 'GET') return true;
+  // A call without an id is told by its order; an approval is an event of its own.
+  if (NAMED.has(pathname)) return typeof body['ref'] === 'string';
+  const isQuestion = AUTHZEN_PATHS.some((path) => path === pathname);
+  return isQuestion && !JSON.stringify(body).includes('"northroot"');
+}
+
+/** What names a call. */
+const NAMED: ReadonlySet<string> = new Set(['/v1/decide', '/v1/settle', '/v1/release']);
 
 function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>> {
   const id = headers['x-request-id'];

@@ -11,6 +11,8 @@ const HELP = {
   northroot_decisions_total: 'Decisions, by effect and code.',
   northroot_settled_total: 'Settled calls, by outcome.',
   northroot_requests_total: 'HTTP requests, by route and status.',
+  northroot_forwarded_total: 'Requests forwarded to the leader, by outcome.',
+  northroot_takeovers_total: 'How often this service began to lead.',
 } as const;
 
 type Counter = keyof typeof HELP;

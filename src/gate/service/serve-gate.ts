@@ -48,6 +48,8 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
     options.faces?.some((face) => face.authenticates) !== true
   )
     throw new TypeError('serveGate: an address requires tokens: anybody can connect to it');
+  if (options.peers !== undefined && (listen === undefined || tokens === undefined))
+    throw new TypeError('serveGate: peers require an address and tokens');
   const service = new GateService(options);
   const servers: HttpServer[] = [];
   const open = async (place: ListenPlace, isTrusted: boolean): Promise<void> => {
@@ -60,6 +62,7 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
     }
     if (listen !== undefined) await open(listen, false);
   } catch (error) {
+    service.close();
     await Promise.all(servers.map((server) => server.close()));
     throw error;
   }
@@ -67,6 +70,7 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
     urls: servers.map(({ url }) => url),
     close: async () => {
       await Promise.all(servers.map((server) => server.close()));
+      service.close();
     },
   };
 }

@@ -34,13 +34,15 @@ const PREFIX = '/ledgers/';
  */
 export async function serveGates(options: ServeGatesOptions): Promise<GateServer> {
   const { gates, listen, ...shared } = options;
-  const { tokens, publicUrl, onEvent } = shared;
+  const { tokens, publicUrl, onEvent, onRole, peers } = shared;
   const places = [...gates.values()];
   if (listen === undefined && (places.length === 0 || places.some(({ socket }) => socket === undefined)))
     throw new TypeError('serveGates: expected listen, or a socket of each gate');
   const knowsClients = places.some(({ faces }) => faces?.some((face) => face.authenticates) === true);
   if (listen !== undefined && tokens === undefined && !knowsClients)
     throw new TypeError('serveGates: an address requires tokens: anybody can connect to it');
+  if (peers !== undefined && (listen === undefined || tokens === undefined))
+    throw new TypeError('serveGates: peers require an address and tokens');
   const services = new Map(
     [...gates].map(([name, { gate, approvers, faces, reopen }]) => [
       name,
@@ -51,7 +53,9 @@ export async function serveGates(options: ServeGatesOptions): Promise<GateServer
         faces,
         reopen,
         publicUrl: publicUrl === undefined ? undefined : `${publicUrl}${pathOf(name)}`,
+        peers: peers?.map((url) => new URL(`${pathOf(name).slice(1)}/`, url)),
         onEvent: onEvent && ((event) => onEvent({ ...event, ledger: name })),
+        onRole: onRole && ((change) => onRole({ ...change, ledger: name })),
       }),
     ]),
   );
@@ -67,6 +71,7 @@ export async function serveGates(options: ServeGatesOptions): Promise<GateServer
   };
   const close = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
+    for (const service of services.values()) service.close();
   };
   try {
     for (const [name, service] of services) {

@@ -724,6 +724,12 @@ export class LiveLedger {
     return this.#ledger.checkpoint(undefined, options);
   }
 
+  /** Reads other writers' records, as `Ledger.readOn`, so that the next decision need not. */
+  async readOn(): Promise<void> {
+    this.#assertOpen();
+    await this.#ledger.readOn();
+  }
+
   /** Records of other writers, as `Ledger.watch`. */
   watch(options: WatchOptions = {}): WatchedRecords {
     this.#assertOpen();

@@ -54,6 +54,8 @@ const REFUSALS = new Set([
   'SEGMENT_MISSING',
   'SEGMENT_MISPLACED',
 ]);
+/** The lock was not had, for now. */
+const PASSING = new Set(['LEDGER_LOCKED', 'LOCK_UNAVAILABLE', 'STORE_UNREACHABLE', 'STORE_NOT_DURABLE']);
 
 /** The queue of appends; see the head of this file. */
 export class GroupCommit {
@@ -63,6 +65,8 @@ export class GroupCommit {
   /** Set while jobs that may wait do. */
   #patience: NodeJS.Timeout | undefined;
   #isPatienceOver = false;
+  /** Whether to read on, once nothing else is to be done. */
+  #readsOn = false;
   #isClosing = false;
   #failure: NorthrootError | undefined;
   /** Set when an event was refused and later ones MUST NOT follow it. */
@@ -105,6 +109,16 @@ export class GroupCommit {
     return new Promise((resolve, reject) => this.add({ kind: 'act', act, givenAt, resolve, reject }));
   }
 
+  /**
+   * Reads what other writers added, beside no group and without the lock, so that the next group has less to read.
+   * @throws as {@link GroupCommit.assertOpen}
+   */
+  async readOn(): Promise<void> {
+    this.assertOpen();
+    this.#readsOn = true;
+    await (this.#running ??= this.#commitAll());
+  }
+
   /** A request was refused before it was queued. */
   noteRefusal(): void {
     if (this.#parts.options.stopsAtRefusal !== true) return;
@@ -136,7 +150,11 @@ export class GroupCommit {
   /** Runs until nothing is queued that does not wait; appends in the meantime form the next group. */
   async #commitAll(): Promise<void> {
     await Promise.resolve();
-    while (this.#isUrgent) await this.#commit(this.#takeJobs());
+    while (this.#isUrgent || this.#readsOn) {
+      if (this.#isUrgent) await this.#commit(this.#takeJobs());
+      else await this.#parts.running.readMore();
+      this.#readsOn = false;
+    }
     this.#running = undefined;
     this.#begin();
     if (!this.#isClosing && this.#failure === undefined) this.#parts.timer.set();
@@ -183,7 +201,10 @@ export class GroupCommit {
       await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
       const { position } = running;
       await this.#fill(group, jobs);
-      if (group.lines.length > 0) await store.appendIf(position, group.lines);
+      if (group.lines.length > 0) {
+        await store.appendIf(position, group.lines);
+        group.isStored = true;
+      }
       // An existing event is acknowledged too.
       else await store.confirm();
       this.#conflicts = 0;
@@ -271,7 +292,9 @@ export class GroupCommit {
       error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT' && group.lines.length > 0;
     // An index was wrong: the ledger is read.
     const isMisled = error instanceof IndexFault;
-    if ((isLate || isMisled) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
+    // The lock went with its connection before anything was written.
+    const isAway = error instanceof NorthrootError && error.code === 'STORE_UNREACHABLE' && !group.isStored;
+    if ((isLate || isMisled || isAway) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
       if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
       // Another writer came first: the group is made again, after its records.
       this.#conflicts += 1;
@@ -280,8 +303,7 @@ export class GroupCommit {
       await locks.release();
       return;
     }
-    const isRefusal = error instanceof NorthrootError && REFUSALS.has(error.code);
-    this.#failure = isRefusal ? error : failed(error);
+    this.#failure = asFailure(error);
     await locks.release();
     rejectAll(jobs, this.#failure);
   }
@@ -291,8 +313,8 @@ export class GroupCommit {
     const { signal } = this.#parts.options;
     const mayComeAgain =
       (signal?.aborted === true && error === signal.reason) ||
-      (error instanceof NorthrootError && ['LEDGER_LOCKED', 'LOCK_UNAVAILABLE'].includes(error.code));
-    if (!mayComeAgain) this.#failure = failed(error);
+      (error instanceof NorthrootError && PASSING.has(error.code));
+    if (!mayComeAgain) this.#failure = asFailure(error);
     await this.#parts.locks.release();
     const isStream = this.#parts.options.stopsAtRefusal === true;
     // Nothing may follow an event that was not appended.
@@ -337,6 +359,7 @@ class Group {
   bytes = 0;
   /** Set when an event was judged but not written: the state MUST be discarded. */
   isAhead = false;
+  isStored = false;
   readonly #parts: GroupParts;
 
   constructor(parts: GroupParts) {
@@ -467,6 +490,10 @@ function mayWait(job: Job): boolean {
 
 function isLater(one: string, other: string): boolean {
   return compareTimestamps(one, other) > 0;
+}
+
+function asFailure(error: unknown): NorthrootError {
+  return error instanceof NorthrootError && REFUSALS.has(error.code) ? error : failed(error);
 }
 
 function rejectAll(jobs: readonly Job[], error: unknown): void {

@@ -194,6 +194,14 @@ export class Ledger {
   }
 
   /**
+   * Reads other writers' records, without the write lock, so that the next request need not. For who may have to decide at any time.
+   * @throws as {@link Ledger.append}; what cannot be read is left to the next request
+   */
+  readOn(): Promise<void> {
+    return this.#parts.commits.readOn();
+  }
+
+  /**
    * Publishes a checkpoint's note in a file, atomically and durably, in call order. A later checkpoint published by another process stays.
    * {@link Ledger.close} waits for it.
    * @param path - In an existing folder

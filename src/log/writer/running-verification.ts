@@ -166,6 +166,22 @@ export class RunningVerification {
   }
 
   /**
+   * Reads what other writers added, without the write lock: the next group has less to read. Errors are left to {@link catchUp}, which begins
+   * again only where something was read.
+   */
+  async readMore(): Promise<void> {
+    const before = this.#views().map(({ state }) => state.lines);
+    try {
+      for (const view of this.#views()) {
+        const isPrepared = await this.#options.cache.prepare?.(this.#viewOf(view));
+        if (isPrepared !== true && !view.isStale) await this.#follow(view);
+      }
+    } catch {
+      if (this.#views().some(({ state }, index) => state.lines !== before[index])) this.reset();
+    }
+  }
+
+  /**
    * Under the write lock: reads what is new, as at opening; saves and cuts a torn tail.
    * @returns How many lines other writers added since the last time
    * @throws NorthrootError `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`, `SEGMENT_MISSING`, `SEGMENT_MISPLACED`; `LEDGER_CONFLICT`, `FILE_CHANGED`

@@ -1,0 +1,79 @@
+/** One statement that appends lines if the ledger ends as expected, all of them or none. */
+
+import { LOCK_SPACE } from './schema.js';
+import { type Head, tipOf } from './head.js';
+import type { Answer, Session } from './session.js';
+
+/** Lines to be appended, each with its `\n`, and where the ledger ends after them. */
+export interface Group {
+  readonly lines: readonly Uint8Array[];
+  readonly expected: Head;
+  readonly size: number;
+  readonly tip: string;
+  readonly endOffset: number;
+}
+
+/** One parameter has all lines; two have where each begins and ends in it. */
+const PARTS = `insert into northroot.line (ledger, seq, end_offset, bytes)
+select moved.id, moved.size + part.n - 1, moved.end_offset + part.ends, substring($1::bytea from part.starts + 1 for part.ends - part.starts)
+from moved, unnest($2::int[], $3::int[]) with ordinality as part(starts, ends, n)`;
+
+/** A session that is not the one it was has lost its lock: then nothing is appended. */
+const NEXT = `with moved as (
+  update northroot.head set size = $4, tip = $5, end_offset = $6
+  where name = $7 and pg_backend_pid() = $8 and size = $9 and tip = $10 and end_offset = $11
+  returning id, $9::bigint as size, $11::bigint as end_offset
+) ${PARTS}`;
+
+const FIRST = `with moved as (
+  insert into northroot.head (size, tip, end_offset, name) select $4, $5, $6, $7 where pg_backend_pid() = $8
+  on conflict (name) do nothing
+  returning id, 0::bigint as size, 0::bigint as end_offset
+) ${PARTS}`;
+
+const TOUCH = `update northroot.head set touched = touched + 1
+where name = $1 and pg_backend_pid() = $2 and size = $3 and tip = $4`;
+
+export function groupOf(expected: Head, lines: readonly Uint8Array[]): Group {
+  const bytes = lines.reduce((sum, line) => sum + line.length, 0);
+  return {
+    lines,
+    expected,
+    size: expected.size + lines.length,
+    tip: tipOf(lines.at(-1) as Uint8Array),
+    endOffset: expected.endOffset + bytes,
+  };
+}
+
+/** The answer's count is that of the lines, or 0 if the ledger ends otherwise. */
+export function sendGroup(session: Session, ledger: string, group: Group): Promise<Answer> {
+  const { lines, expected, size, tip, endOffset } = group;
+  const starts: number[] = [];
+  const ends: number[] = [];
+  let at = 0;
+  for (const line of lines) {
+    starts.push(at);
+    at += line.length;
+    ends.push(at);
+  }
+  const values = [Buffer.concat(lines, at), starts, ends, size, tip, endOffset, ledger, session.pid];
+  if (expected.size === 0) return session.ask(FIRST, values, 'northroot-first');
+  return session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], 'northroot-next');
+}
+
+/**
+ * Commits a change that says nothing: once it is where commits are to be, so is all before it. The answer's count is 0 if the ledger ends
+ * otherwise.
+ */
+export function touch(
+  session: Session,
+  ledger: string,
+  { size, tip }: { size: number; tip: string },
+): Promise<Answer> {
+  return session.ask(TOUCH, [ledger, session.pid, size, tip], 'northroot-touch');
+}
+
+/** The two keys of a ledger's lock. */
+export function lockKeys(number: number): string {
+  return `${LOCK_SPACE}, ${number}`;
+}

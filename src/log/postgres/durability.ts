@@ -1,0 +1,48 @@
+/** What a server promises of commits. It is asked after each connection is made: a standby that was promoted may promise less. */
+
+import { NorthrootError } from '../../base/error.js';
+import type { Durability } from '../store/ledger-store.js';
+import { malformed } from './postgres-error.js';
+import type { Session } from './session.js';
+
+export interface Promises {
+  readonly durability: Durability;
+  /** Whether standbys follow that no commit waits for: a failover may lose what was acknowledged. */
+  readonly isAsynchronous: boolean;
+}
+
+/**
+ * A row a standby. Who may not see their states sees them as null. Who receives a backup or a logical stream is no standby.
+ */
+const QUERY = `select current_setting('fsync') as fsync,
+  current_setting('synchronous_standby_names') as names,
+  (select count(*)::int from pg_stat_replication as r where ${isStandby()}) as standbys,
+  (select count(*)::int from pg_stat_replication as r where ${isStandby()}
+    and (r.sync_state is null or r.sync_state in ('sync', 'quorum'))) as synchronous`;
+
+function isStandby(): string {
+  return `(r.state is null or r.state in ('startup', 'catchup', 'streaming')) and not exists
+    (select from pg_replication_slots as s where s.active_pid = r.pid and s.slot_type = 'logical')`;
+}
+
+/** @throws NorthrootError `STORE_NOT_DURABLE` if commits are not even written to a disk */
+export async function readPromises(session: Session): Promise<Promises> {
+  const [row = {}] = (await session.ask(QUERY, [])).rows;
+  const { fsync, names, standbys, synchronous } = row;
+  if (typeof names !== 'string' || typeof standbys !== 'number' || typeof synchronous !== 'number')
+    throw malformed(session.name, 'it does not say what it promises');
+  if (fsync !== 'on')
+    throw notDurable(session.name, 'it does not write to a disk (fsync)', 'set fsync to on');
+  // Where names are set, commits wait, even for standbys that are away.
+  const waits = names.trim() !== '';
+  return {
+    durability: waits && synchronous > 0 ? 'replicated' : 'local',
+    isAsynchronous: !waits && standbys > 0,
+  };
+}
+
+export function notDurable(name: string, why: string, hint: string): NorthrootError {
+  return new NorthrootError('STORE_NOT_DURABLE', `${name} does not keep what is acknowledged: ${why}`, {
+    hint,
+  });
+}

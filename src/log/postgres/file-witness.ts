@@ -1,0 +1,133 @@
+/**
+ * A witness in a file, on another disk or machine than the database. Each position is a line, written and synced under a lock; the last
+ * whole line counts. A long file is replaced by one with its last line.
+ */
+
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
+import { type FileSystem, nodeFileSystem, type OpenFile, placeFile } from '../fs/file-system.js';
+import type { StoredEnd } from '../store/ledger-store.js';
+import { isSameEnd } from './head.js';
+import type { PositionWitness } from './witness.js';
+
+/** For the lock, in milliseconds: others hold it for one write. */
+const LOCK_MS = 10_000;
+/** What is read of a file's end: more than two lines. */
+const TAIL_BYTES = 512;
+/** A longer file is replaced. */
+const MAX_BYTES = 1024 * 1024;
+
+/** See the head of this file. */
+export class FileWitness implements PositionWitness {
+  readonly path: string;
+  readonly #fileSystem: FileSystem;
+  #file: OpenFile | undefined;
+
+  constructor(path: string, options: { readonly fileSystem?: FileSystem } = {}) {
+    this.path = path;
+    this.#fileSystem = options.fileSystem ?? nodeFileSystem;
+  }
+
+  /** @throws NorthrootError `POSITION_MALFORMED`; as the file system does */
+  async read(): Promise<StoredEnd | undefined> {
+    return this.#file === undefined && (await this.#fileSystem.kindOf(this.path)) === 'missing'
+      ? undefined
+      : this.#last(await this.#open());
+  }
+
+  async advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
+    const file = await this.#openLocked();
+    try {
+      const last = await this.#last(file);
+      const isExpected = from === undefined || last === undefined ? from === last : isSameEnd(from, last);
+      if (!isExpected) return false;
+      const size = await file.size();
+      const text = `${JSON.stringify({ size: to.size, tip: toDigestText(to.tip) })}\n`;
+      if (size > MAX_BYTES) {
+        await placeFile(this.path, Buffer.from(text), { fileSystem: this.#fileSystem });
+        return true;
+      }
+      // A torn line stays alone.
+      const bytes = Buffer.from((await isTorn(file, size)) ? `\n${text}` : text);
+      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      await file.datasync();
+      if (size === 0) await this.#fileSystem.syncFolderOf(this.path);
+      return true;
+    } finally {
+      await this.#unlock(file);
+    }
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async #open(): Promise<OpenFile> {
+    const file = this.#file;
+    if (file !== undefined && (await file.isInPlace())) return file;
+    await this.close();
+    return (this.#file = await this.#fileSystem.open(this.path, 'create'));
+  }
+
+  /** The file under its lock, which another may have replaced before. */
+  async #openLocked(): Promise<OpenFile> {
+    for (;;) {
+      const file = await this.#open();
+      await file.lock(LOCK_MS);
+      if (await file.isInPlace()) return file;
+      await this.#unlock(file);
+    }
+  }
+
+  async #unlock(file: OpenFile): Promise<void> {
+    if ((await file.unlock?.().catch(() => false)) === true) return;
+    if (this.#file === file) this.#file = undefined;
+    await file.close();
+  }
+
+  async #last(file: OpenFile): Promise<StoredEnd | undefined> {
+    const size = await file.size();
+    if (size === 0) return undefined;
+    const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    for (let done = 0; done < bytes.length;) {
+      const count = await file.read(bytes.subarray(done), size - bytes.length + done);
+      if (count === 0) break;
+      done += count;
+    }
+    const texts = bytes.toString('latin1').split('\n').slice(0, -1);
+    for (const text of texts.reverse()) {
+      const end = parseEnd(text);
+      if (end !== undefined) return end;
+    }
+    throw new NorthrootError(
+      'POSITION_MALFORMED',
+      `${printable(this.path)} is not the position of a ledger`,
+      {
+        hint: 'keep the position in another file',
+      },
+    );
+  }
+}
+
+async function isTorn(file: OpenFile, size: number): Promise<boolean> {
+  if (size === 0) return false;
+  const last = Buffer.alloc(1);
+  await file.read(last, size - 1);
+  return last[0] !== 0x0a;
+}
+
+function parseEnd(text: string): StoredEnd | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { size, tip } = (value ?? {}) as Record<string, unknown>;
+  const digest = typeof tip === 'string' ? tryParseDigest(tip) : undefined;
+  const isEnd = Number.isSafeInteger(size) && (size as number) > 0 && digest?.alg === SHA256;
+  return isEnd ? { size: size as number, tip: digest.b64 } : undefined;
+}

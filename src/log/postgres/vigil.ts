@@ -1,0 +1,81 @@
+/** Watches that nothing which was acknowledged is lost: what this writer acknowledged itself, its position file, and a witness. */
+
+import { NorthrootError } from '../../base/error.js';
+import type { StoredEnd } from '../store/ledger-store.js';
+import { FileWitness } from './file-witness.js';
+import { type Head, isSameEnd } from './head.js';
+import { stands } from './lines.js';
+import type { Session } from './session.js';
+import type { PositionWitness } from './witness.js';
+
+export interface VigilOptions {
+  readonly positionFile?: string;
+  readonly witness?: PositionWitness;
+}
+
+/** See the head of this file. */
+export class Vigil {
+  readonly #name: string;
+  readonly #witnesses: readonly PositionWitness[];
+  readonly #own: PositionWitness | undefined;
+  #acknowledged: StoredEnd | undefined;
+
+  constructor(name: string, own: PositionWitness | undefined, witness: PositionWitness | undefined) {
+    this.#name = name;
+    this.#own = own;
+    this.#witnesses = [witness, own].filter((each) => each !== undefined);
+  }
+
+  /** What this writer acknowledged last. */
+  get acknowledged(): StoredEnd | undefined {
+    return this.#acknowledged;
+  }
+
+  /** Asks whether all that was acknowledged stands. @throws NorthrootError `LEDGER_ROLLED_BACK`; as the witness does */
+  async assertStands(session: Session, head: Head): Promise<void> {
+    const known = await Promise.all(this.#witnesses.map((witness) => witness.read()));
+    for (const end of [this.#acknowledged, ...known]) {
+      if (end !== undefined && !(await stands(session, head, end))) throw rolledBack(this.#name, end.size);
+    }
+  }
+
+  /**
+   * Tells the witnesses of an end before it is acknowledged. One that knows of a further end must know one that stands.
+   * @param has - Whether the ledger has a position now
+   * @throws NorthrootError `LEDGER_ROLLED_BACK`; as the witness does
+   */
+  async acknowledge({ size, tip }: StoredEnd, has: (end: StoredEnd) => Promise<boolean>): Promise<void> {
+    const end = { size, tip };
+    for (const witness of this.#witnesses) {
+      for (let isDone = false; !isDone;) {
+        const known = await witness.read();
+        if (known !== undefined && known.size >= size) {
+          if (!(isSameEnd(known, end) || (known.size > size && (await has(known)) && (await has(end)))))
+            throw rolledBack(this.#name, known.size);
+          break;
+        }
+        if (known !== undefined && !(await has(known))) throw rolledBack(this.#name, known.size);
+        isDone = await witness.advance(known, end);
+      }
+    }
+    this.#acknowledged = end;
+  }
+
+  async close(): Promise<void> {
+    await this.#own?.close?.();
+  }
+}
+
+export function vigilOf(name: string, { positionFile, witness }: VigilOptions): Vigil {
+  return new Vigil(name, positionFile === undefined ? undefined : new FileWitness(positionFile), witness);
+}
+
+export function rolledBack(name: string, size: number): NorthrootError {
+  return new NorthrootError(
+    'LEDGER_ROLLED_BACK',
+    `${name} does not have the ${size} records that were acknowledged any more`,
+    {
+      hint: 'stop all writers, and restore the ledger from a server or a copy that has them; where it was put back on purpose, remove the position that says so',
+    },
+  );
+}
