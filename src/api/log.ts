@@ -98,7 +98,12 @@ export {
   type SimulatedDenial,
   type Simulation,
 } from '../log/policy/simulate.js';
-export { draftGrant, type ApprovalRuleOptions, type GrantOptions } from '../log/policy/draft-grant.js';
+export {
+  draftGrant,
+  type ApprovalRuleOptions,
+  type GrantOptions,
+  type SliceOptions,
+} from '../log/policy/draft-grant.js';
 export { OptionsError, type OptionProblem } from '../log/policy/option-problems.js';
 export {
   type ExecutionDetails,

@@ -16,9 +16,27 @@ export { type Anchor, type AnchorOutcome, type AnchorRelation } from '../rules/v
 export { finishVerification, type Ending, type EndOptions } from '../rules/verify/ending.js';
 export {
   runVerification,
+  verifyParent,
   type VerificationResult,
+  type VerifiedParent,
   type VerifyOptions,
 } from '../rules/verify/run-verification.js';
+
+// Slices (SPEC §8 rule 17)
+export {
+  findOtherUse,
+  findUnclosed,
+  judgeSettlement,
+  judgeSlice,
+  sliceParams,
+  sliceParamsDigest,
+  type Settlement,
+  type Slice,
+  type SliceUse,
+  type SpendingGrant,
+} from '../rules/bounds/slice.js';
+export { type ParentLedger } from '../rules/verify/parents.js';
+export { sliceUseOf } from '../rules/verify/slices.js';
 export type { FoldedFinding, SignatureOutcome } from '../rules/verify/line-result.js';
 export { startVerification, type TrustMode, type VerifyState } from '../rules/verify/state.js';
 export type { EventVerdict } from '../rules/verify/line-result.js';

@@ -36,6 +36,7 @@ export function remedyFor(code: FindingCode): string {
 /** What would have checked what was not. */
 const UNCHECKED: Readonly<Record<string, string>> = {
   PREDECESSOR: 'see --predecessor',
+  SLICES: 'see --parent',
   TRUNCATION: 'see --checkpoint',
   TRUST: 'see --trust',
 };

@@ -311,11 +311,12 @@ export class FastLinks {
   }
 }
 
-/** Whether a grant of the chain was imported, or is or was withdrawn: the rules say what follows. */
+/** Whether a grant of the chain was imported, or is or was withdrawn, or its slice is settled: the rules say what follows. */
 function needsRules({ chain }: BoundsView): boolean {
   for (let i = 0; i < chain.length; i += 1) {
-    const { systems, withdrawal, stopped } = chain[i]!;
+    const { systems, withdrawal, stopped, settled } = chain[i]!;
     if (systems.size > 0 || withdrawal !== undefined || stopped !== undefined) return true;
+    if (settled !== undefined) return true;
   }
   return false;
 }

@@ -55,7 +55,7 @@ const CODES = [
     'APPROVAL_REUSED',
     'APPROVAL_EXCEEDED',
   ],
-  ['GRANT_REVOKED'],
+  ['GRANT_REVOKED', 'SLICE_REUSED'],
 ].flat();
 
 test('the verifier judges every ledger as the naive checker does', () => {

@@ -149,7 +149,7 @@ const VIOLATION = [
   ['RESERVATION_EXCEEDED', 'RESERVATION_OVER_CAP', 'RATE_LIMIT_EXCEEDED', 'CONCURRENCY_EXCEEDED'],
   ['OUTPUT_MODE_EXCEEDED', 'ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK', 'AUTHORIZATION_BEFORE_GRANT'],
   ['GRANT_NOT_YET_VALID', 'ACTION_CAP_EXCEEDED', 'ADJUSTMENT_EXCEEDED', 'SELF_CREDIT'],
-  ['ACTION_EXPIRED', 'REQUEST_REPEATED', 'GRANT_REVOKED'],
+  ['ACTION_EXPIRED', 'REQUEST_REPEATED', 'GRANT_REVOKED', 'SLICE_REUSED'],
   ['APPROVAL_MISSING', 'APPROVAL_REUSED', 'APPROVAL_EXCEEDED'],
 ].flat();
 
@@ -313,6 +313,20 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     if (typeOf(at) === 'x.northroot.start') judgeStart(at, entries[at].event as unknown as StartEvent, find);
   }
 
+  /** Rule 17. CHOICE: the first grant that names a slice is the one that spends it, its own record invalid or not. */
+  function judgeSlice(at: number, find: Find): void {
+    const sliceOf = (grant: number): string | undefined => {
+      const { authorization } = authorizationAt(grant) as AuthorizationEvent;
+      return authorization.kind === 'grant' && isAllow(grant) && authorization.slice
+        ? JSON.stringify(authorization.slice)
+        : undefined;
+    };
+    const slice = sliceOf(at);
+    if (slice === undefined) return;
+    const about = places.find((other) => other < at && kindAt(other) === 'grant' && sliceOf(other) === slice);
+    if (about !== undefined) find('SLICE_REUSED', { about });
+  }
+
   function judgeAuthorization(at: number, event: AuthorizationEvent, find: Find): void {
     const { authorization } = event;
     if (isAllow(at) && event.checks?.some(({ result }) => result === 'fail')) find('ALLOW_WITH_FAILED_CHECK');
@@ -336,6 +350,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       for (const vector of [caps, each, rates]) if (hasDouble(vector)) find('QUANTITY_LOSSY');
       for (const { above } of authorization.bounds?.approvals ?? [])
         if (hasDouble(above)) find('QUANTITY_LOSSY');
+      judgeSlice(at, find);
       const parent = parentOf(at);
       if (parent === undefined) return;
       judgeOrigin(event, parent, find);

@@ -230,7 +230,12 @@ class Maker {
     const changed = dice.of(Object.entries(own));
     const bounds =
       inherited === undefined || dice.oneIn(3) ? own : { ...inherited, ...Object.fromEntries([changed]) };
-    const authorization = { kind: 'grant', bounds, ...(named && { grant_event_id: named }) };
+    const slice = { ledger_id: digestOf('parent'), event_id: digestOf(dice.of(['slice', 'other slice'])) };
+    const authorization = {
+      kind: 'grant',
+      bounds,
+      ...(named ? { grant_event_id: named } : dice.oneIn(3) && { slice }),
+    };
     return { ...decisionOf(dice), principal_id: dice.of(PRINCIPALS), authorization };
   }
 

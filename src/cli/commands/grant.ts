@@ -48,7 +48,7 @@ interface GrantCommandOptions extends SigningChoice {
 }
 
 /** The command's options by the names that the builder has for them. */
-const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>> = {
+const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt' | 'slice'>, string>> = {
   principalId: '--to',
   allowedTools: '--tool',
   meterCaps: '--cap',

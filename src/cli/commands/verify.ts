@@ -46,6 +46,7 @@ import { jsonText } from '../json-text.js';
 
 interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
   readonly predecessor?: string;
+  readonly parent?: readonly string[];
   readonly failOn: FailOn;
   readonly require: readonly NotCheckedCode[];
   readonly since?: string;
@@ -64,7 +65,17 @@ interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
 
 /** What a part has no use for. */
 const OPTIONS_OF_REPORTS = [
-  ...['witnessPolicy', 'checkpoint', 'predecessor', 'now', 'format', 'output', 'sarifAnchor', 'baseline'],
+  ...[
+    'witnessPolicy',
+    'checkpoint',
+    'predecessor',
+    'parent',
+    'now',
+    'format',
+    'output',
+    'sarifAnchor',
+    'baseline',
+  ],
   ...['maxFindings', 'since', 'until', 'principal', 'grant', 'failOn', 'require', 'state', 'new'],
   ...['threads', 'maxMemory', 'watch'],
 ];
@@ -79,6 +90,14 @@ export function addVerify(program: Command, run: Run): void {
     .argument('[path]', 'the ledger');
   addOutputs(addVerifying(command))
     .option('--predecessor <path>', 'the ledger that this one continues, as its genesis says')
+    .addOption(
+      new Option(
+        '--parent <path>',
+        'a ledger whose slices this one spends (repeatable); it is verified first, and the two are compared',
+      )
+        .argParser((path: string, previous: readonly string[] = []) => [...previous, path])
+        .conflicts('state'),
+    )
     .option('--max-findings <n>', 'list at most n findings; all are counted', wholeNumber(0), 1_000)
     .option(
       '--since <time>',
@@ -213,6 +232,7 @@ async function verify(
     ...(ledger === undefined ? merge : filesOf(path)),
     ...filesOfVerifying(options),
     ...[options.predecessor, options.state, options.baseline],
+    ...(options.parent ?? []).flatMap(filesOf),
   ]);
   const from = await readSavedVerification(
     options.state,
@@ -229,6 +249,7 @@ async function verify(
     outputs.goLive();
   }
   const predecessor = await openPredecessor(context, path, options.predecessor);
+  const parents = await openParents(context, path, options.parent);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const release = holdYoungGeneration(source.size);
   const { result, exitStatus } = await outputs.write(async () => {
@@ -242,7 +263,7 @@ async function verify(
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...defined({ trust, witnessPolicy, now: options.now }),
       checkpoints,
-      ...defined({ predecessor, from }),
+      ...defined({ predecessor, parents, from }),
       keepPrefix: options.state !== undefined,
       ...defined({ threads: options.threads, maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
@@ -330,6 +351,19 @@ async function openPredecessor(
   if (path === STDIN && ledger === STDIN)
     throw usageError('standard input cannot be both the ledger and its predecessor');
   return path === undefined ? undefined : openLedgerInput(path, context);
+}
+
+async function openParents(
+  context: Context,
+  ledger: string,
+  paths: readonly string[] | undefined,
+): Promise<readonly LedgerSource[] | undefined> {
+  if (paths === undefined) return undefined;
+  if ([ledger, ...paths].filter((path) => path === STDIN).length > 1)
+    throw usageError('standard input can be only one ledger');
+  const parents: LedgerSource[] = [];
+  for (const path of paths) parents.push(await openLedgerInput(path, context));
+  return parents;
 }
 
 async function toFilter(
@@ -462,7 +496,7 @@ async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
 
 /** Options that are of ledgers alone. */
 const OF_LEDGERS = [
-  ...(['predecessor', 'since', 'until', 'principal', 'grant', 'state', 'new', 'baseline'] as const),
+  ...(['predecessor', 'parent', 'since', 'until', 'principal', 'grant', 'state', 'new', 'baseline'] as const),
   'sarifAnchor',
 ] as const;
 

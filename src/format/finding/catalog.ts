@@ -435,6 +435,15 @@ const pages = {
     cause: 'The producer omits started_at, ended_at or tool_params_digest.',
     remedy: 'Record all three.',
   }),
+  SLICE_NOT_FOUND: invalid({
+    title: 'the slice was not found',
+    section: '§8 rule 17',
+    meaning:
+      'The ledger that the grant names is given, and has no such slice: an action that it allowed, without a fault in its record, and that was begun there.',
+    cause:
+      'The given copy is older than the slice, the grant names the wrong action, or the slice was made up.',
+    remedy: 'Verify against a newer copy of that ledger; otherwise treat the grant as forged.',
+  }),
   EXECUTION_NOT_FOUND: invalid({
     title: 'the adjustment names no earlier execution',
     section: '§8 rule 11',
@@ -518,6 +527,32 @@ const pages = {
     meaning: "The execution began at or after its action's expires_at.",
     cause: 'The action waited too long, or its expiry was not enforced.',
     remedy: 'Ask for a new decision.',
+  }),
+  SLICE_EXCEEDED: violation({
+    title: 'the grant exceeds its slice',
+    section: '§8 rule 17',
+    meaning:
+      'The grant caps a unit higher than the slice reserves it, leaves one uncapped that the slice or its grants limit, or is valid for longer.',
+    cause: 'The grant was made before the slice was decided, or was written by hand.',
+    remedy: 'Revoke the grant, and make one whose caps and expiry are those of the slice.',
+  }),
+  SLICE_MISMATCH: violation({
+    title: 'the slice is not what its ledger says',
+    section: '§8 rule 17',
+    meaning:
+      'The slice is for another ledger or principal than the grant that names it; or it was settled by a checkpoint that is not in this ledger, at which it could still be spent, or with another use.',
+    cause:
+      'The settlement was written by hand, the ledger was cut off or forked, or the grant names the wrong slice.',
+    remedy:
+      'Compare both ledgers: a slice is settled up to a checkpoint at which its grant is revoked with stop and nothing is open.',
+  }),
+  SLICE_REUSED: violation({
+    title: 'the slice was spent by an earlier grant',
+    section: '§8 rule 17',
+    meaning:
+      'An earlier allowed grant of this ledger names the same slice, so that its amounts would count twice.',
+    cause: 'A grant was written again instead of being found in the ledger.',
+    remedy: 'Revoke one of the grants; set a new slice aside where more is needed.',
   }),
   REQUEST_REPEATED: violation({
     title: 'the request key was used before',

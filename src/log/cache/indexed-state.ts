@@ -2,7 +2,7 @@
  * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
  * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
  * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
- * waiting links · `q:NAME` request keys · `v:ID` approvals, `V:CALL` rejects, `Y:CALL` what was said of a call, `W:CALL` requests for approval, `m:ID` the approvals of open actions, `z:N` revocations ·
+ * waiting links · `q:NAME` request keys · `S:NAME` slices that grants spend · `v:ID` approvals, `V:CALL` rejects, `Y:CALL` what was said of a call, `W:CALL` requests for approval, `m:ID` the approvals of open actions, `z:N` revocations ·
  * `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
  * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
@@ -17,7 +17,7 @@ import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import type { Approval } from '../../rules/bounds/approval.js';
-import type { Approved } from '../../rules/bounds/grant.js';
+import type { Approved, EventPlace } from '../../rules/bounds/grant.js';
 import type { OpenStart } from '../../rules/bounds/started.js';
 import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import {
@@ -56,7 +56,7 @@ import {
   TrackedMap,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 8';
+const FORMAT = 'northroot-index 9';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** The most events kept in memory between writes. */
@@ -159,6 +159,7 @@ export class IndexedState {
     this.#actions = new IndexedActions(entries, this.#grants, this.#events);
     this.#pending = new CountedTable(head?.pending ?? 0, entries, 'w:', (form) => form as PendingLink);
     this.#requests = new EntryTable(entries, 'q:', toRequest);
+    const slices = new EntryTable(entries, 'S:', (form) => form as EventPlace);
     this.#approvals = new CountedTable(head?.approvals ?? 0, entries, 'v:', (form) => form as Approval);
     this.#approved = new CountedTable(head?.approved ?? 0, entries, 'm:', (form) => form as Approved);
     const rejects = new EntryTable(entries, 'V:', (form) => form as RejectEntry, keyOf);
@@ -177,7 +178,7 @@ export class IndexedState {
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.#tables = [
       ...[this.#events, this.#grants, this.#actions, this.#requests, this.#approvals, this.#approved],
-      ...[rejects, calls, awaiting, this.#revocations, this.#pending, checkpoints, this.#signers],
+      ...[slices, rejects, calls, awaiting, this.#revocations, this.#pending, checkpoints, this.#signers],
       ...[this.#folds, this.#first],
     ];
     this.last = head?.last;
@@ -190,6 +191,7 @@ export class IndexedState {
       starts: this.#starts,
       expiring: this.#expiring,
       requests: this.#requests,
+      slices,
       pending: this.#pending,
       approvals: this.#approvals,
       approved: this.#approved,

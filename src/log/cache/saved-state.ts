@@ -46,14 +46,23 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Incremented for each change of the form within a version. */
-const FORM = 8;
+const FORM = 9;
 const DIGEST_LENGTH = 43;
 const ID_BYTES = 32;
 /** Ids are compared as 32-bit words. */
 const ALIGNMENT = 4;
 
 /** The links that are maps in memory. */
-const TABLES = ['starts', 'expiring', 'requests', 'approved', 'rejects', 'calls', 'awaiting'] as const;
+const TABLES = [
+  'starts',
+  'expiring',
+  'requests',
+  'slices',
+  'approved',
+  'rejects',
+  'calls',
+  'awaiting',
+] as const;
 
 interface SavedGrant {
   readonly form: GrantForm;

@@ -7,7 +7,14 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { JsonValue } from '../../base/json/value.js';
-import { type Digest, formatDigest, sha256Digest } from '../../base/value/digest.js';
+import {
+  type Digest,
+  formatDigest,
+  isDigest,
+  SHA256,
+  sha256Digest,
+  tryParseDigest,
+} from '../../base/value/digest.js';
 import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { isRateUnit, tryParseRateUnit } from '../../base/value/rate.js';
@@ -22,6 +29,7 @@ import type {
   Bounds,
   Intents,
   ResourceRef,
+  SliceReference,
   Source,
 } from '../../format/schema/generated/types.js';
 import { judgeDelegation } from '../../rules/bounds/delegation.js';
@@ -53,6 +61,11 @@ export interface GrantOptions {
   readonly approvals?: readonly ApprovalRuleOptions[] | undefined;
   /** The recorded grant to delegate from. */
   readonly parent?: AuthorizationEvent | undefined;
+  /**
+   * The slice of another ledger that a root grant spends (SPEC §8 rule 17): that ledger's id and the slice's event id, `sha-256:…` or as in
+   * events. Its caps and expiry have to lie within the slice.
+   */
+  readonly slice?: SliceOptions | undefined;
   /** The purpose, any JSON; its digest is recorded. Default: the parent's; for a root grant, its bounds. */
   readonly intent?: JsonValue | undefined;
   /** Instead of `intent`: `sha-256:…`, or as in events. */
@@ -67,6 +80,14 @@ export interface GrantOptions {
   readonly source?: Source | undefined;
   /** SPEC §2. Default: when it is appended. */
   readonly occurredAt?: string | undefined;
+}
+
+/** The action of another ledger that sets amounts aside for this one. */
+export interface SliceOptions {
+  /** `sha-256:…`, or as in events. */
+  readonly ledgerId: string | Digest;
+  /** `sha-256:…`, or as in events. */
+  readonly eventId: string | Digest;
 }
 
 /** Calls that need approval (SPEC §8 rule 15). */
@@ -119,6 +140,9 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
   const policyDigest = reader.digest('policyDigest');
   const intents = readIntents(reader, options, bounds, parent?.event.intents);
   const source = reader.source('source');
+  const slice = readSlice(reader);
+  if (slice !== undefined && parent !== undefined)
+    reader.refuse('slice', 'expected no parent: a slice is spent by a root grant');
   const occurredAt = reader.timestamp('occurredAt');
   checkTimes(reader, bounds, occurredAt);
   reader.end();
@@ -136,6 +160,7 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
       kind: 'grant',
       bounds,
       ...(parent === undefined ? {} : { grant_event_id: parent.event.event_id }),
+      ...defined({ slice }),
     },
   } as const;
   if (parent !== undefined) assertWithin(draft, parent.event);
@@ -181,6 +206,20 @@ function readParent(event: AuthorizationEvent): Parent {
   if (!isGrant) throw refuse('GRANT_NOT_A_GRANT', 'the parent is not a grant');
   if (decision === 'deny') throw refuse('GRANT_DENIED', 'the parent is a grant that was denied');
   return { event, bounds: authorization.bounds ?? {} };
+}
+
+function readSlice(reader: OptionReader): SliceReference | undefined {
+  const readId = (value: unknown): Digest | undefined => {
+    const digest = typeof value === 'string' ? tryParseDigest(value) : isDigest(value) ? value : undefined;
+    return digest?.alg === SHA256 ? { alg: digest.alg, b64: digest.b64 } : undefined;
+  };
+  const isSlice = (value: unknown): value is SliceOptions => {
+    const { ledgerId, eventId } = (value ?? {}) as Partial<Record<keyof SliceOptions, unknown>>;
+    return readId(ledgerId) !== undefined && readId(eventId) !== undefined;
+  };
+  const slice = reader.read('slice', 'ledgerId and eventId, each a digest such as sha-256:…', isSlice);
+  if (slice === undefined) return undefined;
+  return { ledger_id: readId(slice.ledgerId) as Digest, event_id: readId(slice.eventId) as Digest };
 }
 
 function readBounds(reader: OptionReader, options: GrantOptions): Bounds {

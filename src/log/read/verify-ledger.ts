@@ -4,6 +4,7 @@ import { checkOptions, describeValue, type OptionTypes } from '../../base/option
 import { buildReport, type Report } from '../../rules/report/report.js';
 import { type LedgerBytes, toChunkSource } from '../../rules/report/verify-chunks.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
+import { ParentLedger } from '../../rules/verify/parents.js';
 import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../../rules/verify/run-verification.js';
 import { openScratchFile } from '../fs/scratch-file.js';
 import { openLedger } from '../tile/tile-tree.js';
@@ -11,8 +12,10 @@ import { openLedger } from '../tile/tile-tree.js';
 /** A path to a file, a folder of segments or a tile tree; bytes in any form; or a source. */
 export type LedgerInput = string | LedgerBytes | LedgerSource;
 
-export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
+export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor' | 'parents'> & {
   readonly predecessor?: LedgerInput | undefined;
+  /** The ledgers whose slices this one spends, or results of `verifyParent`. */
+  readonly parents?: readonly (LedgerInput | ParentLedger)[] | undefined;
 };
 
 /**
@@ -27,15 +30,31 @@ export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
  */
 export async function verifyLedger(ledger: LedgerInput, given: VerifyLedgerOptions = {}): Promise<Report> {
   checkOptions('verifyLedger', given, OPTIONS);
-  const { predecessor, ...options } = given;
+  const { predecessor, parents, ...options } = given;
   const source = await openVerifiable('verifyLedger', ledger);
   const result = await runVerification(source, {
     ...options,
     ...(predecessor === undefined
       ? {}
       : { predecessor: await openVerifiable('verifyLedger: predecessor', predecessor) }),
+    ...(parents === undefined
+      ? {}
+      : {
+          parents: await openParents(parents),
+        }),
   });
   return buildReport(result);
+}
+
+async function openParents(
+  parents: readonly (LedgerInput | ParentLedger)[],
+): Promise<(LedgerSource | ParentLedger)[]> {
+  const opened: (LedgerSource | ParentLedger)[] = [];
+  for (const parent of parents)
+    opened.push(
+      parent instanceof ParentLedger ? parent : await openVerifiable('verifyLedger: parents', parent),
+    );
+  return opened;
 }
 
 const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecessor: 'any' };

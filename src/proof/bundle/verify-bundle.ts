@@ -25,7 +25,7 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
 import { multiProofRoot, type PlacedLeaf } from '../../format/tree/multi-proof.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
-import { describeImported, listNotChecked } from '../../rules/report/not-checked.js';
+import { describeImported, listSliceGaps, listNotChecked } from '../../rules/report/not-checked.js';
 import { buildReport, toFindingJson } from '../../rules/report/report.js';
 import { isSelected, isWhole } from '../../rules/selection.js';
 import { isSignedByLog, listSigners } from '../../rules/trust/checkpoint-judge.js';
@@ -517,6 +517,7 @@ class Judge {
       'PREDECESSOR',
       `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}: whether that one ended as genesis says was not checked`,
     );
+    for (const { code, message } of listSliceGaps(state)) add(true, code, message);
     const checkpoints = state.countsByType.get('checkpoint') ?? 0;
     add(
       checkpoints > 0,

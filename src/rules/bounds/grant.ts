@@ -86,6 +86,12 @@ export interface PastStop {
   readonly end: number;
 }
 
+/** An action of another ledger; both ids base64url. */
+export interface SliceName {
+  readonly ledgerId: string;
+  readonly eventId: string;
+}
+
 /** How far content may go into a ledger's surroundings, from the strictest on. */
 export const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
 
@@ -140,6 +146,10 @@ export interface Grant extends Authorized {
   withdrawal: Withdrawal | undefined;
   /** The last stop of it that has ended. */
   stopped: PastStop | undefined;
+  /** The slice of another ledger that it spends (SPEC §8 rule 17). */
+  readonly slice: SliceName | undefined;
+  /** The checkpoint up to which the parent that was given settled that slice: nothing is done under it after that. */
+  settled: EventPlace | undefined;
   /** Whether its own record is neither invalid nor in violation; true until the record's verdict is known. */
   isSound: boolean;
 }
@@ -212,8 +222,16 @@ export function makeGrant(
     executions: 0,
     withdrawal: undefined,
     stopped: undefined,
+    slice: sliceNameOf(authorization),
+    settled: undefined,
     isSound: true,
   };
+}
+
+/** The slice that a grant names. */
+function sliceNameOf(authorization: AuthorizationEvent['authorization']): SliceName | undefined {
+  const slice = authorization.kind === 'grant' ? authorization.slice : undefined;
+  return slice && { ledgerId: slice.ledger_id.b64, eventId: slice.event_id.b64 };
 }
 
 const NANOSECONDS = 1_000_000_000n;

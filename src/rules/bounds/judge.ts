@@ -1,5 +1,5 @@
 /**
- * The rules of bounds (SPEC §8, rules 3 to 8 and 14 to 16): which bounds an action or execution breaks. Judging changes nothing; its result can
+ * The rules of bounds (SPEC §8, rules 3 to 8 and 14 to 17): which bounds an action or execution breaks. Judging changes nothing; its result can
  * be applied. So the same code verifies a ledger and answers a gateway that asks before it acts.
  */
 
@@ -40,7 +40,7 @@ import {
 import type { OpenStart } from './started.js';
 import { addInterval, exactOverlap, findExcess, fitsWindows, peakOverlap } from './timeline.js';
 import { allowsTool, SLICE_TOOL } from './tool-set.js';
-import { checkStopped, checkWithdrawn } from './withdrawal.js';
+import { checkSettled, checkStopped, checkWithdrawn } from './withdrawal.js';
 
 /** An execution for the rules of rates and concurrency. */
 interface TimedUse {
@@ -198,6 +198,7 @@ export function judgeExecution(
   checkResources(facts, chain, findings);
   if (!facts.isRelease) judgeApprovals(facts, action, chain, approved, findings);
   if (!isSettlement) checkStopped(chain, facts.actionSeq, facts.start, findings);
+  else if (!facts.isRelease) checkSettled(chain, '/auth_event_id', findings);
   return {
     findings,
     unstated: silent,

@@ -45,10 +45,11 @@ export function findWithdrawal(grant: Grant): Withdrawal | undefined {
   return all.find(({ effect }) => effect === 'revoke') ?? all[0];
 }
 
-/** An action or a delegated grant under a grant that is withdrawn. */
+/** An action or a delegated grant under a grant that is withdrawn, or whose slice is settled. */
 export function checkWithdrawn(chain: readonly Grant[], findings: RuleFinding[]): void {
   const place = chain.find(({ withdrawal }) => withdrawal !== undefined)?.withdrawal?.place;
   if (place !== undefined) findings.push(revoked('/authorization/grant_event_id', place));
+  else checkSettled(chain, '/authorization/grant_event_id', findings);
 }
 
 /** The event that stops an action recorded at `seq`; undefined for none. */
@@ -75,6 +76,20 @@ export function checkStopped(
   const place =
     actionSeq === undefined ? findWithdrawalBefore(chain, start) : findStopOf(chain, actionSeq, start);
   if (place !== undefined) findings.push(revoked('/auth_event_id', place));
+  else checkSettled(chain, '/auth_event_id', findings);
+}
+
+/** Rule 17: what is done under a grant after its slice was settled, started before or not. */
+export function checkSettled(chain: readonly Grant[], pointer: string, findings: RuleFinding[]): void {
+  const place = chain.find(({ settled }) => settled !== undefined)?.settled;
+  if (place === undefined) return;
+  findings.push({
+    code: 'GRANT_REVOKED',
+    pointer,
+    expected: 'nothing under a grant whose slice was settled',
+    actual: `settled up to ${place.eventId}`,
+    related: [place],
+  });
 }
 
 function findStopOf(

@@ -29,6 +29,7 @@ export const NOT_CHECKED_CODES = [
   'AUTHORITY',
   'IMPORTED_AUTHORITY',
   'PREDECESSOR',
+  'SLICES',
   'GROWTH',
   'REVOKED_KEYS',
 ] as const;
@@ -195,8 +196,28 @@ function listSourceGaps({ state, ending, growth }: Given): NotChecked[] {
       'PREDECESSOR',
       `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}, which was not given: whether that one ended as genesis says was not checked`,
     ),
+    ...listSliceGaps(state),
     ...(growth === undefined ? [] : [describeGrowth(growth)]),
   ];
+}
+
+/** What other ledgers say of slices: of those that this one spends, and of those that it set aside (SPEC §8 rule 17). */
+export function listSliceGaps({
+  slicesSpent,
+  slicesEnded,
+  parents,
+}: VerificationResult['state']): NotChecked[] {
+  const missing = parents === undefined ? slicesSpent : parents.missing;
+  const { unsealed = 0, invalid = [] } = parents ?? {};
+  const gaps = [
+    missing > 0 && `grants that spend slices of ledgers that were not given: ${missing}`,
+    ...[...invalid].map((name) => `${printable(name)}, from which slices are spent, is itself invalid`),
+    unsealed > 0 &&
+      `slices that no checkpoint of their ledger seals, so that they could have been added to a copy: ${unsealed}`,
+    slicesEnded > 0 &&
+      `slices for other ledgers that were settled or given back: ${slicesEnded}; what those used is not known here`,
+  ].filter((gap) => gap !== false);
+  return when(gaps.length > 0, 'SLICES', gaps.join('; '));
 }
 
 function describeGrowth({ byteOffset, file }: SourceGrowth): NotChecked {

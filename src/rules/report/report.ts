@@ -300,18 +300,20 @@ function toAnchorJson({ name, note, relation, signatures }: AnchorOutcome): Anch
   };
 }
 
-function verdictOf({ state, hasInvalid }: VerificationResult): Report['verdict'] {
+function verdictOf({ state, hasInvalid, hasViolation }: VerificationResult): Report['verdict'] {
   if (hasInvalid) return 'invalid';
-  if (state.hasViolation) return 'violation';
+  if (hasViolation) return 'violation';
   return state.records === 0 ? 'undecided' : 'ok';
 }
 
-/** Verdicts with those that the end made invalid. */
+/** Verdicts with those that the end changed. */
 function countVerdicts({ state, ending }: VerificationResult): Report['counts']['by_verdict'] {
   const counts = { ...state.countsByVerdict };
   for (const verdict of ['ok', 'denied', 'violation'] as const) {
     counts[verdict] -= ending.uncovered[verdict];
     counts.invalid += ending.uncovered[verdict];
   }
+  counts.ok -= ending.violating;
+  counts.violation += ending.violating;
   return counts;
 }

@@ -1,6 +1,7 @@
 /** Verifies bytes without files, as in a browser. */
 
 import type { LedgerSource } from '../source/ledger-source.js';
+import { ParentLedger } from '../verify/parents.js';
 import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
 
@@ -22,11 +23,13 @@ export interface ByteBlob {
 export type LedgerBytes =
   Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | ByteStream | ByteBlob;
 
-/** {@link VerifyOptions}, with the predecessor in the form of the ledger. */
-export type VerifyChunksOptions = Omit<VerifyOptions, 'predecessor'> & {
+/** {@link VerifyOptions}, with the predecessor and the parents in the form of the ledger. */
+export type VerifyChunksOptions = Omit<VerifyOptions, 'predecessor' | 'parents'> & {
   /** The ledger's name in findings; default `-`. */
   readonly name?: string;
   readonly predecessor?: LedgerBytes | LedgerSource;
+  /** Named `parent 1`, `parent 2`, … unless they are sources. */
+  readonly parents?: readonly (LedgerBytes | LedgerSource | ParentLedger)[];
 };
 
 /**
@@ -42,11 +45,18 @@ export type VerifyChunksOptions = Omit<VerifyOptions, 'predecessor'> & {
  */
 export async function verifyChunks(
   ledger: LedgerBytes | LedgerSource,
-  { name = '-', predecessor, ...options }: VerifyChunksOptions = {},
+  { name = '-', predecessor, parents, ...options }: VerifyChunksOptions = {},
 ): Promise<Report> {
   const result = await runVerification(toChunkSource(ledger, name), {
     ...options,
     ...(predecessor === undefined ? {} : { predecessor: toChunkSource(predecessor, 'predecessor') }),
+    ...(parents === undefined
+      ? {}
+      : {
+          parents: parents.map((parent, index) =>
+            parent instanceof ParentLedger ? parent : toChunkSource(parent, `parent ${index + 1}`),
+          ),
+        }),
   });
   return buildReport(result);
 }

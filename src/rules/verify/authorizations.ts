@@ -35,6 +35,7 @@ import {
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { judgeTakeover, type OpenStart } from '../bounds/started.js';
+import { SLICE_TOOL } from '../bounds/tool-set.js';
 import {
   approvalsOf,
   checkApproval,
@@ -50,6 +51,7 @@ import type { EventVerdict } from './line-result.js';
 import { askedOf, type RequestEntry, requestName } from './links.js';
 import { checkRevocation, type MadeRevocation, settleRevocation } from './revocations.js';
 import { closeStart, findNamedStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
+import { checkSlice } from './slices.js';
 import type { VerifyState } from './state.js';
 import { isUsedUp } from './event-index.js';
 
@@ -71,6 +73,8 @@ export interface Linked {
   readonly made?: Grant;
   readonly request?: MadeRequest;
   readonly asking?: { readonly action: Action; readonly code: string };
+  /** An allowed slice, where slices are noted, and the ordinal of its record. */
+  readonly slice?: { readonly action: Action; readonly ordinal: number };
   readonly approval?: MadeApproval | undefined;
   readonly revocation?: MadeRevocation | undefined;
 }
@@ -93,7 +97,7 @@ export function checkAuthorizations(
     case 'authorization':
       return checkAuthorization(state, line, place, findings);
     case 'execution':
-      return checkExecution(state, line.eventId, line.outline(), findings);
+      return checkExecution(state, line, findings);
     case 'adjustment':
       checkAdjustment(state, line.outline(), findings);
       return UNLINKED;
@@ -125,10 +129,11 @@ function checkStart(
 
 /** Applies what waits for the verdict of a record, once that is known. @param id - Of its event, base64url. */
 export function settleLinked(state: VerifyState, linked: Linked, id: string, verdict: EventVerdict): void {
-  const { made, request, asking, approval, revocation } = linked;
+  const { made, request, asking, slice, approval, revocation } = linked;
   if (made !== undefined) settleGrant(state, made, verdict);
   if (request !== undefined) settleRequest(state, request, id, verdict);
   if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.code);
+  if (slice !== undefined) state.sliceWatch?.allow(slice.action, verdict, slice.ordinal);
   if (approval !== undefined) settleApproval(state, approval, verdict === 'invalid');
   if (revocation !== undefined) settleRevocation(state, revocation, verdict === 'invalid');
 }
@@ -201,10 +206,12 @@ function checkAuthorization(
     // Only these can be a request for approval, or the answer to one. Without a rule of the grant, an adviser may have asked.
     const mayAsk = hasApprovalRules(parent) || !isAllow || outline.approvalIds.length > 0;
     const code = mayAsk ? line.event().decision_code : undefined;
-    if (request === undefined && code === undefined) return UNLINKED;
+    const isNoted = isAllow && outline.toolName === SLICE_TOOL && state.sliceWatch !== undefined;
+    if (request === undefined && code === undefined && !isNoted) return UNLINKED;
     return {
       ...UNLINKED,
       ...defined({ request }),
+      ...(isNoted ? { slice: { action, ordinal: state.records } } : {}),
       ...(code === undefined ? {} : { asking: { action, code } }),
     };
   }
@@ -227,6 +234,7 @@ function checkAuthorization(
     for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
     noteSystems(state, systemsOf(parent));
   }
+  if (isAllow) checkSlice(state, grant, findings);
   state.links.grants.add(line.eventId, grant);
   findings.setGrant(grant);
   return { ...UNLINKED, made: grant };
@@ -345,10 +353,11 @@ function checkPrincipal(actual: string, authorization: Grant | Action, findings:
 
 function checkExecution(
   state: VerifyState,
-  own: string,
-  event: ExecutionOutline,
+  line: WellFormedLine<'execution'>,
   findings: LineFindings,
 ): Linked {
+  const { eventId: own } = line;
+  const event = line.outline();
   findings.warnDoubleAt(event.firstDouble, '/meter_used');
   checkTimes(event, findings);
   const id = event.authorizationId;
@@ -371,6 +380,7 @@ function checkExecution(
       cause: named,
     });
     judgeAndApply(state, own, event, undefined, links.grants.at(indexed.grant), findings, indexed.seq);
+    if (!releases(event)) state.sliceWatch?.settle(line.event());
     return { grant: indexed.grant, isBlocked: false };
   }
   const grant = links.grants.get(id);
@@ -401,6 +411,10 @@ function checkExecution(
   noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
+    if (action.toolName === SLICE_TOOL) {
+      state.slicesEnded += 1;
+      if (!releases(event)) state.sliceWatch?.settle(line.event());
+    }
     links.actions.delete(id);
     links.approved.delete(id);
     if (links.expiring.has(id)) links.expiring.delete(id);

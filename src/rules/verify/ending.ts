@@ -13,6 +13,7 @@ import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import type { TileFaultCode } from '../source/ledger-source.js';
 import { type CheckpointSigners, isSignedByLog } from '../trust/checkpoint-judge.js';
+import type { Grant } from '../bounds/grant.js';
 import { type AnchorOutcome, type AnchorWatch, isOfLedger } from './anchors.js';
 import { settlePending } from './authorizations.js';
 import { type FindingPlace, makeFinding } from './line-findings.js';
@@ -55,6 +56,8 @@ export interface Ending {
    * end is at them.
    */
   readonly uncovered: Readonly<Record<EventVerdict, number>>;
+  /** Records whose verdict was ok and is a violation now: grants whose slices were settled otherwise. */
+  readonly violating: number;
 }
 
 /** Verdicts of records that a checkpoint may need to cover. */
@@ -85,6 +88,7 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
     ),
   );
   const uncovered = findUncovered(state, signed);
+  const slices = state.parents?.judge().filter((each) => each.findings.length > 0) ?? [];
   const findings = [
     ...settlePending(state),
     ...uncovered.map((group) => describeUncovered(state, group)),
@@ -94,6 +98,7 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
     ...anchors.flatMap((anchor) => findAnchorProblems(state, anchor)),
     ...(options.sourceFaults ?? []).map(describeFault),
     ...findPredecessor(state, options.predecessor),
+    ...slices.flatMap((each) => each.findings),
   ];
   const { predecessor } = options;
   const continues = state.genesis?.continues;
@@ -106,6 +111,7 @@ export function finishVerification(state: VerifyState, options: EndOptions = {})
     afterSealed: state.records - (signed?.reach ?? 0),
     predecessor: continues && predecessor && relationTo(continues, predecessor),
     uncovered: sumUp(uncovered, listFallen(state, seals, uncovered, findings)),
+    violating: slices.filter(({ grant }) => grant.isSound && !isUncovered(state, grant, signed)).length,
   };
 }
 
@@ -155,6 +161,12 @@ function findUncovered({ keyring, seals }: VerifyState, signed: Seal | undefined
     else for (const verdict of COVERABLE) group.counts[verdict] += counts[verdict];
   }
   return [...bySigners.values()];
+}
+
+/** Whether a grant's record is one of those. */
+function isUncovered({ keyring }: VerifyState, { place, signers }: Grant, signed: Seal | undefined): boolean {
+  const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
+  return place.seq >= (signed?.reach ?? 0) && signers.length > 0 && signers.every(isRevoked);
 }
 
 function describeUncovered(state: VerifyState, { keyids, first, counts }: UnsealedRecords): Finding {

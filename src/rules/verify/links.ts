@@ -2,7 +2,7 @@
 
 import type { Finding } from '../../format/finding/finding.js';
 import type { Approval } from '../bounds/approval.js';
-import type { Approved, Grant } from '../bounds/grant.js';
+import type { Approved, EventPlace, Grant } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { Revocation } from '../bounds/withdrawal.js';
 import { type Actions, ActionTable } from './action-table.js';
@@ -58,6 +58,8 @@ export interface Links {
   readonly pending: Table<string, PendingLink> & { readonly size: number };
   /** The first allowed action, not invalid, of each request key, by {@link requestName}. */
   readonly requests: Table<string, RequestEntry>;
+  /** The first allowed grant that names each slice, by `sliceKey`. */
+  readonly slices: Table<string, EventPlace>;
   /** The approvals that are not invalid, used up or not, by id. */
   readonly approvals: ApprovalTable;
   /** What open actions use of them, by the action's id. */
@@ -93,6 +95,7 @@ export function emptyLinks(): Links {
     expiring: new WatchedMap(),
     pending: new Map(),
     requests: new Map(),
+    slices: new Map(),
     ...approvalTables(),
     revocations: [],
     latest: undefined,

@@ -4,6 +4,7 @@
  */
 
 import { FastStep, isFastPathOn, readBlocks, rememberKeys } from '#fast/step';
+import { defined } from '../../base/defined.js';
 import type { Finding } from '../../format/finding/finding.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
@@ -13,6 +14,7 @@ import { type Anchor, AnchorWatch } from './anchors.js';
 import { type Ending, finishVerification } from './ending.js';
 import { EventIndex } from './event-index.js';
 import type { KnownLine } from './line-knowledge.js';
+import { ParentLedger, Parents, SliceWatch } from './parents.js';
 import { viewPredecessor } from './predecessor.js';
 import { FindingList, ShownFindings } from './shown-findings.js';
 import { validOutcomes } from './signatures.js';
@@ -57,6 +59,8 @@ export interface VerificationResult {
   readonly ending: Ending;
   /** Whether any evidence is broken or missing, in the lines or at the end. */
   readonly hasInvalid: boolean;
+  /** Whether any bound is broken, likewise. */
+  readonly hasViolation: boolean;
   /** How many of the findings are warnings. */
   readonly warnings: number;
   /** Where reading ended in a ledger that has grown meanwhile; undefined when all was read. */
@@ -80,9 +84,59 @@ export async function runVerification(
   source: LedgerSource,
   options: VerifyOptions = {},
 ): Promise<VerificationResult> {
-  const run = new Verification(source, checkVerifyOptions(options));
+  const checked = checkVerifyOptions(options);
+  const parents = checked.parents && new Parents(await readParents(checked.parents, checked));
+  const run = new Verification(source, checked, defined({ parents }));
   const prefix = await run.verifyLines();
   return run.finish(prefix);
+}
+
+/** A verified ledger, and what it says of the slices that it set aside for others. */
+export interface VerifiedParent {
+  readonly result: VerificationResult;
+  /** For `parents` of any number of verifications. */
+  readonly parent: ParentLedger;
+}
+
+/**
+ * Verifies a whole source once, for the ledgers that spend its slices (SPEC §8 rule 17).
+ *
+ * @throws As {@link runVerification}; RangeError with `from`, since a saved state does not have all slices.
+ */
+export async function verifyParent(
+  source: LedgerSource,
+  options: VerifyOptions = {},
+): Promise<VerifiedParent> {
+  const checked = checkVerifyOptions(options);
+  if (checked.from !== undefined)
+    throw new RangeError('verifyParent: from is not possible, as a saved state does not have all slices');
+  const parents = checked.parents && new Parents(await readParents(checked.parents, checked));
+  const sliceWatch = new SliceWatch();
+  const run = new Verification(source, checked, { sliceWatch, ...defined({ parents }) });
+  const prefix = await run.verifyLines();
+  const result = await run.finish(prefix);
+  const { state, hasInvalid, ending, paths } = result;
+  const [name = ''] = paths;
+  const about = { name, ledgerId: state.ledgerId, isInvalid: hasInvalid, sealedSize: ending.sealedSize ?? 0 };
+  return { result, parent: new ParentLedger(about, sliceWatch.slices) };
+}
+
+/** Verifies those that are not verified yet, one after the other. */
+async function readParents(
+  parents: readonly (LedgerSource | ParentLedger)[],
+  { trust, witnessPolicy, now, backend, threads, maxMemory, signal }: CheckedOptions,
+): Promise<ParentLedger[]> {
+  const options = {
+    maxFindings: 0,
+    now,
+    threads,
+    maxMemory,
+    ...defined({ trust, witnessPolicy, backend, signal }),
+  };
+  const verified: ParentLedger[] = [];
+  for (const each of parents)
+    verified.push(each instanceof ParentLedger ? each : (await verifyParent(each, options)).parent);
+  return verified;
 }
 
 type Pending = Promise<void> | undefined;
@@ -102,14 +156,18 @@ class Verification {
   #grantIds = chainIds(undefined);
 
   /** Begins the state, or restores it. */
-  constructor(source: LedgerSource, options: CheckedOptions) {
+  constructor(
+    source: LedgerSource,
+    options: CheckedOptions,
+    slices: Pick<VerifyState, 'parents' | 'sliceWatch'> = {},
+  ) {
     const { from, maxFindings, backend = defaultBackend } = options;
     this.#source = source;
     this.#options = options;
     this.#anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
     this.#backend = rememberKeys(backend);
     const state = from?.state ?? startVerification(options.trust, this.#backend, options.witnessPolicy);
-    this.#state = state;
+    this.#state = Object.assign(state, slices);
     if (source.given !== undefined) state.believesParts = true;
     // A later run may show more of them.
     this.#kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
@@ -303,11 +361,12 @@ export function endVerification(
 function sumUp(
   state: VerifyState,
   ending: Ending,
-): Pick<VerificationResult, 'state' | 'ending' | 'hasInvalid' | 'warnings'> {
+): Pick<VerificationResult, 'state' | 'ending' | 'hasInvalid' | 'hasViolation' | 'warnings'> {
   return {
     state,
     ending,
     hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
+    hasViolation: state.hasViolation || ending.findings.some((finding) => finding.class === 'violation'),
     warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
   };
 }

@@ -64,6 +64,7 @@ export function noteStart(
   open.set(fromDigestText(place.eventId), { ...start, isStopped });
   starts.set(id, open);
   if (expiring.has(id)) expiring.delete(id);
+  state.sliceWatch?.begin(id, state.records);
   return taken && { start: taken, action, grant: action === undefined ? grants.get(id) : action.grant };
 }
 

@@ -34,7 +34,9 @@ type ApartFromHead =
   | 'signers'
   | 'foldRoots'
   | 'assumedSignatures'
-  | 'observer';
+  | 'observer'
+  | 'parents'
+  | 'sliceWatch';
 
 /** The single values of a state. */
 export interface HeadForm extends Omit<VerifyState, ApartFromHead> {
@@ -119,8 +121,8 @@ function withReference<T extends object, K extends string>(
 export function saveHead(state: VerifyState): HeadForm {
   const { policy, witnessPolicy, requirements, keyring, events, links, seals, ...rest } = state;
   void [policy, witnessPolicy, requirements, keyring, events];
-  const { signers, foldRoots, assumedSignatures, observer, ...plain } = rest;
-  void [signers, foldRoots, assumedSignatures, observer];
+  const { signers, foldRoots, assumedSignatures, observer, parents, sliceWatch, ...plain } = rest;
+  void [signers, foldRoots, assumedSignatures, observer, parents, sliceWatch];
   const { intervalStart, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
   const idOf = (checkpoint: Seals['signed']): string | undefined =>
     checkpoint && fromDigestText(checkpoint.place.eventId);

@@ -22,6 +22,7 @@ import { EventIndex, type EventTable } from './event-index.js';
 import type { LineObserver } from './line-observer.js';
 import type { EventVerdict } from './line-result.js';
 import { emptyLinks, type Links } from './links.js';
+import type { Parents, SliceWatch } from './parents.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
 import type { Table } from './table.js';
 
@@ -61,6 +62,10 @@ export interface FoldRoots extends Table<string, Finding> {
 export interface VerifyState {
   /** The foreign systems whose authority was taken over (SPEC §7, "Taken over"). */
   readonly importedSystems: Set<string>;
+  /** Allowed grants that spend slices of other ledgers (SPEC §8 rule 17). */
+  slicesSpent: number;
+  /** Slices for other ledgers that were settled or released. */
+  slicesEnded: number;
   /** The last event that counts use without stating it, and the estimated use that it added to the accounts. */
   unstated: { readonly id: string; readonly amounts: UnitAmounts } | undefined;
   /** Whether the verdicts of signatures are from parts, and only a sample was computed again (`LedgerSource.given`). */
@@ -141,6 +146,10 @@ export interface VerifyState {
   isExplained?: (code: FindingCode, pointer: string | undefined) => boolean;
   /** Notified of every line. */
   observer?: LineObserver;
+  /** The ledgers whose slices this one spends, as far as they are given. */
+  parents?: Parents;
+  /** Notes the slices that this ledger sets aside. */
+  sliceWatch?: SliceWatch;
 }
 
 /** The state before the first line. */
@@ -175,6 +184,8 @@ export function startVerification(
     bindingRequired: false,
     selfIssuable: 0,
     importedSystems: new Set(),
+    slicesSpent: 0,
+    slicesEnded: 0,
     unstated: undefined,
     believesParts: false,
     clock: undefined,

@@ -165,6 +165,7 @@ function verifyRecord(
   appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
   if (linked !== undefined)
     settleLinked(state, linked, examined.eventId as string, verdictOf(examined, findings));
+  if (isNew && !findings.invalid) state.parents?.observe(state, examined, toEventPlace(place));
   // These are findings at the executions that wait for this event, so they come after the line's own.
   if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
   return examined;

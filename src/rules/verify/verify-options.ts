@@ -9,6 +9,7 @@ import type { SignatureBackend } from '../../format/signature/backend.js';
 import type { LedgerSource } from '../source/ledger-source.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import type { Anchor } from './anchors.js';
+import type { ParentLedger } from './parents.js';
 import type { SavedVerification } from './verified-prefix.js';
 import type { VerifiedRecord } from './verified-record.js';
 
@@ -34,6 +35,11 @@ export interface VerifyOptions {
   readonly checkpoints?: readonly Anchor[] | undefined;
   /** The ledger that this one continues: its genesis says where that one ended. */
   readonly predecessor?: LedgerSource | undefined;
+  /**
+   * The ledgers whose slices this one spends (SPEC §8 rule 17), each once: sources, which are verified first, as ledgers of their own under the
+   * same `trust` and `witnessPolicy`; or results of `verifyParent`. Not with `from`.
+   */
+  readonly parents?: readonly (LedgerSource | ParentLedger)[] | undefined;
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string | undefined;
   /** Default: the platform's own. */
@@ -89,6 +95,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   witnessPolicy: 'object',
   checkpoints: 'array',
   predecessor: 'object',
+  parents: 'array',
   now: 'string',
   backend: 'object',
   maxFindings: 'number',
@@ -130,5 +137,10 @@ export function checkVerifyOptions(options: VerifyOptions): CheckedOptions {
     throw new RangeError(`maxMemory must be an integer of at least ${MIN_MAX_MEMORY}`);
   }
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
+  if (options.parents !== undefined && options.from !== undefined) {
+    throw new RangeError(
+      'parents and from exclude each other: what parents say is not part of a saved state',
+    );
+  }
   return { ...options, maxFindings, threads, maxMemory, now };
 }
