@@ -24,6 +24,7 @@ export { type CheckpointSchedule } from '../log/writer/checkpoint.js';
 export { isEmptyLedger } from '../log/writer/genesis.js';
 export { StrictError } from '../log/writer/admission.js';
 
+export { copyLedger, type CopiedLedger, type CopyOptions } from '../log/writer/copy-ledger.js';
 export { repairLedger, type Repair } from '../log/writer/repair.js';
 export { type OtherRecord } from '../log/writer/running-verification.js';
 export { type MissedRecords, type WatchOptions, type WatchedRecords } from '../log/writer/watch.js';
@@ -144,6 +145,7 @@ export { type PredecessorRelation, type PredecessorView } from '../rules/verify/
 // Tile trees (SPEC §6)
 export { type FoundCheckpoint } from '../log/read/find-checkpoint.js';
 export { openLedger } from '../log/tile/tile-tree.js';
+export { isStoreUrl, openStore, type OpenStoreOptions } from '../log/store/open-store.js';
 export {
   writeTiles,
   type FileCount,
