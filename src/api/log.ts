@@ -24,6 +24,7 @@ export { type CheckpointSchedule } from '../log/writer/checkpoint.js';
 export { isEmptyLedger } from '../log/writer/genesis.js';
 export { StrictError } from '../log/writer/admission.js';
 
+export { copyLedger, type CopiedLedger, type CopyOptions } from '../log/writer/copy-ledger.js';
 export { repairLedger, type Repair } from '../log/writer/repair.js';
 export { type OtherRecord } from '../log/writer/running-verification.js';
 export { type MissedRecords, type WatchOptions, type WatchedRecords } from '../log/writer/watch.js';
@@ -159,6 +160,7 @@ export { type ObjectSink, type StoredObject } from '../log/object/object-sink.js
 export { type S3Credentials } from '../log/object/s3-client.js';
 export { type BucketAddressing } from '../log/object/s3-place.js';
 export { openS3Sink, type S3SinkOptions } from '../log/object/s3-sink.js';
+export { isStoreUrl, openStore, type OpenStoreOptions } from '../log/store/open-store.js';
 export {
   writeTiles,
   type FileCount,

@@ -3,7 +3,7 @@
  * open, link and compile a file for each module took most of what a short command costs. What runs in other threads is bundled into
  * `dist/fast/blocks/worker.js`, and the client of hooks into `dist/cli/hook.cjs`. Part of `npm run build`; `bin/load.js` runs the script.
  *
- * Packages are in it, too, but for LevelDB, which is native code, and what is rarely asked for.
+ * Packages are in it, too, but for LevelDB, which is native code, the driver of PostgreSQL, which is optional, and what is rarely asked for.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -33,7 +33,7 @@ async function bundle() {
     // Where `base/dist.ts` finds the package from.
     outfile: fileURLToPath(SCRIPT),
     format: 'cjs',
-    external: ['level', ...RARE],
+    external: ['level', 'pg', ...RARE],
     // An `import()` needs a loader; `require` of what is native does not.
     supported: { 'dynamic-import': false },
     charset: 'ascii',

@@ -30,6 +30,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot checkpoint ledger.jsonl',
     'northroot checkpoint ledger.jsonl --witness https://witness.example/w1 --witness-policy policy.txt',
   ],
+  copy: [
+    'northroot copy ledger.jsonl backup/',
+    'northroot copy ledger.jsonl postgres://app@db.example/ledgers#shop',
+  ],
   repair: ['northroot repair ledger.jsonl'],
   index: ['northroot index ledger.jsonl --check'],
   'hook run': [

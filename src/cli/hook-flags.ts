@@ -2,6 +2,7 @@
 
 import { printable } from '../base/bytes/printable.js';
 import { isPrincipalId, isPrincipalPattern } from '../base/value/principal.js';
+import { besidePath, placeName } from '../log/fs/place.js';
 import type { HookOptions } from '../gate/hook/options.js';
 import type { HookProfile } from '../gate/hook/profile.js';
 
@@ -41,14 +42,15 @@ const SECONDS = { s: 1, m: 60, h: 3_600 } as const;
 
 /**
  * @param env - For `NORTHROOT_SOCKET`
- * @throws RangeError naming the malformed flag
+ * @throws RangeError naming the malformed flag; NorthrootError `STORE_URL_INVALID`
  */
 export function readHookFlags(
   profile: HookProfile,
   flags: HookFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): HookChoice {
-  const { ledger, principal = profile.principal, subagents, tokenFile } = flags;
+  const { principal = profile.principal, subagents, tokenFile } = flags;
+  const ledger = flags.ledger === undefined ? undefined : placeName(flags.ledger);
   const { onAllow, onAsk, fail, wait, deadline } = { ...USUAL, ...flags };
   if (!isPrincipalId(principal)) throw new RangeError('--principal: expected a principal such as agent:a1');
   if (subagents !== undefined && !isPrincipalPattern(`${subagents}*`))
@@ -56,8 +58,7 @@ export function readHookFlags(
   const named = flags.socket ?? (env['NORTHROOT_SOCKET'] || undefined);
   return {
     ledger,
-    // Beside the ledger, out of a folder of segments.
-    socket: named ?? (ledger === undefined ? undefined : `${ledger.replace(/\/+$/, '')}.sock`),
+    socket: named ?? (ledger === undefined ? undefined : besidePath(ledger, '.sock')),
     tokenFile,
     principal,
     subagents,

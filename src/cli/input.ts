@@ -10,6 +10,7 @@ import type { TrustPolicy } from '../format/schema/generated/types.js';
 import { createSigner, type Signer } from '../format/signature/signer.js';
 import { isOpenToOthers, kindOfPath, readFileChunks, readSmallFile } from '../log/fs/file-system.js';
 import { refuseOtherFiles } from '../log/fs/other-file.js';
+import { isStoreUrl } from '../log/fs/place.js';
 import { streamSource } from '../log/fs/source.js';
 import { openLedger } from '../log/tile/tile-tree.js';
 import { MAX_BUNDLE_BYTES } from '../proof/bundle/bundle-file.js';
@@ -155,9 +156,9 @@ export async function openLedgerOf(
 }
 
 function assertNoUrl(path: string): void {
-  if (!/^[a-z][a-z0-9+.-]{1,20}:\/\//i.test(path)) return;
+  if (isStoreUrl(path) || !/^[a-z][a-z0-9+.-]{1,20}:\/\//i.test(path)) return;
   throw usageError(
-    `northroot reads files only, not ${printable(path)}`,
+    `northroot reads files and databases only, not ${printable(path)}`,
     'download it first, or pipe it in: curl … | northroot verify -',
   );
 }

@@ -8,6 +8,7 @@ import { Command, CommanderError, Help, Option } from 'commander';
 import { printable } from '../base/bytes/printable.js';
 import { NorthrootError } from '../base/error.js';
 import { VERSION } from '../base/version.js';
+import { isStoreUrl, placeName } from '../log/fs/place.js';
 import { CommandError } from './command-error.js';
 import { addAbandon } from './commands/abandon.js';
 import { addAdjust } from './commands/adjust.js';
@@ -19,6 +20,7 @@ import { addAuthorize } from './commands/authorize.js';
 import { addBudget } from './commands/budget.js';
 import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
+import { addCopy } from './commands/copy.js';
 import { addDiff } from './commands/diff.js';
 import { addDisclose } from './commands/disclose.js';
 import { addDoctor } from './commands/doctor.js';
@@ -69,7 +71,7 @@ const REFERENCE = 'Values and reference:';
 
 /** The commands as the help groups them. */
 const GROUPS = {
-  'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
+  'Ledgers:': [addInit, addAppend, addCheckpoint, addCopy, addRepair, addIndex],
   'Grants and budgets:': [
     addGrant,
     addSimulate,
@@ -153,7 +155,7 @@ export async function main(
   });
 
   try {
-    await program.parseAsync(withKeyidLast(args), { from: 'user' });
+    await program.parseAsync(withKeyidLast(namePlaces(args)), { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (!interrupt.signal.aborted) return failOn(error, terminal);
@@ -165,6 +167,19 @@ export async function main(
   if (!interrupt.signal.aborted) return outcome;
   terminal.say('interrupted');
   return interrupted;
+}
+
+/**
+ * URLs of ledgers as they are shown, without password and options, with which this process connects all the same. What follows `--` is
+ * another program's.
+ * @throws NorthrootError `STORE_URL_INVALID`
+ */
+function namePlaces(args: readonly string[]): readonly string[] {
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  return args.map((arg, at) => {
+    const [, option = '', place = ''] = /^(--[a-z-]+=)?(.*)$/s.exec(arg) ?? [];
+    return at < end && isStoreUrl(place) ? `${option}${placeName(place)}` : arg;
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { printable } from '../base/bytes/printable.js';
 import { writeThrough } from '../log/fs/file-sink.js';
 import { isSameFile, kindOfPath } from '../log/fs/file-system.js';
+import { besidePath, isStoreUrl } from '../log/fs/place.js';
 import { CommandError, usageError } from './command-error.js';
 import { STDIN } from './input.js';
 import type { Terminal } from './terminal.js';
@@ -27,6 +28,7 @@ export interface Target {
 
 /** A ledger and the files beside it, which no output may replace. */
 export function filesOf(ledger: string): string[] {
+  if (isStoreUrl(ledger)) return BESIDE.map((end) => besidePath(ledger, end));
   return ledger === STDIN ? [] : [ledger, ...BESIDE.map((end) => `${ledger}${end}`)];
 }
 

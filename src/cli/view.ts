@@ -6,12 +6,16 @@ import { describeNotice } from './commands/notices.js';
 import type { Context } from './context.js';
 import { openLedgerOf, STDIN } from './input.js';
 
-/** The option of commands that use an index. */
-export const NO_INDEX = ['--no-index', 'read the ledger, not the index beside it'] as const;
+/** The options of commands that use an index. */
+export const INDEX = [
+  '--index <dir>',
+  'the folder of the index, a copy that this machine keeps (default: LEDGER.index beside a large file; none of a database)',
+] as const;
+export const NO_INDEX = ['--no-index', 'read the ledger, not its index'] as const;
 
 export interface IndexChoice {
-  /** False with `--no-index`. */
-  readonly index: boolean;
+  /** A folder; false with `--no-index`. */
+  readonly index?: string | boolean;
 }
 
 /** @param record - The argument after the ledger, for a hint if the two are swapped. */
@@ -19,12 +23,12 @@ export function viewOf(
   context: Context,
   ledger: string,
   record: string | undefined,
-  { index }: IndexChoice,
+  { index = true }: IndexChoice,
   trust?: TrustPolicy,
 ): LedgerView {
   const { terminal, signal } = context;
   return new LedgerView(ledger, {
-    index: index && ledger !== STDIN,
+    index: ledger === STDIN ? false : index,
     trust,
     open: () => openLedgerOf(ledger, record, context),
     signal,

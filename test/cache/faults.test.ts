@@ -8,7 +8,7 @@ import { indexBasis } from '../../src/proof/proof-basis.js';
 import { findRecord } from '../../src/log/read/read-records.js';
 import { explainIndexedEvent, explainEvent } from '../../src/log/read/event-history.js';
 import { fixtureBytes } from '../fixtures/cases.js';
-import { buildIndex, fileSystemOf, openIndex, opener } from './support.js';
+import { buildIndex, linesIn, openIndex, opener } from './support.js';
 
 const BYTES = fixtureBytes('ledgers/checkpoints.jsonl');
 /** Records that a checkpoint covers. */
@@ -24,7 +24,7 @@ async function entriesOf(store: MemoryEntries): Promise<(readonly [string, strin
 async function ask(store: MemoryEntries, bytes: Uint8Array, seq: number): Promise<unknown[] | undefined> {
   try {
     const indexed = await openIndex(store);
-    const reader = indexed.records(fileSystemOf(bytes));
+    const reader = indexed.records(linesIn(bytes));
     const record = await reader.find(String(seq));
     if (record === undefined) return undefined;
     const proof = await makeProof(indexBasis(reader), String(seq));

@@ -18,7 +18,7 @@ import { verifyLine } from '../../src/rules/verify/verify-line.js';
 import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample, times } from '../slow.js';
-import { SEGMENT, buildIndex, fileSystemOf, linesOf, openIndex, opener } from './support.js';
+import { SEGMENT, buildIndex, linesIn, linesOf, openIndex, opener } from './support.js';
 
 /** What something gives, or the error that a user would see. */
 async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
@@ -90,7 +90,7 @@ describe('an index tells of a record what the ledger does', () => {
     const isLong = name.includes('1000');
     const { indexed } = await buildIndex(bytes, isLong ? 300 : 2, trust);
     const { state } = indexed;
-    const reader = indexed.records(fileSystemOf(bytes));
+    const reader = indexed.records(linesIn(bytes));
     if (reader.isRegular) expect({ ...reader.checkpoint }).toEqual(await checkpointOf(bytes));
     for (const record of sample(await listRecords(bytes), isLong ? 2 : 3))
       await compare(bytes, reader, state, record, trust);
@@ -109,7 +109,7 @@ describe('an index tells of a record what the ledger does', () => {
         const record = records[pick % records.length];
         if (record === undefined) return;
         const { indexed } = await buildIndex(bytes, period);
-        await compare(bytes, indexed.records(fileSystemOf(bytes)), indexed.state, record);
+        await compare(bytes, indexed.records(linesIn(bytes)), indexed.state, record);
         // Also while some of it is not written yet.
         const { state } = await openIndex(new MemoryEntries());
         const inMemory = startVerification(undefined, nodeBackend);

@@ -2,7 +2,7 @@
 
 import { MemoryEntries } from './memory-entries.js';
 import { IndexedState } from '../../src/log/cache/indexed-state.js';
-import type { FileSystem, OpenFile } from '../../src/log/fs/file-system.js';
+import type { LineReader } from '../../src/log/cache/record-reader.js';
 import { bytesSource } from '../bytes-source.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
 import { LineSplitter, type RawLine } from '../../src/format/record/line-splitter.js';
@@ -39,18 +39,16 @@ export async function buildIndex(
   return { store, indexed: await openIndex(store, trust) };
 }
 
-/** A file system that has one file, and reads it. */
-export function fileSystemOf(bytes: Uint8Array): FileSystem {
-  const file: Partial<OpenFile> = {
-    path: FILE,
-    read: (buffer, position) => {
-      const part = bytes.subarray(position, position + buffer.length);
-      buffer.set(part);
-      return Promise.resolve(part.length);
+/** The lines of one file. */
+export function linesIn(bytes: Uint8Array): LineReader {
+  const NEWLINE = 0x0a;
+  return {
+    readLine: ({ byteOffset, byteLength }) => {
+      const end = byteOffset + byteLength;
+      const isLine = (byteOffset === 0 || bytes[byteOffset - 1] === NEWLINE) && bytes[end] === NEWLINE;
+      return Promise.resolve(isLine ? Uint8Array.from(bytes.subarray(byteOffset, end)) : undefined);
     },
-    close: () => Promise.resolve(),
   };
-  return { open: () => Promise.resolve(file) } as unknown as FileSystem;
 }
 
 export function opener(bytes: Uint8Array): () => Promise<LedgerSource> {

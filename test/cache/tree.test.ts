@@ -19,7 +19,7 @@ import {
 import { startVerification } from '../../src/rules/verify/state.js';
 import { times } from '../slow.js';
 import { makeLines, noteOf, opener } from '../proof/support.js';
-import { NAMES, SEGMENT, buildIndex, fileSystemOf } from './support.js';
+import { NAMES, SEGMENT, buildIndex, linesIn } from './support.js';
 
 const SIZE = 66_000;
 const LEAVES = Array.from({ length: SIZE }, (_, i) => leafHash(Buffer.from(String(i))));
@@ -54,7 +54,7 @@ test('of any size, however often it was written', async () => {
     await store.write(records.takeChanges());
     records = new RecordEntries(entries, state);
   }
-  const reader = new RecordReader(entries, state, fileSystemOf(Buffer.of()));
+  const reader = new RecordReader(entries, state, linesIn(Buffer.of()));
   const sizes = fc.oneof(
     fc.integer({ min: 1, max: SIZE }),
     fc.constantFrom(255, 256, 257, 65_535, 65_536, SIZE),
@@ -76,7 +76,7 @@ test('every proof is the one that the ledger gives', async () => {
   const open = opener(lines);
   const bytes = Buffer.concat(lines.flatMap((line) => [line, Buffer.from('\n')]));
   const { indexed } = await buildIndex(bytes, 3);
-  const basis = indexBasis(indexed.records(fileSystemOf(bytes)));
+  const basis = indexBasis(indexed.records(linesIn(bytes)));
   for (const seq of [0, 1, 4, 6]) {
     expect(await makeProof(basis, String(seq))).toEqual(await makeProof(open, String(seq)));
     const checkpoint = noteOf(lines.slice(0, 7));

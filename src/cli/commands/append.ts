@@ -28,10 +28,10 @@ import { assertStdinOnce, readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, extensionType, principalId, wholeNumber } from '../options.js';
 import { ResultLines } from '../result-lines.js';
-import { NO_INDEX, viewOf } from '../view.js';
+import { INDEX, NO_INDEX, viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
-import { assertOneSigning, KEY, LOCK_TIMEOUT, notePathOf, openOrCreate } from './ledger-key.js';
+import { assertOneSigning, isMissing, KEY, LOCK_TIMEOUT, notePathOf, openOrCreate } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -45,7 +45,7 @@ interface AppendOptions {
   readonly existing: 'ok' | 'refuse';
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
-  readonly index: boolean;
+  readonly index?: string | boolean;
   readonly segmentBytes?: number;
   readonly checkpointEvery?: CheckpointSchedule;
   readonly strict?: boolean;
@@ -93,6 +93,7 @@ export function addAppend(program: Command, run: Run): void {
       'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
     )
     .option(...LOCK_TIMEOUT)
+    .option(...INDEX)
     .option(...NO_INDEX)
     .option(
       '--segment-bytes <size>',
@@ -258,7 +259,7 @@ async function openLedger(
   const { origin, principal, segmentBytes, checkpointEvery, signingThreads } = options;
   assertOneSigning(options);
   const mayCreate = options.create === true || origin !== undefined;
-  if (!mayCreate && (await kindOfPath(path)) === 'missing') {
+  if (!mayCreate && (await isMissing(path))) {
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
     });

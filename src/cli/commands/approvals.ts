@@ -13,7 +13,7 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface ApprovalsOptions extends IndexChoice {
   readonly all?: boolean;
@@ -34,6 +34,7 @@ export function addApprovals(program: Command, run: Run): void {
     .option('--all', 'also those that are approved, rejected, or under a grant that has ended')
     .option('-f, --follow', 'go on, and write each new request')
     .option('--trust <file>', 'verify with this trust policy')
+    .option(...INDEX)
     .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the list').choices(['text', 'json']).default('text'))
     .action((ledger: string, request: string | undefined, options: ApprovalsOptions) =>

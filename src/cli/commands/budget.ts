@@ -30,7 +30,7 @@ import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { safeSink } from '../json-text.js';
 import { textOrJson } from '../options.js';
 import type { Terminal } from '../terminal.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface BudgetOptions extends IndexChoice {
   readonly grant?: string;
@@ -50,6 +50,7 @@ export function addBudget(program: Command, run: Run): void {
     .option('--grant <id>', 'only this grant (seq, id or id prefix)')
     .option('--at <point>', 'after the record with this seq, or at this time; reads the whole ledger')
     .option('--trust <file>', 'verify with this trust policy')
+    .option(...INDEX)
     .option(...NO_INDEX)
     .addOption(textOrJson())
     .action((ledger: string, options: BudgetOptions) => run((context) => budget(context, ledger, options)));

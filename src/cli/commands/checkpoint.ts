@@ -6,7 +6,7 @@ import { defined } from '../../base/defined.js';
 import { canBeWitnessKey, isSignedBy, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Signer } from '../../format/signature/signer.js';
-import { openLedgerSource } from '../../log/fs/source.js';
+import { openStoreSource } from '../../log/store/open-store.js';
 import { Ledger } from '../../log/writer/ledger.js';
 import type { CheckpointResult } from '../../log/writer/options.js';
 import { attestCheckpoint, type AttestResult } from '../../proof/witness/attest.js';
@@ -22,7 +22,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { principalId, repeatable, seconds } from '../options.js';
-import { NO_INDEX } from '../view.js';
+import { INDEX, NO_INDEX } from '../view.js';
 import { findSigner, notePathOf, writingOptions } from './ledger-key.js';
 
 interface CheckpointCommandOptions {
@@ -34,7 +34,7 @@ interface CheckpointCommandOptions {
   readonly witnessPolicy?: string;
   readonly witnessTimeout: number;
   readonly lockTimeout: number;
-  readonly index: boolean;
+  readonly index?: string | boolean;
 }
 
 export function addCheckpoint(program: Command, run: Run): void {
@@ -61,6 +61,7 @@ export function addCheckpoint(program: Command, run: Run): void {
     )
     .option('--witness-timeout <seconds>', 'how long to wait for each witness', seconds, 10)
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...INDEX)
     .option(...NO_INDEX)
     .action((path: string, options: CheckpointCommandOptions) =>
       run((context) => checkpoint(context, path, options)),
@@ -123,7 +124,7 @@ async function checkpoint(
       : await attestCheckpoint(withLedger, made, {
           urls,
           keys,
-          open: () => openLedgerSource(path),
+          open: () => openStoreSource(path),
           onAttested: (note, ledger) => ledger.publishNote(notePath, note),
           timeoutMs: options.witnessTimeout * 1000,
           signal,

@@ -19,7 +19,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 import { socketPathOf } from './serve.js';
 import { MAX_TOKENS_BYTES } from './serving.js';
 
@@ -48,6 +48,7 @@ export function addGate(program: Command, run: Run): void {
     .argument('<ledger>', 'the file or folder')
     .option('-f, --follow', 'go on, and show it again when it changes')
     .option('--trust <file>', 'verify with this trust policy')
+    .option(...INDEX)
     .option(...NO_INDEX)
     .addOption(textOrJson())
     .action((ledger: string, options: StatusOptions) => run((context) => status(context, ledger, options)));

@@ -22,13 +22,14 @@ import {
 } from '../../gate/hook/settings.js';
 import { WireDesk } from '../../gate/hook/wire-desk.js';
 import { kindOfPath, readSmallFile, removeFile, rewriteFile } from '../../log/fs/file-system.js';
+import { isStoreUrl } from '../../log/fs/place.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
 import { FLAGS, type HookChoice, type HookFlags, readHookFlags, USUAL } from '../hook-flags.js';
 import { readTrustPolicy } from '../input.js';
 import { viewOf } from '../view.js';
-import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { type DecidingChoice, decidingOptions, findSigner, isMissing, withDeciding } from './ledger-key.js';
 
 type RunChoice = HookFlags & DecidingChoice;
 
@@ -262,7 +263,7 @@ async function assertGranted(
 ): Promise<void> {
   const name = printable(ledger);
   const grant = `northroot grant ${name} --to ${principal} --tool '*' --cap calls=500 --expires 12h`;
-  if ((await kindOfPath(ledger)) === 'missing')
+  if (await isMissing(ledger))
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${name}`, {
       hint: `northroot init ${name} && ${grant}`,
     });
@@ -297,7 +298,7 @@ function commandOf({ name }: HookProfile, choice: RunChoice): string {
     const value = choice[member as keyof typeof paths | keyof typeof FLAGS];
     const usual = Object.hasOwn(USUAL, member) ? USUAL[member as keyof typeof USUAL] : undefined;
     if (value !== undefined && value !== usual)
-      words.push(flag, Object.hasOwn(paths, member) ? resolve(value) : value);
+      words.push(flag, Object.hasOwn(paths, member) && !isStoreUrl(value) ? resolve(value) : value);
   }
   for (const system of choice.honourImported ?? []) words.push('--honour-imported', system);
   return hookCommand(words);

@@ -47,7 +47,7 @@ import {
   writeReportFiles,
 } from '../report-output.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
-import { NO_INDEX } from '../view.js';
+import { INDEX, NO_INDEX } from '../view.js';
 import { assertOneSigning, KEY, LOCK_TIMEOUT, openOrCreate } from './ledger-key.js';
 
 interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<DocumentFormat> {}
@@ -61,7 +61,7 @@ interface ImportOptions extends ReadingOptions {
   readonly key?: string;
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
-  readonly index: boolean;
+  readonly index?: string | boolean;
 }
 
 /** How often another import may interfere before this one gives up. */
@@ -83,6 +83,7 @@ export function addImport(program: Command, run: Run): void {
     .option(...KEY)
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
     .option(...LOCK_TIMEOUT)
+    .option(...INDEX)
     .option(...NO_INDEX);
   addReading(command).action((files: string[], options: ImportOptions) =>
     run((context) => importFiles(context, files, options)),

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { defined } from '../../base/defined.js';
 import type { KernelTools, KernelToolsOptions } from '../../gate/kernel/kernel-tool.js';
+import { isStoreUrl } from '../../log/fs/place.js';
 import { findProgram } from '../../log/fs/program.js';
 import { contentsPath } from '../../log/contents/content-folder.js';
 import { usageError } from '../command-error.js';
@@ -74,7 +75,13 @@ export function findKernelOption(choice: KernelChoice): string | undefined {
 
 /** What of a ledger, and which further files, an agent is to have no part in. @param secrets - Such as keys */
 export function keptOut(ledger: string, secrets: readonly (string | undefined)[]): string[] {
-  const paths = [ledger, contentsPath(ledger), keyPathOf(ledger), keyNamed(undefined), ...secrets];
+  const paths = [
+    isStoreUrl(ledger) ? undefined : ledger,
+    contentsPath(ledger),
+    keyPathOf(ledger),
+    keyNamed(undefined),
+    ...secrets,
+  ];
   return paths.filter((each) => each !== undefined);
 }
 

@@ -2,12 +2,16 @@
 
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
+import { isStoreUrl } from '../../log/fs/place.js';
 import { maintainIndex } from '../../log/read/maintain-index.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { describeNotice } from './notices.js';
 
 interface IndexOptions {
+  readonly index?: string;
   readonly check?: boolean;
   readonly rebuild?: boolean;
   readonly trust?: string;
@@ -21,6 +25,7 @@ export function addIndex(program: Command, run: Run): void {
       'Creates or updates the index beside a ledger (LEDGER.index/), and prints its size. The index is a cache: it may be deleted at any time, and verify never uses it. With --check, verifies the ledger again and exits with 1 if the index differs.',
     )
     .argument('<ledger>', 'the file or folder')
+    .option('--index <dir>', 'its folder (default: LEDGER.index; a database needs one)')
     .option('--check', 'compare every entry with the ledger')
     .option('--rebuild', 'delete the existing index first')
     .option('--trust <file>', 'the index of decisions under this trust policy')
@@ -28,8 +33,11 @@ export function addIndex(program: Command, run: Run): void {
 }
 
 async function index(context: Context, ledger: string, options: IndexOptions): Promise<ExitStatus> {
+  if (isStoreUrl(ledger) && options.index === undefined)
+    throw usageError('the index of a database needs --index', 'name a folder of this machine');
   const { terminal, signal } = context;
   const { path, records, end, bytes, differences, differencesTotal } = await maintainIndex(ledger, {
+    ...defined({ folder: options.index }),
     check: options.check,
     rebuild: options.rebuild,
     trust: await readTrustPolicy(options.trust),

@@ -16,9 +16,11 @@ import {
   isSameFile,
   isWritableFolder,
   kindOfPath,
+  nodeFileSystem,
   removeFile,
   writeNewFile,
 } from '../../log/fs/file-system.js';
+import { besidePath, isStoreUrl, stateFolder } from '../../log/fs/place.js';
 import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
 import { isEmptyLedger } from '../../log/writer/genesis.js';
@@ -27,17 +29,17 @@ import type { Context } from '../context.js';
 import { readSigner } from '../input.js';
 import { repeatable, seconds } from '../options.js';
 import type { Terminal } from '../terminal.js';
-import { type IndexChoice, NO_INDEX } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX } from '../view.js';
 import { describeNotice } from './notices.js';
 
 /** Where a ledger's own key is kept: beside it, out of a folder of segments. */
 export function keyPathOf(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.key`;
+  return besidePath(ledger, '.key');
 }
 
 /** Where the note of a ledger's last checkpoint is published: beside it, out of a folder of segments. */
 export function notePathOf(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.checkpoint`;
+  return besidePath(ledger, '.checkpoint');
 }
 
 /** `--key`, of commands that sign. */
@@ -71,6 +73,7 @@ export function withSigning(command: Command): Command {
       'where to keep the last acknowledged position, to detect a rollback: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
     )
     .option('--no-position', 'keep no position: a rollback of the ledger is not detected')
+    .option(...INDEX)
     .option(...NO_INDEX);
 }
 
@@ -99,8 +102,33 @@ export async function decidingOptions(
   signer: Signer | undefined,
   choice: SigningChoice,
 ): Promise<ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'>> {
-  const position = choice.position ?? (await positionBesideKey(path, choice.key)) ?? true;
+  const position =
+    choice.position ?? (await positionBesideKey(path, choice.key)) ?? (await positionOf(terminal, path));
   return { ...writingOptions(terminal, signer, choice), position };
+}
+
+/** Where the position of a ledger is kept by default. */
+async function positionOf(terminal: Terminal, ledger: string): Promise<string | boolean> {
+  if (!isStoreUrl(ledger)) return true;
+  try {
+    await makeStateFolder(ledger);
+    return besidePath(ledger, '.position');
+  } catch (error) {
+    terminal.say(
+      `warning: no position is kept, so that a rollback is not detected: ${printable(error instanceof Error ? error.message : String(error))}`,
+    );
+    return false;
+  }
+}
+
+/** Makes the folder of what belongs to a ledger in a database, for this user only. @throws NorthrootError as the file system does */
+async function makeStateFolder(ledger: string): Promise<void> {
+  if (isStoreUrl(ledger)) await nodeFileSystem.makeFolder(stateFolder(), 0o700);
+}
+
+/** Whether a place has no ledger. @throws NorthrootError as the file system or the database does */
+export async function isMissing(ledger: string): Promise<boolean> {
+  return isStoreUrl(ledger) ? isEmptyLedger(ledger) : (await kindOfPath(ledger)) === 'missing';
 }
 
 /** The folder of a key other than the ledger's own: restoring a backup of the ledger does not roll it back. Undefined if not writable. */
@@ -162,7 +190,7 @@ export function writingOptions(
 ): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer' | 'index'> {
   return {
     lockTimeoutMs: lockTimeout * 1000,
-    index,
+    ...defined({ index }),
     onNotice: (notice) => terminal.say(describeNotice(notice)),
     ...defined({ signer }),
   };
@@ -247,6 +275,7 @@ export async function openWithNewKey(
 ): Promise<{ ledger: Ledger; signer: Signer }> {
   const key = generatePrivateKey();
   const keyPath = keyPathOf(path);
+  await makeStateFolder(path);
   try {
     await writeNewFile(keyPath, Buffer.from(formatPrivateKey(key, 'pem')), 0o600);
   } catch (error) {
@@ -264,7 +293,7 @@ export async function openWithNewKey(
     return { ledger, signer };
   } catch (error) {
     // If the path exists now, another process may be making the ledger with this key.
-    if ((await kindOfPath(path)) === 'missing') {
+    if (await isMissing(path).catch(() => false)) {
       await removeFile(keyPath).catch(() => undefined);
     }
     throw error;

@@ -14,7 +14,7 @@ import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { assertPatterns, assertSpan, pastInstant, SINCE, wholeNumber } from '../options.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface LogOptions extends IndexChoice {
   readonly type?: string;
@@ -57,6 +57,7 @@ export function addLog(program: Command, run: Run): void {
         .choices(['text', 'ndjson'])
         .default('text'),
     )
+    .option(...INDEX)
     .option(...NO_INDEX)
     .action((ledger: string, options: LogOptions) => run((context) => log(context, ledger, options)));
 }

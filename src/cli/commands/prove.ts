@@ -9,7 +9,7 @@ import { proveConsistency, proveRecord, proveRecordByReceipt } from '../../proof
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, STDIN } from '../input.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface ProveOptions extends IndexChoice {
   readonly checkpoint?: string;
@@ -42,6 +42,7 @@ export function addProve(program: Command, run: Run): void {
         .default('tlog-proof'),
     )
     .option('--key <file>', "for --format cose: the log's private key, ed25519 or p256")
+    .option(...INDEX)
     .option(...NO_INDEX)
     .action((ledger: string, event: string | undefined, options: ProveOptions) =>
       run((context) => prove(context, ledger, event, options)),

@@ -9,6 +9,7 @@ import { Gate } from '../../gate/gate.js';
 import type { ToolBridge } from '../../hosts/apm2/live/launch-profile.js';
 import type { EpisodeResult } from '../../hosts/apm2/live/run-agent.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
+import { besidePath } from '../../log/fs/place.js';
 import { listFiles } from '../../log/fs/plain-file.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -107,7 +108,7 @@ async function runOne(
   const task = await readTask(options.task);
   const read = profile === undefined ? undefined : readLaunchProfile(profile);
   const launch = read !== undefined && 'launch' in read ? read.launch : undefined;
-  const folder = resolve(options.folder ?? `${path.replace(/\/+$/, '')}.episodes`);
+  const folder = resolve(options.folder ?? besidePath(path, '.episodes'));
   const secrets = [folder, options.key];
   const limits = limitsOf(launch?.bridge);
   const tools = await openKernel({ ...limits, ...defined({ ...options }) }, path, secrets);
@@ -182,7 +183,7 @@ const NAMED_HASH = /^(?:blake3|sha-256):/;
 async function findProfile(
   ledger: string,
   wanted: string,
-  folder = `${ledger.replace(/\/+$/, '')}.profiles`,
+  folder = besidePath(ledger, '.profiles'),
 ): Promise<Uint8Array | undefined> {
   const { MAX_PROFILE_BYTES, namesOfProfile } = await import('../../hosts/apm2/live/launch-profile.js');
   const [, alg, hash] = HASH.exec(wanted) ?? [];

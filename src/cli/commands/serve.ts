@@ -15,6 +15,7 @@ import { serveGate } from '../../gate/service/serve-gate.js';
 import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
 import { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
+import { besidePath, isStoreUrl } from '../../log/fs/place.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import { readSigner, readTrustPolicy } from '../input.js';
@@ -46,7 +47,7 @@ interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingCho
 
 /** Where a service of a ledger listens: beside it, out of a folder of segments. */
 export function socketPathOf(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.sock`;
+  return besidePath(ledger, '.sock');
 }
 
 const MAX_OPENAPI_BYTES = 1024 * 1024;
@@ -188,11 +189,13 @@ async function closeServed({ gate, approvers }: Served): Promise<void> {
   await gate.close();
 }
 
-/** Ledgers by the name that stands in paths: of the file or folder, without `.jsonl`. */
+/** Ledgers by the name that stands in paths: of the file or folder, without `.jsonl`; or in the database. */
 function nameLedgers(paths: readonly string[]): ReadonlyMap<string, string> {
   const named = new Map<string, string>();
   for (const path of paths) {
-    const name = basename(path).replace(/\.jsonl$/, '');
+    const name = isStoreUrl(path)
+      ? path.slice(path.indexOf('#') + 1)
+      : basename(path).replace(/\.jsonl$/, '');
     const other = named.get(name);
     if (other !== undefined)
       throw usageError(

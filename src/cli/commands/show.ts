@@ -14,7 +14,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { repeatable } from '../options.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
 
@@ -45,6 +45,7 @@ export function addShow(program: Command, run: Run): void {
       repeatable('--key <file>', "with dsse: a signer's public key that the ledger does not declare"),
     )
     .option('--trust <file>', 'with dsse: a trust policy with such keys')
+    .option(...INDEX)
     .option(...NO_INDEX)
     .action((ledger: string, record: string, options: ShowOptions) =>
       run((context) => show(context, ledger, record, options)),

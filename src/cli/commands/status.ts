@@ -8,7 +8,7 @@ import { readAnchors, readTrustPolicy } from '../input.js';
 import { safeSink } from '../json-text.js';
 import { repeatable, textOrJson } from '../options.js';
 import { commandGuide } from '../remedies.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface StatusOptions extends IndexChoice {
   readonly trust?: string;
@@ -26,6 +26,7 @@ export function addStatus(program: Command, run: Run): void {
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--trust <file>', 'verify with this trust policy')
     .addOption(repeatable('--checkpoint <file>', 'a checkpoint that you hold; the whole ledger is read'))
+    .option(...INDEX)
     .option(...NO_INDEX)
     .addOption(textOrJson())
     .action((ledger: string, options: StatusOptions) => run((context) => status(context, ledger, options)));

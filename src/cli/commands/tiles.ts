@@ -6,9 +6,9 @@ import { defined } from '../../base/defined.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
-import { openLedgerSource } from '../../log/fs/source.js';
 import type { ObjectSink } from '../../log/object/object-sink.js';
 import { openS3Sink, type S3SinkOptions } from '../../log/object/s3-sink.js';
+import { openStoreSource } from '../../log/store/open-store.js';
 import { type FileCount, writeTiles } from '../../log/tile/tile-writer.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -68,7 +68,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
   const target = targetOf(options);
   const note =
     options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
-  const written = await writeTiles(() => openLedgerSource(ledger), target, {
+  const written = await writeTiles(() => openStoreSource(ledger), target, {
     ...defined({ note, recheck: options.recheck }),
     signal,
     onProgress: (bytes, size) => terminal.progress(bytes, size),

@@ -8,7 +8,7 @@ import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { textOrJson } from '../options.js';
 import { commandGuide } from '../remedies.js';
-import { type IndexChoice, NO_INDEX, viewOf } from '../view.js';
+import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface WhyOptions extends IndexChoice {
   readonly trust?: string;
@@ -27,6 +27,7 @@ export function addWhy(program: Command, run: Run): void {
     .argument('<ledger>', 'the file or folder')
     .argument('<event>', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
     .option('--trust <file>', 'verify with this trust policy')
+    .option(...INDEX)
     .option(...NO_INDEX)
     .addOption(textOrJson())
     .action((ledger: string, event: string, options: WhyOptions) =>

@@ -38,13 +38,12 @@ import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
 import { type SignerTally, startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
-import type { FileSystem } from '../fs/file-system.js';
 import type { FileNames } from './codec.js';
 import { DamagedEntry, type EntryChange, type EntryStore, IndexFault } from './entry-store.js';
 import { IndexedActions } from './indexed-actions.js';
 import { IndexedEvents } from './indexed-events.js';
 import { RecordEntries } from './record-entries.js';
-import { RecordReader } from './record-reader.js';
+import { type LineReader, RecordReader } from './record-reader.js';
 import {
   CountedTable,
   Entries,
@@ -313,9 +312,9 @@ export class IndexedState {
     return RANKS.map((rank) => this.#first.get(rank)).filter((finding) => finding !== undefined);
   }
 
-  /** The written records. The caller MUST close the reader. */
-  records(fileSystem: FileSystem): RecordReader {
-    return new RecordReader(this.#entries, this.state, fileSystem);
+  /** The written records, whose lines are read from the store. */
+  records(lines: LineReader): RecordReader {
+    return new RecordReader(this.#entries, this.state, lines);
   }
 
   /** Loads open actions, waiting links, approvals, revocations and signers. */

@@ -1,8 +1,9 @@
 /**
- * The index of a ledger, `LEDGER.index/`: a cache that `verify` never reads. It is first compared with the ledger: its last line's place
- * and hash, and its tree's root. A mismatch rebuilds it. Its folder MUST NOT be writable by other users.
+ * The index of a ledger, `LEDGER.index/` or a named folder: a cache that `verify` never reads. It is first compared with the ledger: its
+ * last line's place and hash, and its tree's root. A mismatch rebuilds it. Its folder MUST NOT be writable by other users.
  */
 
+import { dirname, resolve } from 'node:path';
 import { BlockSteps } from '#fast/step';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
@@ -12,6 +13,7 @@ import { defaultBackend } from '../../format/signature/default-backend.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../format/tree/compact-range.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
+import { besidePath } from '../fs/place.js';
 import { isOwnFolder } from '../fs/plain-file.js';
 import { isTailSound, noteStored, positionOf } from '../store/position.js';
 import type { LedgerStore } from '../store/ledger-store.js';
@@ -39,6 +41,8 @@ export interface IndexNotice {
 }
 
 export interface IndexOptions {
+  /** Its folder. Default: beside the ledger. */
+  readonly folder?: string | undefined;
   /** Creates a missing index. Default true. */
   readonly create?: boolean;
   /** How long to wait for another process, in milliseconds. Default 5,000. */
@@ -92,7 +96,7 @@ export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infi
 }
 
 export function indexPath(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.index`;
+  return besidePath(ledger, '.index');
 }
 
 /** An entry store that can be closed and reopened. */
@@ -135,9 +139,16 @@ interface View {
   head: string | undefined;
 }
 
+/** The folder that an option `index` names. */
+export function indexFolder(index: string | boolean | undefined): string | undefined {
+  return typeof index === 'string' ? index : undefined;
+}
+
 /** An open index. LevelDB admits one process at a time: close it after use, and reopen it. */
 export class LedgerIndex {
+  /** The ledger's. */
   readonly path: string;
+  readonly #folder: string;
   readonly #names: FileNames;
   readonly #options: IndexOptions;
   readonly #entries = new OpenEntries();
@@ -147,12 +158,14 @@ export class LedgerIndex {
 
   private constructor(path: string, options: IndexOptions) {
     this.path = path;
+    this.#folder = options.folder ?? indexPath(path);
     this.#options = options;
     this.#names = namesOf(path);
   }
 
   /**
    * Opens the index of a ledger.
+   * @param path - The name of its store
    * @returns undefined if there is none and `create` is false, if it cannot be used or rebuilt (a read-only folder), and if other processes
    *   keep it open. Callers MUST work without it.
    */
@@ -167,10 +180,10 @@ export class LedgerIndex {
    */
   async reopen(waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS): Promise<boolean> {
     const { create = true, fileSystem = nodeFileSystem, onNotice } = this.#options;
-    const folder = indexPath(this.path);
+    const folder = this.#folder;
     const isThere = (await fileSystem.kindOf(folder)) !== 'missing';
     if (!isThere && !create) return false;
-    if (isThere && !(await isOwnFolder(folder, this.path))) return false;
+    if (isThere && !(await this.#isUsable(fileSystem))) return false;
     try {
       this.#entries.current = await openLevelEntries(folder, waitMs);
       for (const [name, { head }] of this.#views)
@@ -231,7 +244,7 @@ export class LedgerIndex {
 
   /** Clears the index; call when an entry turns out to be wrong. */
   async rebuild(reason: string): Promise<void> {
-    const folder = indexPath(this.path);
+    const folder = this.#folder;
     this.#views.clear();
     await this.#entries.close();
     this.#entries.current = await remake(folder, DEFAULT_WAIT_MS);
@@ -281,6 +294,14 @@ export class LedgerIndex {
 
   async close(): Promise<void> {
     await this.#entries.close();
+  }
+
+  /** Whether the folder is one's own; and an index, unless it is empty: to rebuild it removes files. */
+  async #isUsable(fileSystem: FileSystem): Promise<boolean> {
+    if (this.#options.folder === undefined) return isOwnFolder(this.#folder, this.path);
+    if (!(await isOwnFolder(this.#folder, dirname(resolve(this.#folder))))) return false;
+    const names = await fileSystem.list(this.#folder);
+    return names.length === 0 || names.includes('CURRENT') || names.includes('LOCK');
   }
 
   #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {

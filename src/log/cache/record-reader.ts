@@ -19,9 +19,9 @@ import { resolveWaiting } from '../../rules/verify/authorizations.js';
 import { actOf, contextOf } from '../../rules/verify/line-findings.js';
 import type { EventVerdict, SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
 import { ambiguous, type ReadRecord } from '../read/read-records.js';
+import type { LedgerStore } from '../store/ledger-store.js';
 import { tryDecodeRational } from './codec.js';
 import { IndexFault, IndexGap } from './entry-store.js';
 import {
@@ -69,20 +69,23 @@ interface NamingRecords {
 const MAX_MATCHES = 256;
 
 const HASH_LENGTH = 43;
-const NEWLINE = 0x0a;
+/** Errors that mean that the store is not the one that was indexed. Others say nothing about the index. */
+const MISFIT = new Set(['FILE_NOT_FOUND', 'FILE_CHANGED', 'LEDGER_CONFLICT', 'NOT_A_LEDGER']);
+
+/** What lines are read from. */
+export type LineReader = Pick<LedgerStore, 'readLine'>;
 
 /** Reads records by index; see the head of this file. */
 export class RecordReader {
   readonly #entries: Entries;
   readonly #state: VerifyState;
-  readonly #fileSystem: FileSystem;
-  #file: OpenFile | undefined;
+  readonly #lines: LineReader;
   readonly #hashes = new Map<string, string[]>();
 
-  constructor(entries: Entries, state: VerifyState, fileSystem: FileSystem) {
+  constructor(entries: Entries, state: VerifyState, lines: LineReader) {
     this.#entries = entries;
     this.#state = state;
-    this.#fileSystem = fileSystem;
+    this.#lines = lines;
   }
 
   /** Records, readable or not. */
@@ -187,12 +190,6 @@ export class RecordReader {
     return roots.reduceRight((right, left) => nodeHash(left, right));
   }
 
-  async close(): Promise<void> {
-    const file = this.#file;
-    this.#file = undefined;
-    await file?.close();
-  }
-
   /** The root of a full subtree; `width` is a power of 2. */
   #subtree(start: number, width: number): string {
     if (width === 1) return fromBase64url(this.#form(start).h);
@@ -244,7 +241,7 @@ export class RecordReader {
     const form = this.#form(ordinal);
     const { file, l: line = ordinal + 1 } = form;
     if (form.b > MAX_LINE_BYTES) return undefined;
-    const bytes = await this.#readLine(form);
+    const bytes = await this.#readLine(ordinal, form);
     if (hashToBase64url(leafHash(bytes)) !== form.h)
       throw new IndexFault(`record ${ordinal} is not what was verified`);
     const examined = examineLine(bytes, this.#state.layout);
@@ -255,28 +252,16 @@ export class RecordReader {
     return { record: { ...place, event, signatures, bytes, verdict: undefined }, form, examined };
   }
 
-  /** The line, checked to lie between newlines. */
-  async #readLine({ file, o: offset, b: length }: RecordForm): Promise<Uint8Array> {
-    const start = Math.max(0, offset - 1);
-    const buffer = new Uint8Array(offset - start + length + 1);
-    try {
-      if (this.#file?.path !== file) {
-        await this.close();
-        this.#file = await this.#fileSystem.open(file, 'read');
-      }
-      let read = 0;
-      while (read < buffer.length) {
-        const count = await this.#file.read(buffer.subarray(read), start + read);
-        if (count === 0) throw new IndexFault('the ledger is shorter than its index');
-        read += count;
-      }
-    } catch (cause) {
-      if (cause instanceof NorthrootError) throw new IndexFault('the ledger is not where it was', { cause });
-      throw cause;
-    }
-    if ((offset > 0 && buffer[0] !== NEWLINE) || buffer.at(-1) !== NEWLINE)
-      throw new IndexFault('lines are not where they were');
-    return buffer.subarray(offset - start, -1);
+  async #readLine(ordinal: number, { file, l: line = ordinal + 1, o, b }: RecordForm): Promise<Uint8Array> {
+    // Lines that are no records have no ordinals here; in a store of one file, the line's number counts them.
+    const isOnly = this.#entries.names.toIndex(file) === '';
+    const place = { ordinal: isOnly ? line - 1 : ordinal, file, byteOffset: o, byteLength: b };
+    const bytes = await this.#lines.readLine(place).catch((cause: unknown) => {
+      const isMisfit = cause instanceof NorthrootError && MISFIT.has(cause.code);
+      throw isMisfit ? new IndexFault('the ledger is not where it was', { cause }) : cause;
+    });
+    if (bytes === undefined) throw new IndexFault('lines are not where they were');
+    return bytes;
   }
 
   /** Updates a finding on a link whose event has come since. */

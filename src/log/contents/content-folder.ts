@@ -17,6 +17,7 @@ import {
   sha256Digest,
 } from '../../base/value/digest.js';
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
+import { besidePath } from '../fs/place.js';
 import { listFolder } from '../fs/plain-file.js';
 import {
   ContentStore,
@@ -39,7 +40,7 @@ export interface ContentOptions {
 
 /** The folder of a ledger's contents: beside it, out of a folder of segments. */
 export function contentsPath(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.contents`;
+  return besidePath(ledger, '.contents');
 }
 
 /** The file of a content beside a ledger, there or not; undefined for a digest that is not of SHA-256. */

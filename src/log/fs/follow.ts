@@ -10,6 +10,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, checkString } from '../../base/options.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
+import { followStore, isStoreUrl } from '../store/open-store.js';
 import { orIoError, toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile } from './scratch-file.js';
@@ -33,7 +34,7 @@ const NEWLINE = 0x0a;
 const HEAD_BYTES = 4096;
 
 /**
- * Follows a ledger file or folder of segments.
+ * Follows a ledger file or folder of segments, or a ledger at the URL of a database.
  * @throws NorthrootError when it cannot be opened (`FILE_NOT_FOUND`, `NOT_A_LEDGER`, …); while reading, `FILE_CHANGED` when it was
  *   truncated or replaced; TypeError, RangeError for a bad option
  */
@@ -47,6 +48,7 @@ export async function followLedger(path: string, options: FollowOptions): Promis
   });
   const { pollMs = POLL_MS } = options;
   if (!(pollMs > 0)) throw new RangeError('pollMs must be more than 0');
+  if (isStoreUrl(path)) return followStore(path, options);
   const status = await orIoError(stat(path), path);
   if (status.isDirectory()) await assertUnmixed(path);
   // Opening a pipe that nobody writes to would block a thread forever.

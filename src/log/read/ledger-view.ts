@@ -14,22 +14,29 @@ import { endVerification } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { IndexedState } from '../cache/indexed-state.js';
-import { type IndexNotice, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
+import { indexFolder, type IndexNotice, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { nodeFileSystem } from '../fs/file-system.js';
-import { FileStore } from '../store/file-store.js';
+import { isStoreUrl, placeName } from '../fs/place.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { openStore } from '../store/open-store.js';
 import { openLedger } from '../tile/tile-tree.js';
 import { findRecord, readDeclaredKeys, type ReadRecord, replayTo } from './read-records.js';
 import { type EventHistory, explainEvent, explainIndexedEvent } from './event-history.js';
 import { type LedgerStatus, type LedgerStatusOptions, readLedgerStatus, toLedgerStatus } from './status.js';
 
 export interface ViewOptions {
-  /** Use the index of a large ledger. Default true. */
-  readonly index?: boolean | undefined;
+  /**
+   * The folder of the ledger's index, a copy that this machine keeps. true: beside a large ledger in files, else none; false: none.
+   * Default true.
+   */
+  readonly index?: string | boolean | undefined;
   /** Default: none; the keys that the ledger declares count. */
   readonly trust?: TrustPolicy | undefined;
   /** Opens the ledger, if not by its path. */
   readonly open?: OpenLedger | undefined;
+  /** Opens its store, if not by its path, for an index in a named folder. It is closed after each use. */
+  readonly openStore?: (() => Promise<LedgerStore>) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called when an index is rebuilt. */
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
@@ -63,13 +70,17 @@ const CERTAIN = new Set(['RECORD_AMBIGUOUS', 'USAGE']);
 
 /** A ledger to query; see the head of this file. Nothing stays open between calls. */
 export class LedgerView {
+  /** The path; of a URL its name, without password and options. */
   readonly path: string;
   readonly #options: ViewOptions;
   readonly #open: OpenLedger;
 
-  /** @param path - A file or folder */
+  /**
+   * @param path - A file or folder, or the URL of a database
+   * @throws NorthrootError `STORE_URL_INVALID`
+   */
   constructor(path: string, options: ViewOptions = {}) {
-    this.path = path;
+    this.path = placeName(path);
     this.#options = options;
     this.#open = options.open ?? (() => openLedger(path));
   }
@@ -218,31 +229,37 @@ export class LedgerView {
     return ofLedger();
   }
 
+  /** The store whose lines the index has; undefined where there is to be no index. */
+  async #openIndexed(folder: string | undefined): Promise<LedgerStore | undefined> {
+    const { index = true, openStore: open } = this.#options;
+    if (index === false) return undefined;
+    if (open !== undefined) return folder === undefined ? undefined : open();
+    if (isStoreUrl(this.path)) return folder === undefined ? undefined : openStore(this.path);
+    const path = await namedLikeSource(this.path);
+    const hasIndex = path !== undefined && (folder !== undefined || (await isIndexed(path)));
+    return hasIndex ? openStore(path) : undefined;
+  }
+
   /** Undefined without an index, or with a damaged one. */
   async #askIndex<T>(
     making: Making,
     ofIndex: (asked: Asked) => Promise<T>,
     onProgress: ((bytes: number, size: number | undefined) => void) | undefined,
   ): Promise<{ readonly value: T } | undefined> {
-    const { index: isUsed = true, trust, signal, onNotice } = this.#options;
-    const path = await namedLikeSource(this.path);
-    if (!isUsed || path === undefined || !(await isIndexed(path))) return undefined;
-    const store = await FileStore.open(path);
+    const { trust, signal, onNotice } = this.#options;
+    const folder = indexFolder(this.#options.index);
+    const store = await this.#openIndexed(folder);
+    if (store === undefined) return undefined;
     let index: LedgerIndex | undefined;
     try {
-      index = await LedgerIndex.open(path, { create: making === 'make', onNotice });
+      index = await LedgerIndex.open(store.name, { folder, create: making === 'make', onNotice });
       if (index === undefined) return undefined;
       const view = await index.view(store, trust, signal);
       const { isTorn } = await index.catchUp(view, store, {
         signal,
         onProgress: (bytes) => onProgress?.(bytes, undefined),
       });
-      const records = view.records(nodeFileSystem);
-      try {
-        return { value: await ofIndex({ view, records, isTorn }) };
-      } finally {
-        await records.close();
-      }
+      return { value: await ofIndex({ view, records: view.records(store), isTorn }) };
     } catch (error) {
       if (!(error instanceof IndexFault)) throw error;
       await index?.rebuild(error.message);

@@ -6,9 +6,11 @@ import { compareEntries } from '../cache/compare-entries.js';
 import { catchUpWith, type IndexNotice, indexPath, LedgerIndex, sizeOf } from '../cache/ledger-index.js';
 import { destroyLevelEntries, openLevelEntries } from '../cache/level-entries.js';
 import { nodeFileSystem } from '../fs/file-system.js';
-import { FileStore } from '../store/file-store.js';
+import { isStoreUrl, openStore } from '../store/open-store.js';
 
 export interface MaintainOptions {
+  /** Its folder. Default: beside a ledger in files; a database needs one. */
+  readonly folder?: string | undefined;
   /** Each policy has its own entries. */
   readonly trust?: TrustPolicy | undefined;
   /** Discard the existing index first. Default false. */
@@ -37,13 +39,17 @@ const MAX_DIFFERENCES = 100;
 
 /**
  * Creates or updates the index of a ledger.
- * @throws NorthrootError `INDEX_UNUSABLE` when it cannot be created, or is always in use; as {@link FileStore.open}; the signal's reason
+ * @param ledger - A file or folder, or the URL of a database
+ * @throws RangeError for a database without a folder
+ * @throws NorthrootError `INDEX_UNUSABLE` when it cannot be created, or is always in use; as `openStore`; the signal's reason
  */
 export async function maintainIndex(ledger: string, options: MaintainOptions = {}): Promise<MaintainedIndex> {
   const { trust, rebuild = false, check = false, signal, onProgress, onNotice } = options;
-  const folder = indexPath(ledger);
-  const store = await FileStore.open(ledger);
-  const index = await LedgerIndex.open(ledger, { onNotice });
+  if (isStoreUrl(ledger) && options.folder === undefined)
+    throw new RangeError('maintainIndex: expected the folder of the index of a database');
+  const store = await openStore(ledger);
+  const folder = options.folder ?? indexPath(ledger);
+  const index = await LedgerIndex.open(store.name, { folder: options.folder, onNotice });
   if (index === undefined) {
     await store.close();
     throw new NorthrootError('INDEX_UNUSABLE', `the index ${folder} can be neither used nor made`, {

@@ -15,7 +15,8 @@ import { leafHash } from '../../format/tree/compact-range.js';
 import type { LedgerSource, Segment, TileFaultCode } from '../../rules/source/ledger-source.js';
 import { type EntryKind, kindOfEntry, listFolder, type PlainFile, readPlainFile } from '../fs/plain-file.js';
 import { openScratchFile } from '../fs/scratch-file.js';
-import { assertUnmixed, openLedgerSource } from '../fs/source.js';
+import { assertUnmixed } from '../fs/source.js';
+import { isStoreUrl, openStoreSource } from '../store/open-store.js';
 import { joinPath } from '../store/segments.js';
 import { decodeBundle, type DecodedBundle, maxBundleBytes } from './entry-bundle.js';
 import { type HashTile, TileHasher } from './hash-tiles.js';
@@ -345,13 +346,13 @@ async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void, void> 
 }
 
 /**
- * Opens the ledger at a path: a file, a folder of segments (SPEC §4) or a tile tree (SPEC §6).
+ * Opens the ledger at a path: a file, a folder of segments (SPEC §4) or a tile tree (SPEC §6); or at the URL of a database.
  *
- * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (of a tile tree), …; while reading also
+ * @throws NorthrootError as `openStore` for a URL; `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (of a tile tree), …; while reading also
  *   `FILE_CHANGED`
  */
 export async function openLedger(path: string): Promise<LedgerSource> {
-  if (!(await isTileTree(path))) return openLedgerSource(path);
+  if (isStoreUrl(path) || !(await isTileTree(path))) return openStoreSource(path);
   await assertUnmixed(path);
   const tree = await openTileTree(path);
   return {

@@ -10,6 +10,7 @@ import { examineLine } from '../../format/record/examine-line.js';
 import type { GenesisEvent, Key, Predecessor } from '../../format/schema/generated/types.js';
 import { findKeyFault } from '../../rules/verify/genesis.js';
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
+import { isStoreUrl, openStore } from '../store/open-store.js';
 import { joinPath, segmentName } from '../store/segments.js';
 
 export interface GenesisOptions {
@@ -109,9 +110,11 @@ const MAX_START_BYTES = 65_536;
 /**
  * Whether a path has no more than a writer killed before acknowledging a genesis leaves: nothing, an empty file, a torn genesis, an empty
  * folder, or such a file as its only segment.
- * @throws NorthrootError as the file system does
+ * @param path - A path, or the URL of a database
+ * @throws NorthrootError as the file system or the database does
  */
 export async function isEmptyLedger(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+  if (isStoreUrl(path)) return isEmptyStore(path);
   switch (await fileSystem.kindOf(path)) {
     case 'missing':
       return true;
@@ -125,6 +128,24 @@ export async function isEmptyLedger(path: string, fileSystem: FileSystem = nodeF
     }
     case 'other':
       return false;
+  }
+}
+
+async function isEmptyStore(url: string): Promise<boolean> {
+  try {
+    const store = await openStore(url);
+    try {
+      for await (const stored of store.read()) {
+        if (stored.kind !== 'lines') continue;
+        if (stored.lines[Symbol.iterator]().next().done !== true) return false;
+      }
+      return true;
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (error instanceof NorthrootError && error.code === 'FILE_NOT_FOUND') return true;
+    throw error;
   }
 }
 

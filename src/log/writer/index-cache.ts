@@ -118,8 +118,10 @@ export class IndexCache implements StateCache {
     if (waitMs !== undefined && start - this.#busySince < RETRY_MS) return undefined;
     if (this.#index === undefined) {
       // A growing ledger has none at first.
-      const isLarge = isIndexed(this.#path, this.#options.fileSystem, bytes);
-      if (!(await isLarge.catch(() => false))) return undefined;
+      const { folder, fileSystem } = this.#options;
+      const isLarge =
+        folder !== undefined || (await isIndexed(this.#path, fileSystem, bytes).catch(() => false));
+      if (!isLarge) return undefined;
       this.#index = await LedgerIndex.open(this.#path, {
         ...this.#options,
         ...(waitMs === undefined ? {} : { waitMs }),

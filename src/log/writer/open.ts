@@ -1,12 +1,15 @@
 /** Opening a ledger under one write lock: read it, repair its tail, create a genesis if new. */
 
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { GenesisEvent } from '../../format/schema/generated/types.js';
+import { indexFolder } from '../cache/ledger-index.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
+import { openStore } from '../store/open-store.js';
 import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
@@ -32,8 +35,10 @@ import { Watchers } from './watch.js';
 
 function findCache(store: LedgerStore, { index = true, ...options }: OpeningOptions): StateCache {
   const { fileSystem, signal, onNotice } = options;
-  if (!index || !(store instanceof FileStore)) return memoryOnly;
-  return new IndexCache(store.name, store, { fileSystem, onNotice }, signal);
+  const folder = indexFolder(index);
+  // Only files have a place beside them.
+  if (index === false || (folder === undefined && !(store instanceof FileStore))) return memoryOnly;
+  return new IndexCache(store.name, store, { folder, fileSystem, onNotice }, signal);
 }
 
 interface ReadParts {
@@ -53,7 +58,7 @@ export interface OpenParts extends ReadParts {
 }
 
 /**
- * @param place - A path; or a store, which is closed on failure
+ * @param place - A path or the URL of a store; or a store, which is closed on failure
  * @param onCheckpoint - Called with each new checkpoint once it is on disk
  */
 export async function openParts(
@@ -63,12 +68,12 @@ export async function openParts(
 ): Promise<OpenParts> {
   // First, so that a bad option leaves no empty file.
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
-  const store = typeof place === 'string' ? await openFiles(place, options) : place;
+  const store = typeof place === 'string' ? await openPlace(place, options) : place;
   // Watchers are created after the first read.
   const watched: { by?: Watchers } = {};
   try {
     const cache = options.stateCache ?? findCache(store, options);
-    const parts = await openStore(store, options, cache, genesis, (record) => watched.by?.tell(record));
+    const parts = await openLines(store, options, cache, genesis, (record) => watched.by?.tell(record));
     const open = connect(parts, options, onCheckpoint);
     watched.by = open.watchers;
     return open;
@@ -122,15 +127,15 @@ export async function closeParts({
   await Promise.resolve(kept?.close()).finally(() => store.close());
 }
 
-function openFiles(path: string, { create, segmentBytes, fileSystem }: OpeningOptions): Promise<FileStore> {
-  return FileStore.open(path, {
-    create: create !== undefined,
-    ...(segmentBytes === undefined ? {} : { segmentBytes }),
-    ...(fileSystem === undefined ? {} : { fileSystem }),
-  });
+function openPlace(
+  place: string,
+  { create, segmentBytes, fileSystem, durability, signal }: OpeningOptions,
+): Promise<LedgerStore> {
+  const given = defined({ segmentBytes, fileSystem, requires: durability, signal });
+  return openStore(place, { create: create !== undefined, ...given });
 }
 
-async function openStore(
+async function openLines(
   store: LedgerStore,
   options: OpeningOptions,
   cache: StateCache,

@@ -9,7 +9,7 @@ import { assertSignsRecords, type Signer } from '../../format/signature/signer.j
 import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { IndexNotice } from '../cache/ledger-index.js';
 import type { FileSystem } from '../fs/file-system.js';
-import type { SavedTail } from '../store/ledger-store.js';
+import type { Durability, SavedTail } from '../store/ledger-store.js';
 import { assertSchedule, type CheckpointSchedule } from './checkpoint.js';
 import type { GenesisOptions } from './genesis.js';
 import type { StateCache } from './state-cache.js';
@@ -73,8 +73,13 @@ export interface OpeningOptions {
   /** Keys that sign checkpoint notes, Ed25519 or ML-DSA-44, each once; one of each makes a hybrid note. Default: `signer`. */
   readonly noteSigners?: readonly Signer[] | undefined;
   readonly onNotice?: ((notice: Notice) => void) | undefined;
-  /** Use the index of a large ledger. Default true. Without it, the ledger is read at opening, and its state kept in memory. */
-  readonly index?: boolean | undefined;
+  /**
+   * The folder of the ledger's index, a copy that this machine keeps. true: beside a large ledger in files, else none; false: none, so
+   * that the ledger is read at opening, and its state kept in memory. Default true.
+   */
+  readonly index?: string | boolean | undefined;
+  /** What acknowledged records MUST survive. Default: a crash of the machine that keeps them, `local`. */
+  readonly durability?: Durability | undefined;
   /** Keeps verification states between locks. Default: the index, or memory. */
   readonly stateCache?: StateCache | undefined;
   /** For tests. */
@@ -141,7 +146,8 @@ export const LEDGER_OPTIONS: OptionTypes<OpeningOptions & { onCheckpoint?: objec
   noteSigners: 'array',
   onCheckpoint: 'function',
   onNotice: 'function',
-  index: 'boolean',
+  index: ['string', 'boolean'],
+  durability: 'string',
   stateCache: 'object',
   fileSystem: 'object',
 };
@@ -151,6 +157,9 @@ export function assertLedgerOptions(options: OpeningOptions): void {
   checkOptions('Ledger.open', options, LEDGER_OPTIONS);
   const { segmentBytes = 1, signer, signingThreads = 0, checkpointEvery } = options;
   if (options.position === '') throw new RangeError('position must be a path, true or false');
+  if (options.index === '') throw new RangeError('index must be a folder, true or false');
+  if (![undefined, 'local', 'replicated'].includes(options.durability))
+    throw new RangeError('durability must be local or replicated');
   if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
   if (!(lockTimeoutOf(options) >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
   const linger = lingerOf(options);

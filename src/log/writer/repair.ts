@@ -1,6 +1,8 @@
 /** `northroot repair`: cuts off a torn tail, and never touches records. */
 
+import { NorthrootError } from '../../base/error.js';
 import type { FileSystem } from '../fs/file-system.js';
+import { isStoreUrl } from '../fs/place.js';
 import { FileStore } from '../store/file-store.js';
 import type { SavedTail } from '../store/ledger-store.js';
 import { isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
@@ -15,7 +17,7 @@ export interface Repair {
 /**
  * Repairs a ledger's end under the write lock.
  * @param options - `lockTimeoutMs`: default 10,000; `signal`: aborting ends the wait with its reason
- * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `NOT_A_LEDGER`, or as the file system does
+ * @throws NorthrootError `USAGE` for the URL of a database, `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `NOT_A_LEDGER`, or as the file system does
  */
 export async function repairLedger(
   path: string,
@@ -26,6 +28,7 @@ export async function repairLedger(
   } = {},
 ): Promise<Repair> {
   const { fileSystem, lockTimeoutMs = 10_000, signal } = options;
+  if (isStoreUrl(path)) throw new NorthrootError('USAGE', 'only files can end within a line, not databases');
   const store = await FileStore.open(path, fileSystem === undefined ? {} : { fileSystem });
   try {
     await store.acquire({ timeoutMs: lockTimeoutMs, signal });

@@ -8,7 +8,7 @@ import { toDigestText } from '../../../base/value/digest.js';
 import { keyOfCall } from '../../../gate/request-key.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import { APPROVAL_REQUIRED } from '../../../rules/verify/approvals.js';
-import { openLedgerSource } from '../../../log/fs/source.js';
+import { openStoreSource } from '../../../log/store/open-store.js';
 import { LedgerView } from '../../../log/read/ledger-view.js';
 import { readRecords } from '../../../log/read/read-records.js';
 import { type Decision, isDecision } from '../vocabulary.js';
@@ -251,7 +251,7 @@ export class Book {
     const { path } = this.ledger;
     const { signal } = this.#closing;
     const last = await new LedgerView(path, { signal }).listLast(MAX_READ_BACK);
-    const records = last ?? readRecords(await openLedgerSource(path), { signal });
+    const records = last ?? readRecords(await openStoreSource(path), { signal });
     for await (const { event, eventId } of records) this.#take(event, eventId);
   }
 

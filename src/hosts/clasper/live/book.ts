@@ -10,7 +10,7 @@ import { formatDigest, isDigest } from '../../../base/value/digest.js';
 import type { Quantity } from '../../../base/value/quantity.js';
 import type { AuthorizationEvent } from '../../../format/schema/generated/types.js';
 import type { Gate } from '../../../gate/gate.js';
-import { openLedgerSource } from '../../../log/fs/source.js';
+import { openStoreSource } from '../../../log/store/open-store.js';
 import { readRecords } from '../../../log/read/read-records.js';
 import { makeToolSet, type ToolSet } from '../../../rules/bounds/tool-set.js';
 import { STABLE_FORM } from '../../shared/forms/stable.js';
@@ -188,7 +188,7 @@ export class Book {
     this.#isBehind = false;
     // What is appended while the file is read is seen twice.
     void this.#follow();
-    const source = await openLedgerSource(this.#gate.ledger.path);
+    const source = await openStoreSource(this.#gate.ledger.path);
     for await (const { event, seq, eventId } of readRecords(source)) this.take(event, seq, eventId);
   }
 
