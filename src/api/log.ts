@@ -164,6 +164,7 @@ export {
 export { settleSlices, type SettledSlice, type SettleSlicesOptions } from '../log/fleet/settle.js';
 export {
   anchorLedger,
+  anchorToCheckpoint,
   readLedgerAnchors,
   verifyAnchoringParent,
   type AnchoringParent,

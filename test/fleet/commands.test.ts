@@ -2,7 +2,7 @@
 
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { FleetReport } from '../../src/format/schema/generated/types.js';
+import type { FleetReport, ReportJson } from '../../src/format/schema/generated/types.js';
 import { expectError, expectOk, parse, parseLines, Workshop } from '../cli/runner.js';
 
 const shop = new Workshop();
@@ -213,6 +213,33 @@ describe('settle, anchor and fleet verify', () => {
     ]);
     expect(shop.run(['fleet', 'verify', 'fleet', '--output', 'json=report.json']).status).toBe(1);
     expect(parse<FleetReport>(shop.read('report.json')).anchors).toMatchObject([{ relation: 'truncated' }]);
+  });
+
+  it('take a bundle for the parent, and say what it does not show', () => {
+    makeParent('p6');
+    expectOk(shop.run(init('c6', 'p6')));
+    expectOk(shop.run(['checkpoint', 'p6']));
+    const verify = (bundle: string): { report: ReportJson; status: number | null } => {
+      const run = shop.run(['verify', 'c6', '--parent', bundle, '--format', 'json']);
+      return { report: parse<ReportJson>(run.stdout), status: run.status };
+    };
+    const gapOf = ({ not_checked: list }: ReportJson): string | undefined =>
+      list.find(({ code }) => code === 'SLICES')?.message;
+    expectOk(shop.run(['export', 'p6', '--bundle', 'slice.nrb', '--event', '2', '--event', '3']));
+    const shown = verify('slice.nrb');
+    expect(shown.status).toBe(0);
+    expect(gapOf(shown.report)).toContain('only some records');
+    // The whole ledger in a bundle shows all that the ledger does.
+    expectOk(shop.run(['export', 'p6', '--bundle', 'whole.nrb']));
+    expect(gapOf(verify('whole.nrb').report)).toBeUndefined();
+    // One without the start shows no slice that was begun.
+    expectOk(shop.run(['export', 'p6', '--bundle', 'part.nrb', '--event', '2']));
+    const unbegun = verify('part.nrb');
+    expect([unbegun.status, unbegun.report.findings?.[0]?.code]).toEqual([1, 'SLICE_NOT_FOUND']);
+    const bytes = shop.bytes('slice.nrb');
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+    shop.write('broken.nrb', bytes);
+    expect(shop.run(['verify', 'c6', '--parent', 'broken.nrb']).status).not.toBe(0);
   });
 
   it('are refused for wrong input', () => {

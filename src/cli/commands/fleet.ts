@@ -56,7 +56,7 @@ async function verify(context: Context, path: string, options: FleetVerifyOption
   await writeReport(terminal, options, (format, paint) =>
     format === 'json' ? { json: report } : renderFleet(report, paint),
   );
-  return report.exit_status as ExitStatus;
+  return report.exit_status;
 }
 
 async function findLedgers(context: Context, path: string): Promise<string[]> {

@@ -10,7 +10,7 @@ import type { BundleResult, TrustPolicy } from '../../format/schema/generated/ty
 import {
   AnchorList,
   type AnchoringParent,
-  toCheckpoint,
+  anchorToCheckpoint,
   verifyAnchoringParent,
 } from '../../log/fleet/anchor.js';
 import { readHead } from '../../log/fleet/list-fleet.js';
@@ -419,7 +419,7 @@ async function readParents(
       throw usageError(`--parent ${printable(path)}: expected each ledger once`);
     parents.push(verified.parent);
     const anchor = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
-    if (anchor !== undefined) anchors.push(toCheckpoint(anchor, path));
+    if (anchor !== undefined) anchors.push(anchorToCheckpoint(anchor, path));
   }
   return { parents, anchors };
 }

@@ -231,6 +231,6 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
 }
 
 /** An anchor as a checkpoint that the user holds, for a verification of the child. @param parent - The parent's name */
-export function toCheckpoint({ note, seq }: RecordedAnchor, parent: string): Anchor {
+export function anchorToCheckpoint({ note, seq }: RecordedAnchor, parent: string): Anchor {
   return { name: `${parent} (anchor, seq ${seq})`, note: encodeUtf8(note) };
 }

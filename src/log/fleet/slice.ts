@@ -129,7 +129,9 @@ export async function openSlice(parent: Ledger, options: OpenSliceOptions): Prom
   );
   if (decided.decision === 'deny') throw new DeniedError(SLICE_TOOL, decided);
   // Asked for again, it has begun.
-  if (decided.refusal !== undefined && !isBegun(decided.refusal)) throw decided.refusal;
+  const { refusal } = decided;
+  if (refusal !== undefined && !isBegun(refusal))
+    throw refusal instanceof Error ? refusal : new TypeError(String(refusal));
   const { eventId, seq, status } = decided.recorded;
   const slice = await parent.inspect((_, state) => readSlice(state, parent.genesisId, eventId, childId), {
     signal,

@@ -29,7 +29,7 @@ import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
 import type { ParentLedger, Parents } from '../../rules/verify/parents.js';
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
 import { openLedger } from '../tile/tile-tree.js';
-import { ANCHOR_TYPE, readLedgerAnchors, type RecordedAnchor, toCheckpoint } from './anchor.js';
+import { ANCHOR_TYPE, readLedgerAnchors, type RecordedAnchor, anchorToCheckpoint } from './anchor.js';
 import {
   type FleetPart,
   joinSlices,
@@ -214,7 +214,7 @@ class Fleet {
     const anchors = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
     for (const [childId, anchor] of anchors) {
       const child = this.#byId.get(childId);
-      const seen = { anchor, by: member, held: toCheckpoint(anchor, member.path) };
+      const seen = { anchor, by: member, held: anchorToCheckpoint(anchor, member.path) };
       if (child === undefined) this.#missingAnchors.push(seen);
       else {
         child.anchored.push(seen);
