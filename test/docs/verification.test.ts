@@ -176,6 +176,10 @@ describe('the lists and tables', () => {
     ];
     const taken = grant({}, undefined, { source: { system: 'example', id: '1' } });
     reports.push(await verify(unsigned(taken, execution(taken, 1))));
+    const slice = { ledger_id: DIGEST, event_id: DIGEST };
+    const { authorization, ...spending } = grant({}) as unknown as { readonly authorization: object };
+    const spent = event('authorization', { ...spending, authorization: { ...authorization, slice } });
+    reports.push(await verify(unsigned(spent)));
     const whole = unsigned(note(1));
     const segment = {
       file: 'part',
