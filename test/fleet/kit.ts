@@ -16,7 +16,7 @@ import { draftGrant } from '../../src/log/policy/draft-grant.js';
 import { draftExecution } from '../../src/log/policy/record.js';
 import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 
-export const signer = createSigner(generatePrivateKey());
+const signer = createSigner(generatePrivateKey());
 export const AGENT = 'agent:a1';
 
 export function makeFolder(): string {
