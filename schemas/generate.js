@@ -41,6 +41,7 @@ const documents = readdirSync(SOURCE)
 const WRITTEN_ONLY = [
   'activity-report',
   'bundle-result',
+  'fleet-report',
   'import-report',
   'reconcile-report',
   'simulation-report',

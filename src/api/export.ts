@@ -30,7 +30,12 @@ export {
 } from '../proof/bundle/bundle-file.js';
 export { attachContents, listNamedDigests } from '../proof/bundle/disclose.js';
 export { exportBundle, type BundleExport, type BundleOptions } from '../proof/bundle/export-bundle.js';
-export { verifyBundle, type VerifyBundleOptions } from '../proof/bundle/verify-bundle.js';
+export {
+  verifyBundle,
+  verifyParentBundle,
+  type ParentBundle,
+  type VerifyBundleOptions,
+} from '../proof/bundle/verify-bundle.js';
 
 // Statements: what verification found, signed for supply-chain tools
 export {
@@ -65,6 +70,9 @@ export { exportParquet, type ParquetSinks } from '../out/export/table/parquet-ta
 // Events for SIEMs and spans for tracing
 export { exportOcsf, type OcsfExport } from '../out/export/telemetry/ocsf.js';
 export { exportOtlp, type OtlpExport } from '../out/export/telemetry/otlp.js';
+
+// A fleet of ledgers
+export { renderFleet } from '../out/text/fleet.js';
 
 // What was spent, allowed and refused
 export { type ActivityGrouping } from '../out/activity/groups.js';

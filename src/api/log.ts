@@ -153,6 +153,36 @@ export {
 export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from '../log/read/verify-ledger.js';
 export { type PredecessorRelation, type PredecessorView } from '../rules/verify/predecessor.js';
 
+// Many ledgers: slices, their settlement, anchors, and the verification of all (SPEC §8 rule 17)
+export {
+  openSlice,
+  sliceKey,
+  type GivenSlice,
+  type OpenedSlice,
+  type OpenSliceOptions,
+} from '../log/fleet/slice.js';
+export { formatSlice, parseSlice, type SliceJson } from '../log/fleet/slice-json.js';
+export {
+  countSlices,
+  draftSliceGrant,
+  grantSlice,
+  type SliceGrantOptions,
+} from '../log/fleet/grant-slice.js';
+export { settleSlices, type SettledSlice, type SettleSlicesOptions } from '../log/fleet/settle.js';
+export {
+  anchorLedger,
+  anchorToCheckpoint,
+  readLedgerAnchors,
+  verifyAnchoringParent,
+  type AnchoringParent,
+  type AnchorOptions,
+  type LastAnchors,
+  type LedgerAnchor,
+  type RecordedAnchor,
+} from '../log/fleet/anchor.js';
+export { listFleet, parseFleetList } from '../log/fleet/list-fleet.js';
+export { verifyFleet, type VerifyFleetOptions } from '../log/fleet/verify-fleet.js';
+
 // Tile trees (SPEC §6)
 export { type FoundCheckpoint } from '../log/read/find-checkpoint.js';
 export { openLedger } from '../log/tile/tile-tree.js';

@@ -9,6 +9,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot init ledger.jsonl --key prod.pem --recovery-key offline.pub',
     'northroot init imported.jsonl --at 2026-03-01',
     'northroot init 2027.jsonl --origin example.com/agents/2027 --continues 2026.jsonl',
+    "northroot init child.jsonl --slice parent.jsonl --grant 1 --cap usd=10 --tool 'fs.*' --expires 1d",
   ],
   append: [
     `echo '{"event_type":"x.build","commit":"4f2a9c"}' | northroot append ledger.jsonl --principal service:ci`,
@@ -60,6 +61,19 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   simulate: [
     'northroot simulate ledger.jsonl --grant bounds.json --principal agent:a1',
     'northroot simulate --from claude-code session.jsonl --grant bounds.json --format json',
+  ],
+  slice: [
+    'northroot slice parent.jsonl --grant 1 --to child.jsonl --cap usd=10 --expires 1d > slice.json',
+    'northroot slice parent.jsonl --grant 1 --to sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU --cap usd=10 --request-key week-7',
+  ],
+  settle: [
+    'northroot settle parent.jsonl child.jsonl',
+    'northroot settle parent.jsonl child.jsonl --wait 10m --abandon',
+  ],
+  anchor: ['northroot anchor parent.jsonl child.jsonl'],
+  'fleet verify': [
+    'northroot fleet verify ledgers/',
+    'northroot fleet verify paths.txt --trust trust.json --output json=fleet.json',
   ],
   'draft-grant': [
     'northroot draft-grant --from claude-code session.jsonl > bounds.json',

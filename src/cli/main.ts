@@ -15,6 +15,7 @@ import { addAdjust } from './commands/adjust.js';
 import { addApprovals } from './commands/approvals.js';
 import { addApprove, addReject } from './commands/approve.js';
 import { addResume, addRevoke, addSuspend } from './commands/revoke.js';
+import { addAnchor } from './commands/anchor.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
 import { addBudget } from './commands/budget.js';
@@ -25,6 +26,7 @@ import { addDiff } from './commands/diff.js';
 import { addDisclose } from './commands/disclose.js';
 import { addDoctor } from './commands/doctor.js';
 import { addExport } from './commands/export.js';
+import { addFleet } from './commands/fleet.js';
 import { addGate } from './commands/gate.js';
 import { addGrant } from './commands/grant.js';
 import { addCheck, addImport } from './commands/import.js';
@@ -45,8 +47,10 @@ import { addRepair } from './commands/repair.js';
 import { addReport } from './commands/report.js';
 import { addRunAgent } from './commands/run-agent.js';
 import { addServe } from './commands/serve.js';
+import { addSettle } from './commands/settle.js';
 import { addShow } from './commands/show.js';
 import { addDraftGrant, addSimulate } from './commands/simulate.js';
+import { addSlice } from './commands/slice.js';
 import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
 import { addTrust } from './commands/trust.js';
@@ -85,6 +89,7 @@ const GROUPS = {
     addWhy,
   ],
   'Approving and stopping:': [addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume],
+  'Many ledgers:': [addSlice, addSettle, addAnchor, addFleet],
   'In the path of calls:': [addServe, addLlm, addMcp, addRunAgent, addGate, addHook, addDoctor],
   'Verifying and reading:': [
     addVerify,

@@ -19,6 +19,7 @@ const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   trust: ['init', 'show'],
   hook: ['run', 'install', 'uninstall'],
   gate: ['status', 'token'],
+  fleet: ['verify'],
 };
 const help = expectOk(shop.run(['--help']));
 const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]

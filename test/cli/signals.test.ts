@@ -28,6 +28,9 @@ const AUTH = String(permission?.seq);
 expectOk(shop.run(['checkpoint', 'small.jsonl']));
 expectOk(shop.run(['trust', 'init', 'small.jsonl', '--out', 'trust.json', '--yes']));
 expectOk(shop.run(['keygen', '--out', 'other.pem']));
+expectOk(shop.run(['init', 'child.jsonl']));
+expectOk(shop.run(['checkpoint', 'child.jsonl']));
+const slice = ['slice', 'small.jsonl', '--grant', '1', '--to', 'child.jsonl', '--cap', 'calls=1'] as const;
 shop.write('drafts.jsonl', ndjson(Array.from({ length: 20_000 }, (_, n) => note(n))));
 shop.write(
   'usage.jsonl',
@@ -85,6 +88,10 @@ const PIPED: readonly (readonly [command: string, ...args: string[]])[] = [
   ['revoke', 'small.jsonl', '1', '--reason', 'END', '--key', 'PIPE'],
   ['suspend', 'small.jsonl', '1', '--reason', 'END', '--key', 'PIPE'],
   ['resume', 'small.jsonl', '1', '--reason', 'END', '--key', 'PIPE'],
+  [...slice, '--trust', 'PIPE'],
+  ['settle', 'small.jsonl', 'child.jsonl', '--trust', 'PIPE'],
+  ['anchor', 'small.jsonl', 'child.jsonl', '--trust', 'PIPE'],
+  ['fleet', 'verify', 'PIPE'],
   ['hook', 'install', 'codex', '--ledger', 'small.jsonl', '--print', '--trust', 'PIPE'],
   ['why', 'small.jsonl', '1', '--trust', 'PIPE'],
   ['verify', 'PIPE'],
@@ -131,6 +138,9 @@ const WRITING: readonly (readonly [command: string, ...args: string[]])[] = [
   ['revoke', 'small.jsonl', '1', '--reason', 'END'],
   ['suspend', 'small.jsonl', '1', '--reason', 'END'],
   ['resume', 'small.jsonl', '1', '--reason', 'END'],
+  slice,
+  ['settle', 'small.jsonl', 'child.jsonl'],
+  ['anchor', 'small.jsonl', 'child.jsonl'],
   ['key', 'add', 'small.jsonl', 'other.pem', '--role', 'event', '--for', 'agent:a1'],
   ['import', '--from', 'litellm', '--ledger', 'small.jsonl', 'usage.jsonl'],
 ];

@@ -17,6 +17,7 @@ const RUN = [
   'clasper.md',
   'coding-agents.md',
   'find-a-break.md',
+  'fleet.md',
   'gate.md',
   'guard.md',
   'import.md',

@@ -10,15 +10,20 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import { resolveTime } from '../../base/value/when.js';
 import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../format/schema/generated/types.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
+import { draftSliceGrant, grantSlice } from '../../log/fleet/grant-slice.js';
+import type { GivenSlice } from '../../log/fleet/slice.js';
+import { parseSlice } from '../../log/fleet/slice-json.js';
 import { draftGrant, type GrantOptions } from '../../log/policy/draft-grant.js';
-import { CommandError } from '../command-error.js';
+import { findEntitledKeys } from '../../rules/trust/key-entry.js';
+import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { ingestError } from '../ingest-error.js';
-import { readInput } from '../input.js';
+import { readInput, STDIN } from '../input.js';
+import { jsonText } from '../json-text.js';
 import { amountsOf, repeatable } from '../options.js';
 import { viewOf } from '../view.js';
-import { appendDraft, OptionProblems } from './append-draft.js';
-import { type SigningChoice, withSigning } from './ledger-key.js';
+import { appendDraft, OptionProblems, withEntitledKeys } from './append-draft.js';
+import { openSigned, type SigningChoice, withSigning } from './ledger-key.js';
 
 interface GrantCommandOptions extends SigningChoice {
   readonly to?: string;
@@ -39,6 +44,7 @@ interface GrantCommandOptions extends SigningChoice {
   readonly approvals?: string;
   readonly approvalAge?: string;
   readonly parent?: string;
+  readonly slice?: string;
   readonly intent?: readonly string[];
   readonly intentDigest?: string;
   readonly userIntent?: string;
@@ -48,7 +54,7 @@ interface GrantCommandOptions extends SigningChoice {
 }
 
 /** The command's options by the names that the builder has for them. */
-const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt' | 'slice'>, string>> = {
+const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>> = {
   principalId: '--to',
   allowedTools: '--tool',
   meterCaps: '--cap',
@@ -61,6 +67,7 @@ const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt' | 'slice'>
   outputMode: '--output-mode',
   resources: '--resource',
   approvals: '--approve-tool',
+  slice: '--slice',
   parent: '--parent',
   intent: '--intent',
   intentDigest: '--intent-digest',
@@ -89,6 +96,8 @@ delegator. The principal of a grant is the grantee: everything under the grant i
 An intent is JSON, recorded as the digest of its canonical form. --intent TEXT is the JSON string TEXT,
 and --intent @FILE the JSON in a file; northroot digest --json gives the same digest. Several intents
 are one list. The default is the intent of the parent, or else the bounds.
+
+With --slice, who is granted, the caps and the expiry are those of the slice; --cap and --expires can lower them.
 
 With --parent, tools, units, limits and expiry that are not given are those of the parent.`;
 
@@ -127,6 +136,7 @@ export function addGrant(program: Command, run: Run): void {
     .option('--approvals <n>', 'how many of them must approve (default: 1)')
     .option('--approval-age <seconds>', 'the maximum age of an approval')
     .option('--parent <id>', 'delegate from this grant (seq, id or id prefix)')
+    .option('--slice <file>', 'spend the slice that northroot slice wrote; - for standard input')
     .addOption(repeatable('--intent <text>', 'the purpose: a text, or @FILE with JSON'))
     .option('--intent-digest <digest>', 'the digest of the intent, instead of --intent')
     .option('--user-intent <text>', "the user's request that the intent is part of: a text, or @FILE")
@@ -143,6 +153,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
   const { terminal } = context;
   const problems = new OptionProblems();
   const said = await readOptions(context, options, problems);
+  if (options.slice !== undefined) return grantOfSlice(context, path, options.slice, said, options, problems);
   const draft = (now: string, parent?: AuthorizationEvent): ReturnType<typeof draftGrant> | undefined => {
     const times = {
       ...timeOption(problems, '--not-before', 'notBefore', options.notBefore, now),
@@ -176,11 +187,73 @@ async function grant(context: Context, path: string, options: GrantCommandOption
   return 0;
 }
 
+/** The grant that spends a slice, made once. */
+async function grantOfSlice(
+  context: Context,
+  path: string,
+  file: string,
+  said: SaidOptions,
+  options: GrantCommandOptions,
+  problems: OptionProblems,
+): Promise<ExitStatus> {
+  const slice = await readSliceFile(context, file);
+  const { principalId, ...bounds } = said;
+  if ((principalId as string | undefined) !== undefined && principalId !== slice.principalId)
+    problems.add('--to', `expected ${slice.principalId}, that of the slice, found ${printable(principalId)}`);
+  if (options.parent !== undefined) problems.add('--parent', 'expected it or --slice, found both');
+  const now = new Date().toISOString();
+  const times = {
+    ...timeOption(problems, '--not-before', 'notBefore', options.notBefore, now),
+    ...timeOption(problems, '--expires', 'expiresAt', options.expires, now),
+  };
+  const draft = (): ReturnType<typeof draftSliceGrant> | undefined =>
+    problems.try({ ...FLAGS, ...RULE_FLAGS }, () =>
+      draftSliceGrant(slice, { ...bounds, ...times, occurredAt: now }),
+    );
+  const event = draft();
+  problems.end('grant');
+  const { ledger, signer } = await openSigned(context, path, options, { decides: true });
+  try {
+    const { seq, eventId, status } = await grantSlice(
+      ledger,
+      slice,
+      { ...bounds, ...times },
+      { signal: context.signal },
+    ).catch(async (error: unknown) => {
+      const keys = findEntitledKeys(await ledger.listKeys(), event as object, { at: now });
+      throw withEntitledKeys(error, keys, event as object);
+    });
+    await context.terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
+    const text = describeGrant(event as AuthorizationEvent, seq, signer?.publicKey.keyid);
+    context.terminal.say(status === 'exists' ? `granted before: seq ${seq}` : text);
+    return 0;
+  } finally {
+    await ledger.close();
+  }
+}
+
+async function readSliceFile(context: Context, file: string): Promise<GivenSlice> {
+  const ingested = ingestJson(await readInput(file, context));
+  const name = file === STDIN ? 'standard input' : printable(file);
+  try {
+    if (ingested.value !== undefined) return parseSlice(ingested.value);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw usageError(`${name} is no slice: ${error.message}`, 'northroot slice PARENT writes one');
+  }
+  throw usageError(
+    `${name} is no slice: ${ingestError(ingested, '').message}`,
+    'northroot slice PARENT writes one',
+  );
+}
+
+type SaidOptions = Omit<GrantOptions, 'parent' | 'slice' | 'notBefore' | 'expiresAt' | 'occurredAt'>;
+
 async function readOptions(
   context: Context,
   options: GrantCommandOptions,
   problems: OptionProblems,
-): Promise<Omit<GrantOptions, 'parent' | 'notBefore' | 'expiresAt' | 'occurredAt'>> {
+): Promise<SaidOptions> {
   const { to, principal, tool, policyId, policyDigest, intentDigest, outputMode } = options;
   if (to !== undefined && principal !== undefined && to !== principal) {
     problems.add('--principal', 'it is the same as --to, found another');

@@ -4,12 +4,18 @@ import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
+import { toDigestText } from '../../base/value/digest.js';
+import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
+import { isToolPattern } from '../../base/value/tool.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import type { Key } from '../../format/schema/generated/types.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
+import { grantSlice } from '../../log/fleet/grant-slice.js';
+import { sliceKey } from '../../log/fleet/slice.js';
+import { formatSlice } from '../../log/fleet/slice-json.js';
 import { describePredecessor } from '../../log/read/describe-predecessor.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { isEmptyLedger, ownKeyEntry } from '../../log/writer/genesis.js';
@@ -18,10 +24,19 @@ import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { jsonText } from '../json-text.js';
-import { pastInstant, principalId, repeatable } from '../options.js';
+import { assertPatterns, meterList, pastInstant, principalId, repeatable } from '../options.js';
+import { viewOf } from '../view.js';
 import { readPublicHalf } from './key.js';
-import { assertOneSigning, asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
+import {
+  assertOneSigning,
+  asUsageError,
+  findNamedSigner,
+  LOCK_TIMEOUT,
+  openSigned,
+  openWithNewKey,
+} from './ledger-key.js';
 import { describeNotice } from './notices.js';
+import { DENIED, describeSlice, expiryOf, setAside } from './slice.js';
 
 interface InitOptions {
   readonly origin?: string;
@@ -32,6 +47,12 @@ interface InitOptions {
   readonly continues?: string;
   readonly principal: string;
   readonly at?: string;
+  readonly slice?: string;
+  readonly grant?: string;
+  readonly tool?: readonly string[];
+  readonly cap?: Meter[];
+  readonly expires?: string;
+  readonly parentKey?: string;
 }
 
 export function addInit(program: Command, run: Run): void {
@@ -62,10 +83,41 @@ export function addInit(program: Command, run: Run): void {
       'when its history begins, to record the past: 7d (ago), or a time that is not in the future (default: now)',
       pastInstant,
     )
+    .option(
+      '--slice <path>',
+      'set amounts aside in this ledger for the new one, and grant them there: with --grant, --cap and --tool; given again after a crash, it goes on',
+    )
+    .option('--grant <id>', 'with --slice: the grant in the parent (seq, id or id prefix)')
+    .option('--cap <amounts>', 'with --slice: what may be spent, such as usd=10,calls=1000', meterList)
+    .addOption(repeatable('--tool <pattern>', "with --slice: what may be called, such as 'fs.*'"))
+    .option('--expires <time>', 'with --slice: until when: 1d, 2h, or a time with Z or an offset')
+    .option(
+      '--parent-key <file>',
+      'with --slice: private key to sign with in the parent (default: NORTHROOT_KEY, then PARENT.key)',
+    )
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
 
-async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
+async function init(context: Context, path: string, options: InitOptions): Promise<ExitStatus> {
+  const slice = readSliceOptions(options);
+  const isMadeBefore = slice !== undefined && !(await isEmptyLedger(path));
+  const made = isMadeBefore ? await findMade(context, path, options) : await make(context, path, options);
+  if (slice === undefined) {
+    await context.terminal.write(`${jsonText(made)}\n`);
+    return 0;
+  }
+  return spendSlice(context, path, made, slice, options);
+}
+
+/** What `init` says of a ledger. */
+interface Made {
+  readonly seq: 0;
+  readonly event_id: string;
+  readonly origin: string;
+  readonly keyid: string | null;
+}
+
+async function make({ terminal, signal }: Context, path: string, options: InitOptions): Promise<Made> {
   const { unsigned = false, key, origin, principal, requireCheckpoints = false, at } = options;
   if (at !== undefined && compareTimestamps(at, new Date().toISOString()) > 0) {
     // Keys would be valid only from then.
@@ -107,12 +159,99 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
     ? { ledger: await open(named), signer: named }
     : await openWithNewKey(terminal, path, open);
   const keyid = signer?.publicKey.keyid ?? null;
-  const result = { seq: 0, event_id: ledger.genesisId, origin: ledger.origin, keyid };
+  const result: Made = { seq: 0, event_id: ledger.genesisId, origin: ledger.origin, keyid };
   await ledger.close();
   // Another process may have made it.
   if (!isMade) throw ledgerExists(path);
-  await terminal.write(`${jsonText(result)}\n`);
-  return 0;
+  return result;
+}
+
+interface SliceChoice {
+  readonly parent: string;
+  readonly grant: string;
+  readonly caps: readonly Meter[];
+  readonly tools: readonly string[];
+  readonly expiresAt: string | undefined;
+}
+
+function readSliceOptions({
+  slice,
+  grant,
+  cap,
+  tool,
+  expires,
+  parentKey,
+}: InitOptions): SliceChoice | undefined {
+  if (slice === undefined) {
+    const given = Object.entries({
+      '--grant': grant,
+      '--cap': cap,
+      '--tool': tool,
+      '--expires': expires,
+      '--parent-key': parentKey,
+    });
+    const [name] = given.find(([, value]) => value !== undefined) ?? [];
+    if (name !== undefined)
+      throw usageError(`${name} belongs to --slice`, 'northroot init --help has examples');
+    return undefined;
+  }
+  if (grant === undefined || cap === undefined || tool === undefined)
+    throw usageError('--slice needs --grant, --cap and --tool', 'northroot init --help has examples');
+  assertPatterns({ tool: tool.find((each) => !isToolPattern(each)) });
+  return { parent: slice, grant, caps: cap, tools: tool, expiresAt: expiryOf(expires) };
+}
+
+/** A ledger that an earlier attempt made: it has nothing but its genesis, and perhaps its first grant of this parent's slice. */
+async function findMade(context: Context, path: string, options: InitOptions): Promise<Made> {
+  const view = viewOf(context, path, undefined, { index: true });
+  const found = await view.inspect(({ records, genesis, ledgerId, origin, keyring }) => ({
+    records,
+    isLedger: genesis !== undefined,
+    id: ledgerId,
+    origin: origin ?? '',
+    keyids: keyring.save().map(({ key }) => key.keyid),
+  }));
+  const first = found.records < 2 ? undefined : (await view.findRecord('1')).event;
+  const { slice } = (first?.['authorization'] ?? {}) as { readonly slice?: unknown };
+  if (!found.isLedger || found.id === undefined || (found.records > 1 && slice === undefined))
+    throw ledgerExists(path);
+  if (options.origin !== undefined && options.origin !== found.origin) throw ledgerExists(path);
+  return { seq: 0, event_id: toDigestText(found.id), origin: found.origin, keyid: found.keyids[0] ?? null };
+}
+
+/** Sets the slice aside in the parent, once, and grants it in the child, once. */
+async function spendSlice(
+  context: Context,
+  path: string,
+  made: Made,
+  { parent, grant, caps, tools, expiresAt }: SliceChoice,
+  { key, parentKey }: InitOptions,
+): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const childId = made.event_id;
+  const choice = { lockTimeout: LOCK_TIMEOUT[3], index: true };
+  const taken = await setAside(
+    context,
+    parent,
+    { grant, caps, expiresAt, childId, requestKey: sliceKey(childId) },
+    { ...choice, ...defined({ key: parentKey }) },
+  );
+  if (taken === undefined) {
+    terminal.say(`${printable(path)} was made, and has no grant`);
+    return DENIED;
+  }
+  const { ledger } = await openSigned(context, path, { ...choice, ...defined({ key }) }, { decides: true });
+  try {
+    const granted = await grantSlice(ledger, taken, { allowedTools: tools }, { signal });
+    const { seq, eventId, status } = granted;
+    await terminal.write(
+      `${jsonText({ ...made, grant: { seq, event_id: eventId, status }, slice: { seq: taken.seq, status: taken.status, ...formatSlice(taken) } })}\n`,
+    );
+    terminal.say(describeSlice(taken));
+    return 0;
+  } finally {
+    await ledger.close();
+  }
 }
 
 /** Either half of each key is accepted. */

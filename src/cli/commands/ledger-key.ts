@@ -201,11 +201,12 @@ export async function openSigned(
   context: Context,
   path: string,
   choice: SigningChoice,
+  own: LedgerOptions = {},
 ): Promise<{ readonly ledger: Ledger; readonly signer: Signer | undefined }> {
   const { terminal, signal } = context;
   const signer = await findSigner(terminal, path, choice.key);
   const options = await decidingOptions(terminal, path, signer, choice);
-  return { ledger: await Ledger.open(path, { ...options, signal }), signer };
+  return { ledger: await Ledger.open(path, { ...options, signal, ...own }), signer };
 }
 
 /**

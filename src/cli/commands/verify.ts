@@ -6,7 +6,14 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { BundleResult } from '../../format/schema/generated/types.js';
+import type { BundleResult, TrustPolicy } from '../../format/schema/generated/types.js';
+import {
+  AnchorList,
+  type AnchoringParent,
+  anchorToCheckpoint,
+  verifyAnchoringParent,
+} from '../../log/fleet/anchor.js';
+import { readHead } from '../../log/fleet/list-fleet.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
 import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
@@ -23,6 +30,8 @@ import {
   runVerification,
   type VerificationResult,
 } from '../../rules/verify/run-verification.js';
+import type { Anchor } from '../../rules/verify/anchors.js';
+import type { ParentLedger } from '../../rules/verify/parents.js';
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
@@ -41,7 +50,11 @@ import {
 } from '../verifying.js';
 import { openScratchFile } from '../../log/fs/scratch-file.js';
 import { renderBundleResult } from '../../out/text/bundle-result.js';
-import { verifyBundle } from '../../proof/bundle/verify-bundle.js';
+import {
+  verifyBundle,
+  type VerifyBundleOptions,
+  verifyParentBundle,
+} from '../../proof/bundle/verify-bundle.js';
 import { jsonText } from '../json-text.js';
 
 interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
@@ -93,7 +106,7 @@ export function addVerify(program: Command, run: Run): void {
     .addOption(
       new Option(
         '--parent <path>',
-        'a ledger whose slices this one spends (repeatable); it is verified first, and the two are compared',
+        'a ledger whose slices this one spends, or that anchored it, or a bundle of it (repeatable); it is verified first, and the two are compared',
       )
         .argParser((path: string, previous: readonly string[] = []) => [...previous, path])
         .conflicts('state'),
@@ -249,7 +262,7 @@ async function verify(
     outputs.goLive();
   }
   const predecessor = await openPredecessor(context, path, options.predecessor);
-  const parents = await openParents(context, path, options.parent);
+  const { parents, anchors } = await readParents(context, path, options, trust);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const release = holdYoungGeneration(source.size);
   const { result, exitStatus } = await outputs.write(async () => {
@@ -262,7 +275,7 @@ async function verify(
         : {}),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...defined({ trust, witnessPolicy, now: options.now }),
-      checkpoints,
+      checkpoints: [...checkpoints, ...anchors],
       ...defined({ predecessor, parents, from }),
       keepPrefix: options.state !== undefined,
       ...defined({ threads: options.threads, maxMemory: options.maxMemory }),
@@ -353,17 +366,62 @@ async function openPredecessor(
   return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
-async function openParents(
+interface GivenParents {
+  readonly parents?: readonly ParentLedger[];
+  /** What they anchored of the ledger, as checkpoints that the user holds. */
+  readonly anchors: readonly Anchor[];
+}
+
+/** A bundle holds the slice, its start and its grants; and perhaps anchors. */
+async function verifyAnchoringBundle(
+  bytes: Uint8Array,
+  options: Pick<VerifyBundleOptions, 'name' | 'trust' | 'now'>,
+): Promise<Pick<AnchoringParent, 'parent' | 'anchors'>> {
+  const last = new AnchorList();
+  const { parent } = await verifyParentBundle(bytes, {
+    ...options,
+    onRecord: ({ examined, ordinal }) => {
+      if (examined !== undefined) last.take(examined, ordinal);
+      return undefined;
+    },
+  });
+  return { parent, anchors: parent.isInvalid ? new Map() : last.anchors };
+}
+
+/** Verifies the parents, one after the other. */
+async function readParents(
   context: Context,
   ledger: string,
-  paths: readonly string[] | undefined,
-): Promise<readonly LedgerSource[] | undefined> {
-  if (paths === undefined) return undefined;
+  { parent: paths, threads, maxMemory, now }: VerifyCommandOptions,
+  trust: TrustPolicy | undefined,
+): Promise<GivenParents> {
+  if (paths === undefined) return { anchors: [] };
   if ([ledger, ...paths].filter((path) => path === STDIN).length > 1)
     throw usageError('standard input can be only one ledger');
-  const parents: LedgerSource[] = [];
-  for (const path of paths) parents.push(await openLedgerInput(path, context));
-  return parents;
+  const { ledgerId } = ledger === STDIN ? {} : await readHead(ledger);
+  if (ledgerId === undefined)
+    context.terminal.say(
+      'note: anchors are compared only where the ledger is a file or a folder of segments',
+    );
+  const parents: ParentLedger[] = [];
+  const anchors: Anchor[] = [];
+  for (const path of paths) {
+    const bundle = await readBundleInput(path, context);
+    const verified =
+      bundle === undefined
+        ? await verifyAnchoringParent(await openLedgerInput(path, context), {
+            maxFindings: 0,
+            signal: context.signal,
+            ...defined({ trust, now, threads, maxMemory }),
+          })
+        : await verifyAnchoringBundle(bundle, { name: path, ...defined({ trust, now }) });
+    if (parents.some((each) => each.ledgerId === verified.parent.ledgerId))
+      throw usageError(`--parent ${printable(path)}: expected each ledger once`);
+    parents.push(verified.parent);
+    const anchor = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
+    if (anchor !== undefined) anchors.push(anchorToCheckpoint(anchor, path));
+  }
+  return { parents, anchors };
 }
 
 async function toFilter(

@@ -19,11 +19,12 @@ import type { Anchor } from '../../rules/verify/anchors.js';
 import { settlePending } from '../../rules/verify/authorizations.js';
 import { judgeLedgerNote } from '../../rules/verify/checkpoint-note.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
+import { SliceWatch } from '../../rules/verify/parents.js';
 import {
   DEFAULT_MAX_FINDINGS,
-  runVerification,
   type VerificationResult,
   type VerifyOptions,
+  verifyParent,
 } from '../../rules/verify/run-verification.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import type { VerifiedRecord } from '../../rules/verify/verified-record.js';
@@ -93,7 +94,7 @@ async function runWhole(
   // It came with the records, so it cannot show a truncation.
   const own =
     note === undefined || noteBytes === undefined ? undefined : { name: NOTE_NAME, note: noteBytes };
-  const whole = await runVerification(sourceOf(records, name, own), {
+  const { result: whole } = await verifyParent(sourceOf(records, name, own), {
     ...options,
     ...(options.trust === undefined ? {} : { trust: withoutAge(options.trust) }),
     onRecord: (record) => {
@@ -146,6 +147,7 @@ async function runSelection(
   take: TakeRecord,
 ): Promise<RecordsRun> {
   const state = startVerification(trust, backend, witnessPolicy);
+  state.sliceWatch = new SliceWatch();
   const hashes = new Map(leaves.map(({ index, leafHash: hash }) => [index, hash]));
   const findings = new WorstFindings();
   const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };

@@ -13,6 +13,7 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import { defined } from '../../base/defined.js';
 import { canonicalText } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
+import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { VERSION } from '../../base/version.js';
@@ -28,6 +29,7 @@ import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { describeImported, listSliceGaps, listNotChecked } from '../../rules/report/not-checked.js';
 import { buildReport, toFindingJson } from '../../rules/report/report.js';
 import { isSelected, isWhole } from '../../rules/selection.js';
+import { ParentLedger } from '../../rules/verify/parents.js';
 import { isSignedByLog, listSigners } from '../../rules/trust/checkpoint-judge.js';
 import { describeSkipped } from '../../rules/trust/witness-policy.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
@@ -89,6 +91,33 @@ export async function verifyBundle(
   return new Judge(bytes.length, decoded.value, options).run();
 }
 
+/** A bundle that was verified, as a ledger that sets amounts aside for others. */
+export interface ParentBundle {
+  readonly result: BundleResult;
+  /** Of a selection it says that it is a part. */
+  readonly parent: ParentLedger;
+}
+
+/**
+ * Verifies a bundle, so that the slices in it are held against the ledgers that spend them (SPEC §8 rule 17), where their own ledger is not at
+ * hand. It holds the slice's action, its start and the grants above it.
+ * @throws as {@link verifyBundle}; NorthrootError `BUNDLE_MALFORMED` for what is no bundle
+ */
+export async function verifyParentBundle(
+  bytes: Uint8Array,
+  options: VerifyBundleOptions = {},
+): Promise<ParentBundle> {
+  checkOptions('verifyParentBundle', options, OPTIONS);
+  const decoded = decodeBundle(bytes);
+  if (!decoded.ok) {
+    const { code, expected, actual } = decoded.fault;
+    throw new NorthrootError(code, `expected ${printable(expected)}, found ${printable(actual)}`);
+  }
+  const judge = new Judge(bytes.length, decoded.value, options);
+  const result = await judge.run();
+  return { result, parent: judge.parent(result) };
+}
+
 class Judge {
   readonly #size: number;
   readonly #file: BundleFile;
@@ -99,6 +128,7 @@ class Judge {
   readonly #stretches: StretchTally;
   readonly #seen = new Set<string>();
   #isStrayTold = false;
+  #run: RecordsRun | undefined;
 
   constructor(size: number, file: BundleFile, options: VerifyBundleOptions) {
     this.#size = size;
@@ -126,6 +156,7 @@ class Judge {
       this.#takeRecord(record, bundled);
       return onRecord?.(record, bundled.isSelected);
     });
+    this.#run = run;
     this.#checkClaims();
     this.#judgeCheckpoint(note, run);
     const claim = this.#readReport(run);
@@ -133,6 +164,19 @@ class Judge {
       this.#add('CONTENT_NOT_NAMED', 'attached contents that a record names by their digests', digest);
     }
     return this.#conclude(run, isSigned, claim);
+  }
+
+  /** MUST be called after {@link Judge.run}. */
+  parent({ verdict }: BundleResult): ParentLedger {
+    const { state, noteVerdict, whole } = this.#run as RecordsRun;
+    const about = {
+      name: this.#options.name ?? '-',
+      ledgerId: state.ledgerId,
+      isInvalid: verdict === 'invalid',
+      sealedSize: isSignedByLog(noteVerdict?.signers ?? []) ? this.#bundle.tree.size : 0,
+      isPart: whole === undefined,
+    };
+    return new ParentLedger(about, state.sliceWatch?.slices ?? new Map());
   }
 
   #add(code: string, expected: string, actual: string, kind: Problem['kind'] = 'invalid'): void {

@@ -208,10 +208,14 @@ export function listSliceGaps({
   parents,
 }: VerificationResult['state']): NotChecked[] {
   const missing = parents === undefined ? slicesSpent : parents.missing;
-  const { unsealed = 0, invalid = [] } = parents ?? {};
+  const { unsealed = 0, invalid = [], parts = [] } = parents ?? {};
   const gaps = [
     missing > 0 && `grants that spend slices of ledgers that were not given: ${missing}`,
     ...[...invalid].map((name) => `${printable(name)}, from which slices are spent, is itself invalid`),
+    ...[...parts].map(
+      (name) =>
+        `${printable(name)} has only some records of its ledger: whether the slice was within its cap there, and what later records say of it, is not known`,
+    ),
     unsealed > 0 &&
       `slices that no checkpoint of their ledger seals, so that they could have been added to a copy: ${unsealed}`,
     slicesEnded > 0 &&

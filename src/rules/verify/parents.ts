@@ -106,18 +106,23 @@ export class ParentLedger {
   readonly isInvalid: boolean;
   /** The size of the largest tree of it that a checkpoint seals. */
   readonly sealedSize: number;
+  /** Whether only some of its records are there: what the others say is not known. */
+  readonly isPart: boolean;
   readonly #slices: ReadonlyMap<string, FoundSlice>;
   /** The ids of settled slices by the digest of the note up to which they are, as text. */
   readonly #settled = new Map<string, string[]>();
 
   constructor(
-    about: Pick<ParentLedger, 'name' | 'ledgerId' | 'isInvalid' | 'sealedSize'>,
+    about: Pick<ParentLedger, 'name' | 'ledgerId' | 'isInvalid' | 'sealedSize'> & {
+      readonly isPart?: boolean;
+    },
     slices: ReadonlyMap<string, FoundSlice>,
   ) {
     this.name = about.name;
     this.ledgerId = about.ledgerId;
     this.isInvalid = about.isInvalid;
     this.sealedSize = about.sealedSize;
+    this.isPart = about.isPart ?? false;
     this.#slices = slices;
     for (const [id, { settlement }] of slices) {
       if (settlement?.note === undefined) continue;
@@ -167,6 +172,7 @@ export class Parents {
   #missing = 0;
   #unsealed = 0;
   readonly #invalid = new Set<string>();
+  readonly #parts = new Set<string>();
 
   /** @throws NorthrootError `PARENT_REPEATED` for two that are the same ledger */
   constructor(parents: readonly ParentLedger[]) {
@@ -196,6 +202,11 @@ export class Parents {
     return this.#unsealed;
   }
 
+  /** The names of the parents of which only some records are there, of those that are spent from. */
+  get parts(): ReadonlySet<string> {
+    return this.#parts;
+  }
+
   /** The names of the parents that are invalid, of those that are spent from. */
   get invalid(): ReadonlySet<string> {
     return this.#invalid;
@@ -211,6 +222,7 @@ export class Parents {
       return;
     }
     if (parent.isInvalid) this.#invalid.add(parent.name);
+    if (parent.isPart) this.#parts.add(parent.name);
     const slice = parent.find(name.eventId);
     if (slice === undefined) {
       findings.addToEvent({

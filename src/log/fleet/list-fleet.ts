@@ -1,0 +1,106 @@
+/** Which ledgers a fleet has: those in a folder, or of a list. */
+
+import { join } from 'node:path';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { isTimestamp } from '../../base/value/timestamp.js';
+import { examineLine } from '../../format/record/examine-line.js';
+import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { nodeFileSystem } from '../fs/file-system.js';
+import { listFolder } from '../fs/plain-file.js';
+import { segmentName } from '../store/segments.js';
+import { isTileTree } from '../tile/tile-tree.js';
+
+/** The most ledgers of one run. */
+export const MAX_FLEET = 100_000;
+/** The most entries of a folder: a ledger may have a key, a note, a position, an index and contents beside it. */
+const MAX_ENTRIES = 8 * MAX_FLEET;
+
+/** How every record begins: its members are in canonical order. */
+const RECORD_START = '{"event":{';
+
+/**
+ * The ledgers in a folder, by name: files that begin with a record, folders of segments, tile trees. Folders in it are not searched.
+ * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many entries; as the file system does
+ */
+export async function listFleet(folder: string): Promise<string[]> {
+  const { entries, more } = await listFolder(folder, MAX_ENTRIES);
+  if (more > 0)
+    throw new NorthrootError('INPUT_TOO_LARGE', `${printable(folder)} has more than ${MAX_ENTRIES} entries`);
+  const paths: string[] = [];
+  for (const { name, kind } of entries) {
+    const path = join(folder, name);
+    if (
+      !name.startsWith('.') &&
+      (kind === 'file' ? await beginsWithRecord(path) : kind === 'folder' && (await isLedgerFolder(path)))
+    )
+      paths.push(path);
+  }
+  if (paths.length === 0)
+    throw new NorthrootError('FLEET_EMPTY', `${printable(folder)} has no ledger in it`, {
+      hint: 'name the folder that holds the ledgers, or a file that lists their paths',
+    });
+  return paths;
+}
+
+/** The paths of a list, one a line. Blank lines count for nothing. @throws NorthrootError `FLEET_EMPTY` for none */
+export function parseFleetList(text: string): string[] {
+  const paths = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  if (paths.length > 0) return paths;
+  throw new NorthrootError('FLEET_EMPTY', 'the list names no ledger', {
+    hint: 'expected one path on each line',
+  });
+}
+
+async function isLedgerFolder(path: string): Promise<boolean> {
+  return (await nodeFileSystem.kindOf(join(path, segmentName(0)))) === 'file' || isTileTree(path);
+}
+
+async function beginsWithRecord(path: string): Promise<boolean> {
+  return (await readBytes(path, RECORD_START.length)).toString('latin1') === RECORD_START;
+}
+
+/** What the first record of a ledger claims, to put ledgers in order. */
+export interface FleetHead {
+  readonly path: string;
+  /** `sha-256:…` */
+  readonly ledgerId: string | undefined;
+  readonly occurredAt: string | undefined;
+}
+
+/** Nothing is verified, and what cannot be read is unknown. */
+export async function readHead(path: string): Promise<FleetHead> {
+  try {
+    const kind = await nodeFileSystem.kindOf(path);
+    const file = kind === 'folder' ? join(path, segmentName(0)) : path;
+    const bytes = await readBytes(file, MAX_LINE_BYTES);
+    const end = bytes.indexOf(0x0a);
+    const { type, eventId, occurredAt } = examineLine(bytes.subarray(0, Math.max(0, end)), 'records');
+    const isGenesis = type === 'genesis' && eventId !== undefined;
+    return {
+      path,
+      ledgerId: isGenesis ? toDigestText(eventId) : undefined,
+      occurredAt: isGenesis && isTimestamp(occurredAt) ? occurredAt : undefined,
+    };
+  } catch {
+    // Whatever it is, its verification says it.
+    return { path, ledgerId: undefined, occurredAt: undefined };
+  }
+}
+
+async function readBytes(path: string, length: number): Promise<Buffer> {
+  const file = await nodeFileSystem.open(path, 'read');
+  try {
+    const buffer = Buffer.alloc(length);
+    let size = 0;
+    while (size < length) {
+      const count = await file.read(buffer.subarray(size), size);
+      if (count === 0) break;
+      size += count;
+    }
+    return buffer.subarray(0, size);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,321 @@
+/**
+ * Settling slices (SPEC §8 rule 17): the child's grants are stopped, what is open under them ends, a checkpoint seals that, and the parent
+ * records what was used up to there. Each step is found done when it is repeated after a crash.
+ */
+
+import { setTimeout } from 'node:timers/promises';
+import { encodeUtf8 } from '../../base/bytes/text.js';
+import { NorthrootError } from '../../base/error.js';
+import { checkOptions, type OptionTypes } from '../../base/options.js';
+import { fromDigestText, sha256Digest, toDigestText } from '../../base/value/digest.js';
+import type { Meter } from '../../base/value/meter.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { sumQuantity } from '../../rules/bounds/balance.js';
+import type { Grant } from '../../rules/bounds/grant.js';
+import { sliceParamsDigest } from '../../rules/bounds/slice.js';
+import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
+import { isGrantUnder, listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import { dateExecution, draftExecution, draftRelease, findPermission } from '../policy/record.js';
+import { withdrawGrants } from '../policy/revoke.js';
+import { type Abandonable, draftAbandoned, isOvertaken } from '../policy/sweep.js';
+import type { Ledger } from '../writer/ledger.js';
+import type { CheckpointResult } from '../writer/options.js';
+import { listSliceGrants } from './grant-slice.js';
+
+export interface SettleSlicesOptions {
+  /** How long to wait for what was begun in the child, in milliseconds. Default 0: not at all. */
+  readonly waitMs?: number | undefined;
+  /** Records what was begun and does not end in time as `unknown`, charged as reserved. Default false: it is an error. */
+  readonly abandon?: boolean | undefined;
+  /** Who stops the child's grants and seals it. Default: who made the child. */
+  readonly principalId?: string | undefined;
+  /** Called while something is open in the child. */
+  readonly onWaiting?: ((open: number) => void) | undefined;
+  readonly now?: (() => string) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A slice that is settled in its parent. */
+export interface SettledSlice {
+  /** The slice's action in the parent, `sha-256:…`. */
+  readonly sliceId: string;
+  /** The grant in the child. */
+  readonly grantId: string;
+  /** What the child used, of each unit that its grant caps; undefined for `exists`. */
+  readonly used: readonly Meter[] | undefined;
+  /** The checkpoint of the child by which it was settled; undefined for `exists`. */
+  readonly checkpoint: Pick<CheckpointResult, 'eventId' | 'seq' | 'note' | 'treeSize'> | undefined;
+  /** The settlement in the parent; undefined for `exists`. */
+  readonly recorded: { readonly seq: number; readonly eventId: string } | undefined;
+  /** `exists`: it was settled before. */
+  readonly status: 'appended' | 'exists';
+}
+
+const SETTLE_OPTIONS: OptionTypes<SettleSlicesOptions> = {
+  waitMs: 'number',
+  abandon: 'boolean',
+  principalId: 'string',
+  onWaiting: 'function',
+  now: 'function',
+  signal: 'signal',
+};
+
+const POLL_MS = 250;
+/** How often a checkpoint is made anew where other records came before it. */
+const MAX_SEALS = 8;
+const REASON = 'SLICE_SETTLED';
+
+/**
+ * Settles all open slices of a child in its parent:
+ * 1. revokes the child's grants of them, with `stop`;
+ * 2. releases what was allowed under them and not begun; waits for what was begun, or records it as `unknown`;
+ * 3. seals the child by a checkpoint;
+ * 4. records in the parent what the child had used at that checkpoint.
+ *
+ * May be repeated after a failure at any step. What was settled before is `exists`.
+ * @param parent - Open for decisions; its signer signs for the slices' principal
+ * @param child - Open for decisions and checkpoints; its signer may revoke the grants, release what is open under them, and seal
+ * @throws NorthrootError `SLICE_NOT_FOUND` for no slice, or one that the child has no grant of; `SLICE_OPEN` for what does not end in time;
+ *   `LEDGER_INVALID` for a ledger with broken evidence; as `Ledger.append`, `Ledger.checkpoint` and `Ledger.decide`
+ * @throws TypeError, RangeError for a bad option
+ */
+export async function settleSlices(
+  parent: Ledger,
+  child: Ledger,
+  options: SettleSlicesOptions = {},
+): Promise<SettledSlice[]> {
+  checkOptions('settleSlices', options, SETTLE_OPTIONS);
+  const { waitMs = 0, signal, now = () => new Date().toISOString() } = options;
+  if (!(waitMs >= 0 && waitMs < 2 ** 31))
+    throw new RangeError('settleSlices: waitMs: expected at least 0 milliseconds');
+  const taken = await child.inspect((_, state) => grantsOf(state, parent.genesisId), { signal });
+  const open = await parent.inspect(async (_, state) => openSlices(state, child.genesisId), { signal });
+  const missing = open.find((id) => !taken.has(id));
+  if (missing !== undefined)
+    throw new NorthrootError('SLICE_NOT_FOUND', `${child.path} has no grant of the slice ${missing}`, {
+      hint: 'a slice is settled by the grant that spends it: grant it there first, then settle it',
+    });
+  if (open.length === 0 && taken.size === 0)
+    throw new NorthrootError('SLICE_NOT_FOUND', `${parent.path} has no slice for ${child.genesisId}`, {
+      hint: 'check which is the parent',
+    });
+  const before = [...taken]
+    .filter(([id]) => !open.includes(id))
+    .map(([sliceId, grantId]): SettledSlice => ({ ...NOTHING, sliceId, grantId }));
+  if (open.length === 0) return before;
+  const grantIds = open.map((id) => taken.get(id) as string);
+  await stop(child, grantIds, { ...options, now });
+  await drain(child, grantIds, { ...options, waitMs, now });
+  const { checkpoint, used } = await seal(child, grantIds, options);
+  const settled: SettledSlice[] = [];
+  for (const [index, sliceId] of open.entries()) {
+    const grantId = grantIds[index] as string;
+    const meterUsed = used[index] as readonly Meter[];
+    settled.push(
+      await recordSettlement(parent, { sliceId, grantId, used: meterUsed, checkpoint }, now, signal),
+    );
+  }
+  return [...before, ...settled];
+}
+
+const NOTHING = { used: undefined, checkpoint: undefined, recorded: undefined, status: 'exists' } as const;
+
+/** The child's grant of each slice of a parent, by the slice. */
+function grantsOf(state: VerifyState, parentId: string): Map<string, string> {
+  const grants = new Map<string, string>();
+  for (const { slice, place } of listSliceGrants(state))
+    if (slice?.ledgerId === fromDigestText(parentId)) {
+      const id = toDigestText(slice.eventId);
+      if (!grants.has(id)) grants.set(id, place.eventId);
+    }
+  return grants;
+}
+
+/** The ids of the open slices of a child in its parent. */
+async function openSlices(state: VerifyState, childId: string): Promise<string[]> {
+  const { actions } = state.links;
+  await actions.load?.();
+  const params = sliceParamsDigest(childId);
+  return [...actions.open()]
+    .filter(
+      ({ toolName, eventId }) =>
+        toolName === SLICE_TOOL && actions.get(fromDigestText(eventId))?.params === params,
+    )
+    .map(({ eventId }) => eventId);
+}
+
+type Timed = SettleSlicesOptions & { readonly now: () => string };
+
+async function stop(
+  child: Ledger,
+  grantIds: readonly string[],
+  { principalId, now, signal }: Timed,
+): Promise<void> {
+  const isStopped = ({ withdrawal }: Grant): boolean =>
+    withdrawal?.effect === 'revoke' && withdrawal.stop !== undefined;
+  const running = await child.inspect(
+    (_, state) =>
+      grantIds.filter((id) => {
+        const grant = state.links.grants.get(fromDigestText(id));
+        return grant === undefined || !isStopped(grant);
+      }),
+    { signal },
+  );
+  if (running.length === 0) return;
+  const options = {
+    effect: 'revoke',
+    inFlight: 'stop',
+    reason: REASON,
+    principalId: principalId ?? child.principalId,
+  } as const;
+  await withdrawGrants(child, running, options, now, { signal });
+}
+
+/** Ends what is open under the grants. */
+async function drain(
+  child: Ledger,
+  grantIds: readonly string[],
+  { waitMs, abandon = false, onWaiting, now, signal }: Timed & { readonly waitMs: number },
+): Promise<void> {
+  const until = performance.now() + waitMs;
+  for (;;) {
+    const { unstarted, started } = await child.inspect(async (_, state) => openUnder(state, grantIds), {
+      signal,
+    });
+    for (const each of unstarted)
+      await settleOpen(child, (state) => draftRelease(state, each.authorizationId, now()), signal);
+    const left = until - performance.now();
+    if (started.length > 0 && left <= 0) {
+      if (!abandon) throw stillOpen(child, started);
+      for (const each of started)
+        await settleOpen(child, (state) => draftAbandoned(state, each, now()), signal);
+    }
+    if (unstarted.length === 0 && started.length === 0) return;
+    if (started.length === 0 || left <= 0) continue;
+    onWaiting?.(started.length);
+    await setTimeout(Math.min(POLL_MS, left), undefined, { ...(signal && { signal }) }).catch(
+      () => undefined,
+    );
+    signal?.throwIfAborted();
+  }
+}
+
+function stillOpen(child: Ledger, [first, ...others]: readonly Abandonable[]): NorthrootError {
+  const more = others.length === 0 ? '' : `, and ${others.length} more`;
+  return new NorthrootError(
+    'SLICE_OPEN',
+    `${child.path}: ${first?.authorizationId} was begun and is not recorded${more}`,
+    {
+      hint: 'wait longer; or, if nothing will finish it, have it recorded as unknown, charged as reserved',
+    },
+  );
+}
+
+async function settleOpen(
+  child: Ledger,
+  makes: (state: VerifyState) => object,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    await child.decide((state) => ({ event: makes(state) }), { signal });
+  } catch (error) {
+    if (!isOvertaken(error)) throw error;
+  }
+}
+
+interface Open {
+  readonly unstarted: readonly Abandonable[];
+  readonly started: readonly Abandonable[];
+}
+
+async function openUnder(state: VerifyState, grantIds: readonly string[]): Promise<Open> {
+  await state.links.actions.load?.();
+  const isUnder = ({ grantId }: { readonly grantId: string | undefined }): boolean =>
+    grantIds.some((id) => isGrantUnder(state, grantId, id));
+  return {
+    unstarted: [...unstartedActions(state)]
+      .filter(isUnder)
+      .map(({ eventId }) => ({ authorizationId: eventId, startId: undefined })),
+    started: listOpenStarts(state)
+      .filter(isUnder)
+      .map(({ authorizationId, eventId }) => ({ authorizationId, startId: eventId })),
+  };
+}
+
+interface Sealed {
+  readonly checkpoint: CheckpointResult;
+  /** What counts as used at it, for each grant. */
+  readonly used: readonly (readonly Meter[])[];
+}
+
+/** A checkpoint, and what was used at it: no record came between the two. */
+async function seal(
+  child: Ledger,
+  grantIds: readonly string[],
+  { principalId, signal }: SettleSlicesOptions,
+): Promise<Sealed> {
+  for (let count = 0; count < MAX_SEALS; count += 1) {
+    const { size, used, open } = await child.inspect(
+      async (_, state) => {
+        const { unstarted, started } = await openUnder(state, grantIds);
+        return {
+          size: state.records,
+          used: grantIds.map((id) => usedUnder(state.links.grants.get(fromDigestText(id)))),
+          open: [...unstarted, ...started],
+        };
+      },
+      { signal },
+    );
+    if (open.length > 0) throw stillOpen(child, open);
+    const checkpoint = await child.checkpoint(principalId, { signal });
+    if (checkpoint.treeSize === size) return { checkpoint, used };
+  }
+  throw new NorthrootError('LEDGER_CHANGED', `${child.path} changes while it is sealed`, {
+    hint: 'settle it again when less is recorded',
+  });
+}
+
+function usedUnder(grant: Grant | undefined): Meter[] {
+  return [...(grant?.accounts ?? [])].map(([unit, { used }]) => ({ unit, amount: sumQuantity(used) }));
+}
+
+async function recordSettlement(
+  parent: Ledger,
+  slice: UsedSlice,
+  now: () => string,
+  signal: AbortSignal | undefined,
+): Promise<SettledSlice> {
+  const { sliceId, grantId, used, checkpoint } = slice;
+  const outputDigest = sha256Digest(encodeUtf8(checkpoint.note));
+  try {
+    const { seq, eventId } = await parent.decide(
+      (state) => {
+        const time = now();
+        const done = { endedAt: time, isRelease: false };
+        const permission = findPermission(state, sliceId, { now: time, start: true, done, meterUsed: used });
+        const startedAt = permission.started?.startedAt ?? time;
+        const endedAt = compareTimestamps(time, startedAt) < 0 ? startedAt : time;
+        const outcome = { startedAt, endedAt, meterUsed: used, outcome: 'success', outputDigest } as const;
+        return {
+          event: dateExecution(draftExecution(permission, { ...outcome, meterBasis: 'reported' }), time),
+        };
+      },
+      { signal },
+    );
+    return { sliceId, grantId, used, checkpoint, recorded: { seq, eventId }, status: 'appended' };
+  } catch (error) {
+    // By another process, meanwhile.
+    if (error instanceof NorthrootError && error.code === 'AUTHORIZATION_REUSED')
+      return { ...NOTHING, sliceId, grantId };
+    throw error;
+  }
+}
+
+/** A slice of which it is known what was used. */
+interface UsedSlice {
+  readonly sliceId: string;
+  readonly grantId: string;
+  readonly used: readonly Meter[];
+  readonly checkpoint: CheckpointResult;
+}

@@ -1,0 +1,399 @@
+/**
+ * Verifies many ledgers together: each by itself, then the slices that it spends against the ledgers that set them aside (SPEC §8 rule 17),
+ * and what it is against its anchors in others. One process, a few facts kept of each ledger.
+ *
+ * A ledger that sets amounts aside is verified before those that spend them: the ledgers are taken by the time of their first record. Where
+ * that is wrong, who spends is verified again.
+ */
+
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { checkOptions, describeValue, type OptionTypes } from '../../base/options.js';
+import { toDigestText } from '../../base/value/digest.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
+import { VERSION } from '../../base/version.js';
+import type {
+  FleetAnchor,
+  FleetLedger,
+  FleetReport,
+  FleetSlice,
+  NotChecked,
+  ReportJson,
+  TrustPolicy,
+} from '../../format/schema/generated/types.js';
+import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
+import { EXIT_STATUS } from '../../rules/report/exit-status.js';
+import { listNotChecked } from '../../rules/report/not-checked.js';
+import { toFindingJson } from '../../rules/report/report.js';
+import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
+import type { ParentLedger, Parents } from '../../rules/verify/parents.js';
+import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
+import { openLedger } from '../tile/tile-tree.js';
+import { ANCHOR_TYPE, readLedgerAnchors, type RecordedAnchor, anchorToCheckpoint } from './anchor.js';
+import {
+  type FleetPart,
+  joinSlices,
+  listSetAside,
+  listSpent,
+  type SetAside,
+  type SpentSlice,
+} from './fleet-slices.js';
+import { type FleetHead, MAX_FLEET, readHead } from './list-fleet.js';
+
+export interface VerifyFleetOptions {
+  /** Every ledger is verified by it. Default: each by its own keys. */
+  readonly trust?: TrustPolicy | undefined;
+  /** The time of verification. Default: the present. */
+  readonly now?: string | undefined;
+  /** How many findings the report lists of each ledger, the worst ones. Default 10. */
+  readonly maxFindings?: number | undefined;
+  /** Called after each ledger, with how many were verified. */
+  readonly onProgress?: ((done: number, of: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const OPTIONS: OptionTypes<VerifyFleetOptions> = {
+  trust: 'object',
+  now: 'string',
+  maxFindings: 'number',
+  onProgress: 'function',
+  signal: 'signal',
+};
+
+const DEFAULT_FINDINGS = 10;
+/** Up to this size a ledger is examined in one thread: further ones take longer to start. */
+const ONE_THREAD_BYTES = 32 * 1024 * 1024;
+
+/** What is kept of a verified ledger. */
+interface Facts {
+  readonly ledger: FleetLedger;
+  readonly bytes: number;
+  readonly notChecked: readonly NotChecked[];
+  /** What it sets aside. */
+  readonly setAside: SetAside;
+  /** What it spends. */
+  readonly spent: readonly SpentSlice[];
+  readonly anchors: readonly AnchorOutcome[];
+  readonly parents: Pick<Parents, 'missing' | 'unsealed' | 'invalid'>;
+}
+
+interface Member extends Omit<FleetHead, 'ledgerId'> {
+  /** As its first record claims, `sha-256:…`; of a tile tree known once it is verified. */
+  ledgerId: string | undefined;
+  facts: Facts | undefined;
+  /** What other ledgers anchored of it, and they. */
+  readonly anchored: Anchored[];
+  /** Whether a ledger that it needs was verified after it. */
+  isStale: boolean;
+}
+
+/** An anchor, who recorded it, and how it is held against its ledger. */
+interface Anchored {
+  readonly anchor: RecordedAnchor;
+  readonly by: Member;
+  readonly held: Anchor;
+}
+
+/**
+ * Verifies ledgers together. Problems of ledgers are in the report, never thrown; a ledger that cannot be read is undecided.
+ * @param paths - Files, folders of segments, tile trees; each ledger once
+ * @throws RangeError for no path, or more than 100,000; TypeError for a bad option; the signal's reason
+ * @example
+ * const report = await verifyFleet(await listFleet('ledgers'));
+ */
+export async function verifyFleet(
+  paths: readonly string[],
+  options: VerifyFleetOptions = {},
+): Promise<FleetReport> {
+  checkOptions('verifyFleet', options, OPTIONS);
+  if (!Array.isArray(paths) || !paths.every((path) => typeof path === 'string'))
+    throw new TypeError(`verifyFleet: expected a list of paths, found ${describeValue(paths)}`);
+  if (paths.length === 0 || paths.length > MAX_FLEET)
+    throw new RangeError(`verifyFleet: expected 1 to ${MAX_FLEET} ledgers, found ${paths.length}`);
+  const fleet = new Fleet(options);
+  await fleet.add(paths);
+  await fleet.verify();
+  return fleet.report();
+}
+
+class Fleet {
+  readonly #options: VerifyFleetOptions;
+  /** In the order given. */
+  readonly #members: Member[] = [];
+  /** By its id, `sha-256:…`: the first of those that have it. */
+  readonly #byId = new Map<string, Member>();
+  /** Ledgers that set amounts aside, by their id, base64url. */
+  readonly #parents = new Map<string, ParentLedger>();
+  /** Anchors of ledgers that are not among those given. */
+  readonly #missingAnchors: Anchored[] = [];
+
+  constructor(options: VerifyFleetOptions) {
+    this.#options = options;
+  }
+
+  async add(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      this.#options.signal?.throwIfAborted();
+      const head = await readHead(path);
+      const member: Member = { ...head, facts: undefined, anchored: [], isStale: false };
+      this.#members.push(member);
+      this.#name(member);
+    }
+  }
+
+  /** Notes its id; of two that have it, the second counts for nothing. */
+  #name(member: Member): void {
+    const { ledgerId } = member;
+    if (ledgerId === undefined) return;
+    const other = this.#byId.get(ledgerId);
+    if (other === undefined) this.#byId.set(ledgerId, member);
+    else member.facts = repeated(member, other);
+    for (const seen of this.#missingAnchors.filter(({ anchor }) => anchor.childId === ledgerId)) {
+      this.#missingAnchors.splice(this.#missingAnchors.indexOf(seen), 1);
+      member.anchored.push(seen);
+      member.isStale = true;
+    }
+  }
+
+  async verify(): Promise<void> {
+    const { onProgress } = this.#options;
+    const inOrder = this.#members.filter(({ facts }) => facts === undefined).sort(byTime);
+    let done = this.#members.length - inOrder.length;
+    for (const member of inOrder) {
+      await this.#verify(member, true);
+      onProgress?.((done += 1), this.#members.length);
+    }
+    // What a ledger sets aside and anchors does not depend on others: once is enough.
+    for (const member of inOrder) if (member.isStale) await this.#verify(member, false);
+  }
+
+  async #verify(member: Member, isFirst: boolean): Promise<void> {
+    const { path } = member;
+    const { trust, now, maxFindings = DEFAULT_FINDINGS, signal } = this.#options;
+    signal?.throwIfAborted();
+    member.isStale = false;
+    try {
+      const source = await openLedger(path);
+      const { result, parent } = await verifyParent(source, {
+        trust,
+        now,
+        maxFindings,
+        signal,
+        parents: [...this.#parents.values()],
+        checkpoints: member.anchored.map(({ held }) => held),
+        ...((source.size ?? Infinity) > ONE_THREAD_BYTES ? {} : { threads: 1 }),
+      });
+      member.facts = factsOf(path, result);
+      if (member.ledgerId === undefined && member.facts.ledger.ledger_id !== null) {
+        member.ledgerId = member.facts.ledger.ledger_id;
+        this.#name(member);
+      }
+      if (isFirst) await this.#learn(member, result, parent);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof NorthrootError)) throw error;
+      member.facts = failed(member, error);
+    }
+  }
+
+  /** What others need to know of it. */
+  async #learn(
+    member: Member,
+    { state, hasInvalid }: VerificationResult,
+    parent: ParentLedger,
+  ): Promise<void> {
+    const { ledgerId } = parent;
+    const isOwn = ledgerId !== undefined && this.#byId.get(toDigestText(ledgerId)) === member;
+    if (isOwn && (member.facts as Facts).setAside.slices.length > 0) {
+      this.#parents.set(ledgerId, parent);
+      for (const other of this.#members)
+        if (other.facts?.spent.some((spent) => spent.ledgerId === member.ledgerId) === true)
+          other.isStale = true;
+    }
+    if (hasInvalid || !state.countsByType.has(ANCHOR_TYPE)) return;
+    const anchors = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
+    for (const [childId, anchor] of anchors) {
+      const child = this.#byId.get(childId);
+      const seen = { anchor, by: member, held: anchorToCheckpoint(anchor, member.path) };
+      if (child === undefined) this.#missingAnchors.push(seen);
+      else {
+        child.anchored.push(seen);
+        if (child.facts !== undefined) child.isStale = true;
+      }
+    }
+  }
+
+  report(): FleetReport {
+    const all = this.#members.map((member) => member.facts as Facts);
+    const ledgers = all.map(({ ledger }) => ledger);
+    const byVerdict = { ok: 0, violation: 0, invalid: 0, undecided: 0 };
+    for (const { verdict } of ledgers) byVerdict[verdict] += 1;
+    const verdict = worstOf(byVerdict);
+    const parts = all.flatMap(({ ledger, setAside, spent }): FleetPart[] =>
+      ledger.ledger_id === null || ledger.error !== undefined
+        ? []
+        : [{ path: ledger.path, ledgerId: ledger.ledger_id, setAside, spent }],
+    );
+    const { caps, slices } = joinSlices(parts);
+    const notChecked = new Map<string, NotChecked>();
+    for (const each of all.flatMap((facts) => facts.notChecked))
+      // What one ledger cannot know of another is known here.
+      if (each.code !== 'SLICES' && !notChecked.has(each.code)) notChecked.set(each.code, each);
+    for (const gap of sliceGaps(all, slices)) notChecked.set(gap.code, gap);
+    return {
+      fleet_report_version: '1',
+      tool: { name: 'northroot', version: VERSION },
+      verdict,
+      exit_status: EXIT_STATUS[verdict],
+      counts: {
+        ledgers: ledgers.length,
+        records: ledgers.reduce((sum, { records }) => sum + records, 0),
+        bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+        by_verdict: byVerdict,
+      },
+      ledgers,
+      caps,
+      slices,
+      anchors: this.#anchors(),
+      not_checked: [...notChecked.values()],
+    };
+  }
+
+  #anchors(): FleetAnchor[] {
+    const found = this.#members.flatMap(({ anchored, facts, path }) =>
+      anchored.map(({ anchor, by, held }): FleetAnchor => {
+        const outcome = facts?.anchors.find(({ name }) => name === held.name);
+        return anchorJson(anchor, by, path, outcome?.relation ?? 'missing');
+      }),
+    );
+    return [
+      ...found,
+      ...this.#missingAnchors.map(({ anchor, by }) => anchorJson(anchor, by, null, 'missing')),
+    ];
+  }
+}
+
+function byTime(a: Member, b: Member): number {
+  if (a.occurredAt === undefined || b.occurredAt === undefined)
+    return a.occurredAt === b.occurredAt ? 0 : a.occurredAt === undefined ? 1 : -1;
+  return orderTimestamps(a.occurredAt, b.occurredAt);
+}
+
+function anchorJson(
+  { eventId, seq, childId, treeSize }: RecordedAnchor,
+  { path, ledgerId = '' }: Member,
+  childPath: string | null,
+  relation: FleetAnchor['relation'],
+): FleetAnchor {
+  return {
+    path,
+    ledger_id: ledgerId,
+    event_id: eventId,
+    seq,
+    child_ledger_id: childId,
+    child_path: childPath,
+    tree_size: treeSize,
+    relation,
+  };
+}
+
+/** The worst verdict of some ledger. */
+function worstOf(byVerdict: Readonly<Record<ReportJson['verdict'], number>>): ReportJson['verdict'] {
+  const order = ['invalid', 'violation', 'undecided'] as const;
+  return order.find((verdict) => byVerdict[verdict] > 0) ?? 'ok';
+}
+
+function factsOf(path: string, result: VerificationResult): Facts {
+  const { state, ending, hasInvalid, hasViolation, findings, total } = result;
+  const verdict = hasInvalid
+    ? 'invalid'
+    : hasViolation
+      ? 'violation'
+      : state.records === 0
+        ? 'undecided'
+        : 'ok';
+  const notChecked = listNotChecked(result);
+  return {
+    ledger: {
+      path,
+      ledger_id:
+        state.genesis === undefined || state.ledgerId === undefined ? null : toDigestText(state.ledgerId),
+      origin: state.origin ?? null,
+      records: state.records,
+      root: toDigestText(hashToBase64url(rangeRoot(state.tree))),
+      verdict,
+      not_checked: notChecked.map(({ code }) => code),
+      findings_total: total,
+      findings: findings.map(toFindingJson),
+    },
+    bytes: state.bytes,
+    notChecked,
+    setAside: listSetAside(state),
+    spent: listSpent(state),
+    anchors: ending.anchors,
+    parents: {
+      missing: state.parents?.missing ?? 0,
+      unsealed: state.parents?.unsealed ?? 0,
+      invalid: state.parents?.invalid ?? new Set(),
+    },
+  };
+}
+
+/** What is not known of slices, since a ledger is not among those given, or does not show it. */
+function sliceGaps(all: readonly Facts[], slices: readonly FleetSlice[]): NotChecked[] {
+  const missing = all.reduce((sum, { parents }) => sum + parents.missing, 0);
+  const unsealed = all.reduce((sum, { parents }) => sum + parents.unsealed, 0);
+  const invalid = new Set(all.flatMap(({ parents }) => [...parents.invalid]));
+  const childless = slices.filter(({ child, state }) => child === null && state !== 'released').length;
+  const gaps = [
+    ...(missing === 0 ? [] : [`grants that spend slices of ledgers that were not given: ${missing}`]),
+    ...(childless === 0
+      ? []
+      : [
+          `slices whose ledgers were not given, so that what they used is what their parents say, or all: ${childless}`,
+        ]),
+    ...[...invalid].map((name) => `${printable(name)}, from which slices are spent, is itself invalid`),
+    ...(unsealed === 0
+      ? []
+      : [
+          `slices that no checkpoint of their ledger seals, so that they could have been added to a copy: ${unsealed}`,
+        ]),
+  ];
+  return gaps.length === 0 ? [] : [{ code: 'SLICES', message: gaps.join('; ') }];
+}
+
+/** The code of a ledger that was given twice. */
+const REPEATED = 'LEDGER_REPEATED';
+
+function repeated(member: Member, other: Member): Facts {
+  return failed(
+    member,
+    new NorthrootError(
+      REPEATED,
+      `it has the id of ${other.path}: of two copies both may have been spent from`,
+    ),
+  );
+}
+
+function failed({ path, ledgerId }: Member, { code, message }: NorthrootError): Facts {
+  return {
+    ledger: {
+      path,
+      ledger_id: ledgerId ?? null,
+      origin: null,
+      records: 0,
+      root: null,
+      verdict: 'undecided',
+      error: { code, message },
+      not_checked: [],
+      findings_total: 0,
+      findings: [],
+    },
+    bytes: 0,
+    notChecked: [],
+    setAside: { slices: [], grants: new Map() },
+    spent: [],
+    anchors: [],
+    parents: { missing: 0, unsealed: 0, invalid: new Set() },
+  };
+}

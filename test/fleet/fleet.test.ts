@@ -1,0 +1,233 @@
+/** Many ledgers verified together: what a cap allowed over all of them, though some are gone. */
+
+import { readFileSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { NorthrootError } from '../../src/base/error.js';
+import type { FleetReport } from '../../src/format/schema/generated/types.js';
+import { anchorLedger } from '../../src/log/fleet/anchor.js';
+import { listFleet, parseFleetList } from '../../src/log/fleet/list-fleet.js';
+import { settleSlices } from '../../src/log/fleet/settle.js';
+import { openSlice } from '../../src/log/fleet/slice.js';
+import { verifyFleet } from '../../src/log/fleet/verify-fleet.js';
+import { openLedger } from '../../src/log/tile/tile-tree.js';
+import { writeTiles } from '../../src/log/tile/tile-writer.js';
+import { begin, create, createChild, createParent, int, makeFolder, open, spend } from './kit.js';
+
+const folder = makeFolder();
+
+function makePlace(name: string): (file: string) => string {
+  mkdirSync(join(folder, name));
+  return (file) => join(folder, name, file);
+}
+
+async function codeOf(promised: Promise<unknown>): Promise<string> {
+  return promised.then(
+    () => 'none',
+    (error: unknown) => (error as NorthrootError).code,
+  );
+}
+
+const note = (type: string, n: number): object => ({
+  event_type: type,
+  principal_id: 'service:a',
+  n: String(n),
+});
+const usd = ({ caps }: FleetReport): unknown => caps[0]?.meters.find(({ unit }) => unit === 'usd');
+const cut = (path: string, lines: number): void =>
+  writeFileSync(path, `${readFileSync(path, 'utf8').split('\n').slice(0, lines).join('\n')}\n`);
+
+describe('a fleet of fifty under one cap, of which ten are cut off', () => {
+  it('spends no more than the cap, as anybody can verify', async () => {
+    const path = makePlace('fifty');
+    // By name the children come first.
+    const { parent, grantId } = await createParent(path('parent.jsonl'));
+    const children = [];
+    for (let n = 0; n < 50; n += 1) {
+      const { child } = await createChild(path(`child-${n}.jsonl`), parent, grantId, { usd: '2' });
+      children.push(child);
+    }
+    const next = await create(path('next.jsonl'));
+    const asked = { grantId, childId: next.genesisId, caps: { usd: '1' } };
+    expect(await codeOf(openSlice(parent, asked))).toBe('RESERVATION_OVER_CAP');
+    for (const [n, child] of children.entries()) {
+      await spend(child, 1);
+      if (n % 2 === 0) await spend(child, 1);
+      await expect(spend(child, 2)).rejects.toThrow();
+      // Ten die amid a call.
+      if (n >= 40) await begin(child, { usd: n % 2 === 0 ? '0' : '1' });
+      else await settleSlices(parent, child);
+      await child.close();
+    }
+    // What 20 of 40 did not use is free again.
+    expect((await openSlice(parent, { ...asked, caps: { usd: '20' } })).status).toBe('appended');
+    await parent.checkpoint();
+    await Promise.all([parent.close(), next.close()]);
+    const all = await verifyFleet(await listFleet(path('')));
+    expect(all.ledgers.filter(({ verdict }) => verdict !== 'ok')).toEqual([]);
+    expect(all.verdict).toBe('ok');
+    expect(all.caps[0]?.slices).toEqual({ settled: 40, open: 11, missing: 0, released: 0 });
+    expect(usd(all)).toEqual({
+      unit: 'usd',
+      cap: int(100),
+      used: int(60),
+      reserved: int(40),
+      left: int(0),
+      set_aside: int(120),
+      settled: int(60),
+      open: int(40),
+      open_used: int(15),
+      missing: int(0),
+    });
+    expect(all.not_checked.map(({ code }) => code)).not.toContain('SLICES');
+    // Five files are gone, five lack their end.
+    for (let n = 40; n < 45; n += 1) rmSync(path(`child-${n}.jsonl`));
+    for (let n = 45; n < 50; n += 1) cut(path(`child-${n}.jsonl`), 3);
+    const rest = await verifyFleet(await listFleet(path('')));
+    expect([rest.verdict, rest.exit_status]).toEqual(['ok', 0]);
+    expect(rest.caps[0]?.slices).toMatchObject({ open: 11, missing: 5 });
+    expect(usd(rest)).toMatchObject({
+      cap: int(100),
+      used: int(60),
+      reserved: int(40),
+      left: int(0),
+      missing: int(10),
+    });
+    expect(rest.slices.filter(({ child }) => child === null).map(({ meters }) => meters[0]?.used)).toEqual(
+      Array(5).fill(null),
+    );
+    expect(rest.not_checked.find(({ code }) => code === 'SLICES')?.message).toContain(': 5');
+  });
+});
+
+describe('verifying a fleet', () => {
+  it('says which ledger is wrong, and takes the worst', async () => {
+    const path = makePlace('worst');
+    const { parent, grantId } = await createParent(path('p'));
+    const names = ['a', 'b', 'c', 'd'];
+    for (const name of names) {
+      const { child } = await createChild(path(name), parent, grantId, { usd: '10' });
+      await spend(child, 3);
+      if (name === 'a') await settleSlices(parent, child);
+      await child.close();
+    }
+    await parent.close();
+    const verify = async (): Promise<FleetReport> => verifyFleet([path('p'), ...names.map(path)]);
+    expect((await verify()).counts).toMatchObject({ ledgers: 5, by_verdict: { ok: 5 } });
+    // Settled by a checkpoint that is no longer there.
+    cut(path('a'), 4);
+    rmSync(path('b'));
+    const report = await verify();
+    expect(
+      report.ledgers.map(({ path: each, verdict, findings }) => [each, verdict, findings[0]?.code]),
+    ).toEqual([
+      [path('p'), 'ok', undefined],
+      [path('a'), 'violation', 'SLICE_MISMATCH'],
+      [path('b'), 'undecided', undefined],
+      [path('c'), 'ok', undefined],
+      [path('d'), 'ok', undefined],
+    ]);
+    expect(report.ledgers[2]?.error?.code).toBe('FILE_NOT_FOUND');
+    expect([report.verdict, report.exit_status]).toEqual(['violation', 3]);
+    // The parent was put back to before it set the slices aside.
+    cut(path('p'), 2);
+    const back = await verify();
+    expect(back.ledgers.map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'undecided', 'ok', 'ok']);
+    expect(back.not_checked.find(({ code }) => code === 'SLICES')).toBeDefined();
+  });
+
+  it('finds a slice that two copies of a ledger spend', async () => {
+    const path = makePlace('copies');
+    const { parent, grantId } = await createParent(path('p'));
+    const { child } = await createChild(path('a'), parent, grantId, { usd: '10' });
+    await child.close();
+    writeFileSync(path('b'), readFileSync(path('a')));
+    const copy = await open(path('b'));
+    await spend(copy, 10);
+    await Promise.all([parent.close(), copy.close()]);
+    const report = await verifyFleet(await listFleet(path('')));
+    expect(report.ledgers.map(({ error }) => error?.code)).toEqual([undefined, 'LEDGER_REPEATED', undefined]);
+    expect(report.exit_status).toBe(2);
+  });
+
+  it('takes slices of slices, whatever the order of files and times', async () => {
+    const path = makePlace('deep');
+    const { parent, grantId } = await createParent(path('z'));
+    const middle = await create(path('y'));
+    const slice = await openSlice(parent, { grantId, childId: middle.genesisId, caps: { usd: '50' } });
+    const { grantSlice } = await import('../../src/log/fleet/grant-slice.js');
+    const granted = await grantSlice(middle, slice, { allowedTools: ['northroot.slice'] });
+    const { child } = await createChild(path('x'), middle, granted.eventId, { usd: '20' });
+    await spend(child, 20);
+    await settleSlices(middle, child);
+    expect(await codeOf(settleSlices(parent, middle))).toBe('none');
+    await Promise.all([parent, middle, child].map((ledger) => ledger.close()));
+    const report = await verifyFleet(await listFleet(path('')));
+    expect(
+      report.ledgers.flatMap(({ findings }) => findings).filter(({ severity }) => severity !== 'info'),
+    ).toEqual([]);
+    expect(report.verdict).toBe('ok');
+    expect(report.slices.map(({ state, child: by }) => [state, by?.path])).toEqual([
+      ['settled', path('x')],
+      ['settled', path('y')],
+    ]);
+    expect(report.caps.map(({ meters }) => meters[0]?.used)).toEqual([int(20), int(20)]);
+  });
+
+  it('is asked with the paths of ledgers', async () => {
+    await expect(verifyFleet([])).rejects.toThrow(RangeError);
+    await expect(verifyFleet('x' as never)).rejects.toThrow(TypeError);
+    await expect(verifyFleet(['x'], { threads: 1 } as never)).rejects.toThrow(TypeError);
+    const path = makePlace('empty');
+    writeFileSync(path('notes.txt'), 'mine');
+    expect(await codeOf(listFleet(path('')))).toBe('FLEET_EMPTY');
+    expect(() => parseFleetList('\n \n')).toThrow();
+    expect(parseFleetList('a b\r\n\nc')).toEqual(['a b', 'c']);
+    const report = await verifyFleet([path('missing'), path('')]);
+    expect(report.ledgers.map(({ error }) => error?.code)).toEqual(['FILE_NOT_FOUND', 'NOT_A_LEDGER']);
+    const stop = AbortSignal.abort(new Error('enough'));
+    await expect(verifyFleet([path('x')], { signal: stop })).rejects.toThrow('enough');
+  });
+});
+
+describe('an anchor', () => {
+  it('is recorded once, and finds a child that was cut or forked', async () => {
+    const path = makePlace('anchors');
+    const parent = await create(path('z'));
+    const child = await create(path('a'));
+    const anchor = (): ReturnType<typeof anchorLedger> => anchorLedger(parent, () => openLedger(path('a')));
+    expect(await codeOf(anchor())).toBe('CHECKPOINT_MISSING');
+    for (let n = 0; n < 3; n += 1) await child.append({ event: note('x.note', n) });
+    await child.checkpoint();
+    expect([(await anchor()).status, (await anchor()).status]).toEqual(['appended', 'exists']);
+    expect(await codeOf(anchorLedger(parent, () => openLedger(path('z'))))).toBe('CHECKPOINT_MISSING');
+    await parent.checkpoint();
+    expect(await codeOf(anchorLedger(parent, () => openLedger(path('z'))))).toBe('LEDGER_MISMATCH');
+    await Promise.all([parent.close(), child.close()]);
+    const relation = async (): Promise<unknown[]> => {
+      const { anchors, exit_status: status, ledgers } = await verifyFleet(await listFleet(path('')));
+      return [
+        anchors[0]?.relation,
+        status,
+        ledgers.find((each) => each.path === path('a'))?.findings[0]?.code,
+      ];
+    };
+    expect(await relation()).toEqual(['extends', 0, undefined]);
+    const whole = readFileSync(path('a'));
+    cut(path('a'), 3);
+    expect(await relation()).toEqual(['truncated', 1, 'TRUNCATED']);
+    const fork = await open(path('a'));
+    for (let n = 0; n < 3; n += 1) await fork.append({ event: note('x.other', n) });
+    await fork.close();
+    expect((await relation()).slice(0, 2)).toEqual(['forked', 1]);
+    writeFileSync(path('a'), whole);
+    // Of a tile tree the id is known once it is verified.
+    await writeTiles(() => openLedger(path('a')), path('tree'));
+    rmSync(path('a'));
+    const tree = await verifyFleet([path('tree'), path('z')]);
+    expect(tree.anchors).toMatchObject([{ relation: 'extends', child_path: path('tree'), tree_size: 4 }]);
+    expect((await verifyFleet([path('z')])).anchors).toMatchObject([
+      { relation: 'missing', child_path: null },
+    ]);
+  });
+});
