@@ -33,6 +33,7 @@ export {
 export { serveGate, type GateServer, type ServeGateOptions } from '../gate/service/serve-gate.js';
 export { serveGates, type ServedGate, type ServeGatesOptions } from '../gate/service/serve-gates.js';
 export { type ServiceEvent } from '../gate/service/gate-service.js';
+export { type RoleChange } from '../gate/service/peers.js';
 export { makeToken, Tokens, type TokenEntry, type TokenUse } from '../gate/service/tokens.js';
 
 // A proxy for the APIs of models

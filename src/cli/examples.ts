@@ -206,6 +206,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   serve: [
     'northroot serve ledger.jsonl --principal agent:a1',
     'northroot serve ledger.jsonl --tokens tokens.json --listen 127.0.0.1:8788 --approver-key human:olga=olga.pem',
+    'northroot serve ledger.jsonl --tokens tokens.json --listen 10.0.0.1:8788 --peer https://gate2.example.com',
     'northroot serve ledger.jsonl --face clasper --clasper-secrets secrets.env --listen 127.0.0.1:8081',
     'northroot serve ledger.jsonl --principal agent:a1 --opa http://127.0.0.1:8181/v1/data/agents/allow --shadow',
     'northroot serve ledger.jsonl --principal agent:a1 --face cgf --cgf-policy policy.json --listen 127.0.0.1:8080 --cgf-anonymous',

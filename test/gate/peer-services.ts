@@ -62,7 +62,7 @@ export class PeerServices {
   readonly all: readonly PeerService[];
   readonly token: string;
 
-  private constructor(all: readonly PeerService[], token: string) {
+  constructor(all: readonly PeerService[], token: string) {
     this.all = all;
     this.token = token;
   }
@@ -80,7 +80,7 @@ export class PeerServices {
     const ports = await freePorts(count);
     const urls = ports.map((port) => `http://127.0.0.1:${port}`);
     const all = urls.map((url, index) => {
-      const place = typeof ledger === 'string' ? ledger : (ledger[index]);
+      const place = typeof ledger === 'string' ? ledger : ledger[index];
       const running = shop.start([
         'serve',
         place,
@@ -97,11 +97,36 @@ export class PeerServices {
       return new PeerService(url, running);
     });
     const services = new PeerServices(all, token);
-    for (const { process } of all) {
+    await services.running();
+    return services;
+  }
+
+  /** Waits until all of them listen. */
+  async running(): Promise<void> {
+    for (const { process } of this.all) {
       await process.until(({ stderr, hasEnded }) => stderr.includes('serves ') || hasEnded);
       if (process.hasEnded) throw new Error(`a service has ended: ${process.stderr}`);
     }
-    return services;
+  }
+
+  /** Calls for many at once through all services, while something happens to them. @param odd - As of {@link PeerServices.askAny} */
+  async load(
+    bodies: readonly object[],
+    width: number,
+    odd: unknown[],
+    during: (done: number) => void = () => undefined,
+  ): Promise<Record<string, unknown>[]> {
+    const answers: Record<string, unknown>[] = [];
+    let [next, done] = [0, 0];
+    const client = async (which: number): Promise<void> => {
+      while (next < bodies.length) {
+        const n = (next += 1) - 1;
+        answers[n] = await this.askAny(which + n, '/v1/decide', bodies[n], odd, 10_000);
+        during((done += 1));
+      }
+    };
+    await Promise.all(Array.from({ length: width }, (_, which) => client(which)));
+    return answers;
   }
 
   /** Waits until one of them leads, and all others follow. */

@@ -8,26 +8,7 @@ import { eventsIn, newLedger } from './service-process.js';
 const shop = new Workshop();
 const callOf = (n: number): object => ({ ref: `c${n}`, tool: 'fs.read', params: { n } });
 
-/** Asks for many calls at once through all services, while something happens to them. */
-async function load(
-  services: PeerServices,
-  count: number,
-  width: number,
-  during: (done: number) => void,
-): Promise<{ answers: Record<string, unknown>[]; odd: unknown[] }> {
-  const answers: Record<string, unknown>[] = [];
-  const odd: unknown[] = [];
-  let [next, done] = [0, 0];
-  const client = async (which: number): Promise<void> => {
-    while (next < count) {
-      const n = (next += 1) - 1;
-      answers[n] = await services.askAny(which + n, '/v1/decide', callOf(n), odd, 10_000);
-      during((done += 1));
-    }
-  };
-  await Promise.all(Array.from({ length: width }, (_, which) => client(which)));
-  return { answers, odd };
-}
+const callsOf = (count: number): object[] => Array.from({ length: count }, (_, n) => callOf(n));
 
 /** What was acknowledged is in the ledger, once; what was allowed is no more than the cap. */
 function expectExact(ledger: string, answers: readonly Record<string, unknown>[], cap: number): void {
@@ -85,7 +66,8 @@ describe('three services of one ledger', () => {
     const ledger = newLedger(shop, 'calls=100');
     const services = await PeerServices.start(shop, ledger, 3);
     const leader = await services.settled();
-    const { answers, odd } = await load(services, 150, 12, (done) => {
+    const odd: unknown[] = [];
+    const answers = await services.load(callsOf(150), 12, odd, (done) => {
       if (done === 30) leader.kill('SIGKILL');
     });
     expect(odd).toEqual([]);
@@ -111,19 +93,18 @@ describe('three services of one ledger', () => {
     const first = await services.askAny(0, '/v1/decide', callOf(0), odd);
     await new Promise((resolve) => setTimeout(resolve, 700));
     leader.kill('SIGSTOP');
-    const during = load(services, 40, 6, () => undefined);
+    const during = services.load(callsOf(40), 6, odd);
     await services.settled(others);
-    const { answers } = await during;
+    const answers = await during;
     leader.kill('SIGCONT');
     // A busy machine may have yet another one lead; of two one is left.
     await services.settled();
     expect(answers[0]).toMatchObject({ authorization: first['authorization'] });
-    const after = await load(services, 80, 6, () => undefined);
-    expect([...odd, ...after.odd]).toEqual([]);
-    expect(after.answers.slice(0, 40).map(({ authorization }) => authorization)).toEqual(
-      answers.map(({ authorization }) => authorization),
-    );
+    const after = await services.load(callsOf(80), 6, odd);
+    expect(odd).toEqual([]);
+    const idsOf = (all: typeof answers): unknown[] => all.map(({ authorization }) => authorization);
+    expect(idsOf(after.slice(0, 40))).toEqual(idsOf(answers));
     await services.stop();
-    expectExact(ledger, after.answers, 60);
+    expectExact(ledger, after, 60);
   });
 });
